@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_at_random_times_are_no_difference_and_a_rule_is_one_up_to_them() {
+    fn heartbeats_at_random_times_are_no_difference_but_a_rule_is_one_before_them() {
         // RFC 9260 section 8.3: after a timeout a HEARTBEAT is sent within an RTO, at a random time.
         let settings = [
             ("workload.kind", "\"pingpong\""),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_world_cannot_do_is_refused_and_a_contradiction_too() {
+    fn unsupported_and_contradictory_scenarios_are_refused() {
         let contradiction = scenario("tcp", &[], &[("network.jitter_correlation", "\"5%\"")]);
         assert!(matches!(verdict(&contradiction), Verdict::Refused(_)));
         assert!(matches!(verdict(&scenario("mptcp", &[], &ONEWAY)), Verdict::Refused(_)));

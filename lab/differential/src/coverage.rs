@@ -35,9 +35,7 @@ impl Coverage {
         let settings = scenario.settings.iter().map(|(key, _)| key.clone());
         // Each discipline counts as a key of its own.
         let discipline = scenario.value("network.discipline").and_then(|value| {
-            value
-                .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-                .find(|word| !word.is_empty())
+            value.split(|c: char| !c.is_alphanumeric() && c != '_').find(|word| !word.is_empty())
         });
         let discipline = discipline.map(|name| format!("network.discipline = {name}"));
         for key in options.chain(settings).chain(discipline) {

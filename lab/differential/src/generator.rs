@@ -6,7 +6,7 @@ use hol_base::{Rng, Seed};
 use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
 
-use crate::key_space::{KeySpace, pick, spread};
+use crate::key_space::{KeySpace, log_uniform, pick};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
@@ -59,7 +59,7 @@ impl<'w> Generator<'w> {
         self.worlds.iter().find_map(|world| world.check(&scenario).err()).map(|problem| problem.to_string())
     }
 
-    fn is_wanted(&self, scenario: &RandomScenario) -> bool {
+    fn is_in_family(&self, scenario: &RandomScenario) -> bool {
         self.only.as_deref().is_none_or(|only| match only {
             DISCIPLINE => scenario.value("network.discipline").is_some(),
             _ => scenario.family().split(' ').any(|word| word == only),
@@ -73,7 +73,7 @@ impl<'w> Generator<'w> {
         let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (mut scenario, more) = self.base(number, &mut rng);
-            if !self.is_wanted(&scenario) {
+            if !self.is_in_family(&scenario) {
                 continue;
             }
             if let Some(reason) = self.refusal(&scenario) {
@@ -129,7 +129,8 @@ impl<'w> Generator<'w> {
         set("workload.kind", format!("{kind:?}"));
         let keys = self.space.keys(&kind);
         let has = |name: &str| keys.iter().any(|key| key.path == format!("workload.{name}"));
-        let size = if kind == "bulk" { spread(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
+        let size =
+            if kind == "bulk" { log_uniform(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
@@ -141,9 +142,9 @@ impl<'w> Generator<'w> {
             most = most.min(OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
-            set("workload.users", format!("{:.0}", spread(rng, 1.0, 20.0)));
+            set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
-            let rate = within(rng, COMPARED.rate);
+            let rate = log_uniform_in(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
             // Without randomness its packets are compared, too.
@@ -154,15 +155,15 @@ impl<'w> Generator<'w> {
         if kind == "files" {
             // Each file of a batch is uploaded and downloaded.
             let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
-            set("workload.files", format!("{:.0}", spread(rng, 1.0, files.max(2.0))));
+            set("workload.files", format!("{:.0}", log_uniform(rng, 1.0, files.max(2.0))));
             most = 3.0;
         } else if matches!(kind.as_str(), "page" | "media") {
             most = 20.0;
         }
-        set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));
-        set("network.delay", format!("\"{:.1}ms\"", within(rng, COMPARED.delay_ms)));
+        set("messages", format!("{:.0}", log_uniform(rng, 2.0, most.max(3.0))));
+        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
-        set("network.rate", format!("\"{:.0}kbit\"", within(rng, COMPARED.bandwidth_kbps)));
+        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED.bandwidth_kbps)));
         let mut extras = self.condition(&mut scenario, rng);
         if protocol == "mptcp" {
             second_path(&mut scenario, rng);
@@ -194,17 +195,17 @@ impl<'w> Generator<'w> {
                 numbers.dedup();
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
-            14..17 => set("network.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
+            14..17 => set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
             17 => {
-                let good_to_bad = spread(rng, 0.3, 5.0);
+                let good_to_bad = log_uniform(rng, 0.3, 5.0);
                 set(
                     "network.loss",
                     format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
                 );
             }
-            18 => set("network.queue", format!("\"{:.0}p\"", within(rng, COMPARED.short_queue))),
+            18 => set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED.short_queue))),
             19..21 => return queue_management(scenario, rng),
-            _ => set("network.down.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
+            _ => set("network.down.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
         }
         Vec::new()
     }
@@ -253,8 +254,8 @@ impl<'w> Generator<'w> {
 
 /// Gives the scenario a second path, with a delay and a rate of its own.
 fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
-    let delay = within(rng, COMPARED.delay_ms);
-    let rate = spread(rng, 1_000.0, 100_000.0);
+    let delay = log_uniform_in(rng, COMPARED.delay_ms);
+    let rate = log_uniform(rng, 1_000.0, 100_000.0);
     let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
     scenario.settings.push(("network.paths".to_owned(), paths));
 }
@@ -263,10 +264,10 @@ fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
 /// with which TCP reacts to marks.
 fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     let marks = rng.chance(0.5);
-    let target = spread(rng, 1.0, 20.0);
-    let interval = target * spread(rng, 3.0, 20.0);
+    let target = log_uniform(rng, 1.0, 20.0);
+    let interval = target * log_uniform(rng, 3.0, 20.0);
     let delays = format!("target = \"{target:.1}ms\", interval = \"{interval:.1}ms\"");
-    let min = spread(rng, 3_000.0, 60_000.0);
+    let min = log_uniform(rng, 3_000.0, 60_000.0);
     let discipline = match rng.below(6) {
         0..2 => format!("{{ codel = {{ {delays}, ecn = {marks} }} }}"),
         2..4 => format!("{{ fq_codel = {{ {delays}, ecn = {marks} }} }}"),
@@ -278,14 +279,14 @@ fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> 
     };
     let offered = number("workload.rate", "/s").zip(number("workload.size", "B"));
     let kbps = offered.map_or(3_000.0, |(rate, size)| rate * (size + 60.0) * 8.0 / 1e3);
-    let rate = (kbps * spread(rng, 0.3, 1.5)).clamp(200.0, 100_000.0);
+    let rate = (kbps * log_uniform(rng, 0.3, 1.5)).clamp(200.0, 100_000.0);
     let mut set = |key: &str, value: String| {
         scenario.settings.retain(|(known, _)| known != key);
         scenario.settings.push((key.to_owned(), value));
     };
     set("network.discipline", discipline);
     set("network.rate", format!("\"{rate:.0}kbit\""));
-    set("network.queue", format!("\"{:.0}p\"", spread(rng, 20.0, 1000.0)));
+    set("network.queue", format!("\"{:.0}p\"", log_uniform(rng, 20.0, 1000.0)));
     if scenario.protocol != "tcp" || !marks {
         return Vec::new();
     }
@@ -333,7 +334,7 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 /// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
     let [least, most] = COMPARED.size;
-    if rng.chance(0.5) { spread(rng, least, 1400.0) } else { spread(rng, 1400.0, most) }
+    if rng.chance(0.5) { log_uniform(rng, least, 1400.0) } else { log_uniform(rng, 1400.0, most) }
 }
 
 /// Draws one size of replies, or two with weights.
@@ -345,8 +346,8 @@ fn replies(size: f64, rng: &mut Rng) -> String {
     format!("{{ \"{size}B\" = {}, \"{other}B\" = {} }}", weights[0], weights[1])
 }
 
-fn within(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
-    spread(rng, least, most)
+fn log_uniform_in(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
+    log_uniform(rng, least, most)
 }
 
 #[cfg(test)]
@@ -374,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_drawn() {
+    fn only_the_selected_family_is_drawn() {
         let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).unwrap().0.family().ends_with(" bulk")));
     }
 
     /// The model has no MPTCP: a search for a scenario that it accepts would never end.
     #[test]
-    fn what_no_world_accepts_is_said_with_the_reason() {
+    fn a_scenario_that_no_world_accepts_is_reported_with_the_reason() {
         let draw = Generator::new(7, Some("mptcp".to_owned()), vec![&hol_model::Model]);
         let reason = draw.scenario(0).unwrap_err();
         assert!(reason.to_lowercase().contains("mptcp"), "{reason}");

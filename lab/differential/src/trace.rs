@@ -185,16 +185,16 @@ impl Trace {
     /// Returns the first packet that differs in content, outcome or time. Each interface is compared by
     /// itself, because packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, |a, b| a.is_like(b) && a.is_in_time(b))
+        self.first_difference_by(other, |a, b| a.matches(b) && a.is_in_time(b))
     }
 
     /// Returns the first packet that differs in content or outcome, whatever the times: for a world in which
     /// computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, SentPacket::is_like)
+        self.first_difference_by(other, SentPacket::matches)
     }
 
-    fn first_unlike(
+    fn first_difference_by(
         &self,
         other: &Self,
         is_alike: impl Fn(&SentPacket, &SentPacket) -> bool,
@@ -218,8 +218,8 @@ impl Trace {
 
 impl SentPacket {
     /// Returns whether two packets have the same content and, if both are known, the same outcome.
-    fn is_like(&self, other: &Self) -> bool {
-        self.packet == other.packet && self.outcome.is_like(other.outcome)
+    fn matches(&self, other: &Self) -> bool {
+        self.packet == other.packet && self.outcome.matches(other.outcome)
     }
 
     /// Returns whether two packets are sent at about the same time.
@@ -229,7 +229,7 @@ impl SentPacket {
 }
 
 impl PacketOutcome {
-    fn is_like(self, other: Self) -> bool {
+    fn matches(self, other: Self) -> bool {
         let is_unknown = self == Self::Unknown || other == Self::Unknown;
         is_unknown || std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -255,7 +255,7 @@ impl Difference {
     /// Returns a short description that is the same for similar differences.
     pub fn family(&self) -> String {
         match (&self.first, &self.second) {
-            (Some(a), Some(b)) if !a.outcome.is_like(b.outcome) && a.packet == b.packet => {
+            (Some(a), Some(b)) if !a.outcome.matches(b.outcome) && a.packet == b.packet => {
                 format!("{} for {}, {}", a.outcome, b.outcome, kind(&a.packet))
             }
             (Some(a), Some(b)) if a.packet == b.packet => format!("time of {}", kind(&a.packet)),
@@ -336,7 +336,7 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
             continue;
         }
         for (a, b) in left.iter().zip(right) {
-            lines.push(match (a.packet == b.packet, a.outcome.is_like(b.outcome), a.is_in_time(b)) {
+            lines.push(match (a.packet == b.packet, a.outcome.matches(b.outcome), a.is_in_time(b)) {
                 (false, ..) => Line::AnotherWindow(a, b),
                 (true, false, _) => Line::AnotherFate(a, b),
                 (true, true, true) => Line::Same(a, b),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_hosts_send_at_once_has_no_order() {
+    fn simultaneous_packets_of_two_hosts_have_no_order() {
         let first = trace(&[(0, "client:1", "a"), (5, "server:1", "b")]);
         let second = trace(&[(5, "server:1", "b"), (7, "client:1", "a")]);
         assert_eq!(first.first_difference(&second), None);
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beside_each_other_say_who_sent_what() {
+    fn aligned_rows_show_which_end_sent_each_packet() {
         let first = trace(&[(0, "client:1", "a"), (2000, "server:1", "b")]);
         let second = trace(&[(0, "client:1", "a"), (1000, "client:1", "c"), (2500, "server:1", "b")]);
         let marks: String = beside(&first, &second).iter().map(|line| line.to_string().remove(0)).collect();

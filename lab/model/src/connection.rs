@@ -82,12 +82,12 @@ impl Endpoint for Connection {
         }
     }
 
-    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+    fn paths(&self, report: &mut dyn FnMut(PathState)) {
         match self {
-            Self::Tcp(endpoint) => endpoint.paths(tell),
-            Self::Sctp(endpoint) => Endpoint::paths(endpoint, tell),
-            Self::Udp(endpoint) => endpoint.paths(tell),
-            Self::Quic(endpoint) => endpoint.paths(tell),
+            Self::Tcp(endpoint) => endpoint.paths(report),
+            Self::Sctp(endpoint) => Endpoint::paths(endpoint, report),
+            Self::Udp(endpoint) => endpoint.paths(report),
+            Self::Quic(endpoint) => endpoint.paths(report),
         }
     }
 }

@@ -104,7 +104,7 @@ impl Endpoints {
         let [client, server] = &self.addresses;
         let is_chosen = |address| match self.lacks_address(host_addresses) {
             false => host_addresses.has(address),
-            true => host_addresses.coming().is_none_or(|coming| coming == address),
+            true => host_addresses.next_address().is_none_or(|next| next == address),
         };
         hol_scenario::connection_addresses(client, server, is_chosen)
     }

@@ -90,9 +90,9 @@ impl Hops for Model {
 struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
-    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
-        if fate != TapEvent::Dequeued {
-            self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&transit.packet) });
+    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+        if event != TapEvent::Dequeued {
+            self.0.observe(&PacketEvent { time, point, fate: event, packet: Packet::Value(&transit.packet) });
         }
     }
 }

@@ -50,7 +50,7 @@ impl RunningFlow {
 
     /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if
     /// it has started before.
-    pub(crate) fn begins_to_close(&mut self) -> bool {
+    pub(crate) fn start_closing(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.is_closing, true)
     }
 

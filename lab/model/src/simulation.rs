@@ -319,7 +319,7 @@ impl<'t> Simulation<'t> {
 
     /// Closes a flow in an orderly way if every message is settled.
     fn begin_to_close(&mut self, running_flow: usize) {
-        if self.running_flows[running_flow].begins_to_close() {
+        if self.running_flows[running_flow].start_closing() {
             for socket in self.running_flows[running_flow].client.sockets.clone() {
                 self.command(socket, Command::Close);
             }

@@ -425,8 +425,11 @@ mod tests {
             transit.packet.ecn = ecn;
             let waiting = QueuedPacket { since: Time::from_nanos((10 - wait) * MS), transit };
             let mut waiting = Some((waiting, 100_000));
-            let first =
-                codel.next(Time::from_nanos(10 * MS), || waiting.take(), |_| panic!("nobody is dropped"));
+            let first = codel.next(
+                Time::from_nanos(10 * MS),
+                || waiting.take(),
+                |_| panic!("no packet may be dropped"),
+            );
             first.expect("a packet").packet.ecn
         };
         assert_eq!(leaves(2, Ecn::Capable), Ecn::Capable);

@@ -136,7 +136,7 @@ impl FairQueue {
         if self.packets == 0 && in_service == 0 {
             // The link is idle, so it has polled all flows and found them empty. Linux dequeues until the
             // qdisc returns no packet.
-            let nothing = self.pop(now, |_| unreachable!("nobody waits"));
+            let nothing = self.pop(now, |_| unreachable!("the queue is empty"));
             debug_assert!(nothing.is_none(), "an empty queue has a packet");
         }
         let place = self.place(&transit);
@@ -277,7 +277,7 @@ mod tests {
 
     /// Dequeues all packets at once; returns their ports in order.
     fn order(queue: &mut FairQueue) -> Vec<u16> {
-        let pop = || queue.pop(Time::ZERO, |_| panic!("nobody has waited"));
+        let pop = || queue.pop(Time::ZERO, |_| panic!("no packet may be dropped"));
         std::iter::from_fn(pop).map(|transit| transit.packet.ports().0).collect()
     }
 

@@ -375,7 +375,7 @@ mod tests {
         assert!(heavy.marked() > 10 && dropped.len() > 10, "{} {}", heavy.marked(), dropped.len());
         let mut deaf = queue(PieSpec::default());
         overload(&mut deaf, Ecn::Capable, 20, 10_000);
-        assert_eq!(deaf.marked(), 0, "unless it is told to");
+        assert_eq!(deaf.marked(), 0, "only if it is configured to");
     }
 
     #[test]

@@ -179,7 +179,7 @@ mod tests {
             let found = distance(ways(distribution.clone(), 0.0, 50_000), &table);
             assert!(found < 1.95, "{distribution}: {found}");
             let other = distance(ways(Distribution::Uniform, 0.0, 50_000), &table);
-            assert!(other > 10.0, "the test tells them apart: {other}");
+            assert!(other > 10.0, "the test distinguishes them: {other}");
         }
     }
 

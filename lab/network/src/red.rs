@@ -261,7 +261,7 @@ mod tests {
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
         assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));
         assert_eq!(with.marked(), 1);
-        assert!(!red(RedSpec::default()).marks(&mut capable()), "unless it is told to");
+        assert!(!red(RedSpec::default()).marks(&mut capable()), "only if it is configured to");
     }
 
     #[test]

@@ -240,7 +240,7 @@ fn packets_cross_a_router_and_a_lan() {
     let server = topology.node("server").unwrap();
     let mut packet = packet(0, 125);
     packet.destination = topology.addresses(server)[0];
-    let mut seen = Fates::default();
+    let mut seen = Events::default();
     let mut network = Network::new(&topology, Seed(0), Some(&mut seen));
     network.send(Time::ZERO, topology.node("client").unwrap(), packet);
     let arrival = loop {
@@ -260,15 +260,15 @@ fn packets_cross_a_router_and_a_lan() {
         ("router:2", TapEvent::Dequeued),
         ("server:2", TapEvent::Received),
     ];
-    assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
+    assert_eq!(seen.0, expected.map(|(name, event)| (name.to_owned(), event)));
 }
 
 #[derive(Default)]
-struct Fates(Vec<(String, TapEvent)>);
+struct Events(Vec<(String, TapEvent)>);
 
-impl Tap for Fates {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, fate: TapEvent) {
-        self.0.push((point.name.to_owned(), fate));
+impl Tap for Events {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, event: TapEvent) {
+        self.0.push((point.name.to_owned(), event));
     }
 }
 
@@ -303,7 +303,7 @@ fn the_police_drops_exactly_what_is_too_much() {
         (passed, Drops { police: 50_000 - passed, ..Drops::default() })
     );
     let on_the_way = |(id, at): &(u32, Time)| at.since(times[*id as usize]).as_nanos();
-    assert!(arrivals.iter().all(|arrival| on_the_way(arrival) == 10_011_120), "nobody waits");
+    assert!(arrivals.iter().all(|arrival| on_the_way(arrival) == 10_011_120), "no packet waits");
     let (arrivals, _) = deliver(network(table), &[Time::ZERO; 20], 125);
     assert_eq!(arrivals.len(), 16, "a burst passes whole");
 }

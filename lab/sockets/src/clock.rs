@@ -85,7 +85,7 @@ pub(crate) fn jiffy() -> Duration {
 pub(crate) fn epoch_of(origin: u64) -> u64 {
     // The wall clock is read between two readings, since a reading takes time too.
     let before = monotonic();
-    let wall = wall();
+    let wall = wall_clock();
     let now = before.midpoint(monotonic());
     wall.saturating_sub(now.saturating_sub(origin))
 }
@@ -96,7 +96,7 @@ pub fn monotonic() -> u64 {
 }
 
 /// Returns the kernel's wall clock, in ns since 1970.
-pub(crate) fn wall() -> u64 {
+pub(crate) fn wall_clock() -> u64 {
     nanos(ClockId::Realtime)
 }
 

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_sender_is_its_sample() {
+    fn a_compact_sender_sample_decodes_to_the_sample() {
         let text = serde_json::to_string(&CompactSenderSample::of(&sample(14_480)).unwrap()).unwrap();
         let decoded: CompactSenderSample = serde_json::from_str(&text).unwrap();
         assert_eq!(decoded.sample(Side::Server), sample(14_480));

@@ -294,7 +294,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_goes_together_comes_as_it_was_with_its_marks() {
+    fn batched_datagrams_arrive_unchanged_with_their_ecn_marks() {
         for gathers in [false, true] {
             let [mut one, mut other] = pair(gathers);
             let sent = datagrams(&MIXED);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_from_afar_tells_its_times_by_the_clock_here() {
+    fn a_remote_result_is_converted_to_the_local_clock() {
         // The other host started a minute earlier.
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn how_senders_afar_stood_is_told_by_the_clock_here() {
+    fn remote_sender_samples_are_converted_to_the_local_clock() {
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
         let mut there = EndResult { origin: server.origin + UP, ..server };
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_times_come_from_afar_the_records_make_sense() {
+    fn records_are_consistent_for_any_remote_origin() {
         for origin in [0, 1, 999_999, u64::MAX / 2, u64::MAX] {
             let [client, server] = halves(0);
             let there = EndResult { origin, ..server }.from_afar(|time| time).unwrap();
@@ -282,7 +282,7 @@ mod tests {
         let [server, _] = halves(0);
         assert!(
             EndResult { verdict: None, ..client }.join(server, READING).is_none(),
-            "nobody has the rules"
+            "neither end has the rules"
         );
     }
 }

@@ -370,7 +370,7 @@ impl EventLoop<'_> {
         }
         let peer = EndAddresses { addresses: vec![from.ip()], port: from.port() };
         let id = ConnectionId(self.server.connections() as u32);
-        let transceiver = self.opener.answerer(socket, &peer);
+        let transceiver = self.opener.dedicated_transceiver(socket, &peer);
         self.server.add(&self.poller, transceiver, self.clock.now())?;
         self.remote_clients.insert(from, id);
         Ok(id)
@@ -444,7 +444,7 @@ impl EventLoop<'_> {
             }
         };
         transceiver::check_connecting(socket.connect(&transceiver::address(peer)), peer)?;
-        let server = self.opener.answerer(socket, peer);
+        let server = self.opener.dedicated_transceiver(socket, peer);
         self.server.add(&self.poller, server, self.clock.now()).map_err(failed_to("watch a socket"))
     }
 

@@ -135,7 +135,7 @@ pub(crate) fn event_loop<'p>(
     let (is_single_ended, referee, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
         LocalEnd::Client(peer_reports, _) => (true, rules(), Some(peer_reports)),
-        LocalEnd::Server(tell, _) => (true, Referee::Host(Reporter::new(tell)), None),
+        LocalEnd::Server(send_report, _) => (true, Referee::Host(Reporter::new(send_report)), None),
     };
     let watched = peer_reports.as_ref().map_or(Ok(()), |peer_reports| {
         poller.add(&peer_reports.wake_signal, Token::PeerReport, Interest::Read)

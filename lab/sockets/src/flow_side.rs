@@ -243,12 +243,13 @@ impl FlowSide {
         let Self { application, connections, waits, .. } = self;
         let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
         let Some(connection) = connection else { return ConnectionProgress::Nothing };
-        let speaks = connection.transceiver.reports_events();
-        if !speaks && !application.is_reading() {
+        let reports_events = connection.transceiver.reports_events();
+        if !reports_events && !application.is_reading() {
             return ConnectionProgress::Nothing;
         }
         // Octets of an incomplete message are progress, too; path changes are not.
-        let mut progress = if speaks { ConnectionProgress::Nothing } else { ConnectionProgress::Delivered };
+        let mut progress =
+            if reports_events { ConnectionProgress::Nothing } else { ConnectionProgress::Delivered };
         let (mut is_up, mut has_closed, mut received_at) = (false, false, None);
         let is_over = connection.is_over;
         let result = action(&mut *connection.transceiver, &mut |event| match event {
@@ -283,7 +284,7 @@ impl FlowSide {
         if result.is_err() {
             progress = ConnectionProgress::Nothing;
         }
-        let result = result.and_then(|()| Ok(connection.watch_for_its_room(poller, token)?));
+        let result = result.and_then(|()| Ok(connection.watch_for_own_room(poller, token)?));
         if is_up && !connection.is_open {
             return self.open(id, now());
         }
@@ -356,7 +357,7 @@ impl FlowSide {
         let (end, id) = (self.end, outgoing.connection);
         let Some(connection) = self.connection(id) else { return };
         let sent = connection.transceiver.send(&outgoing, now).and_then(|sent| {
-            connection.watch_for_its_room(poller, Token::Connection(end, id))?;
+            connection.watch_for_own_room(poller, Token::Connection(end, id))?;
             if sent == SendOutcome::WouldBlock && !connection.transceiver.reports_events() {
                 connection.watch_for_room(poller, Token::Connection(end, id), true)?;
             }
@@ -380,7 +381,7 @@ impl FlowSide {
             let token = Token::Connection(self.end, id);
             let Some(connection) = self.connection(id) else { continue };
             let sent = connection.transceiver.send_all(now);
-            if let Err(error) = sent.and_then(|()| connection.watch_for_its_room(poller, token)) {
+            if let Err(error) = sent.and_then(|()| connection.watch_for_own_room(poller, token)) {
                 self.fail(id, now, &error.into());
                 went_well = false;
             }
@@ -439,7 +440,7 @@ impl Connection {
         }
         if self.transceiver.waits_for_room() {
             self.transceiver.send_all(now)?;
-            self.watch_for_its_room(poller, token)?;
+            self.watch_for_own_room(poller, token)?;
         }
         if self.is_open || !self.transceiver.is_open_when_writable() {
             return Ok(());
@@ -461,7 +462,7 @@ impl Connection {
     }
 
     /// Watches for room that the connection itself needs.
-    fn watch_for_its_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
+    fn watch_for_own_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
         let wants = self.transceiver.waits_for_room();
         // The application may wait for room, too, unless the connection reports room as an event.
         let is_watched = wants == self.waits_for_room() || !(wants || self.transceiver.reports_events());
@@ -549,7 +550,7 @@ mod tests {
 
     /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
     #[test]
-    fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
+    fn a_half_close_of_the_peer_is_reported_once_and_allows_waiting_for_room() {
         let (mut flow_side, poller, peer, recorder) = connected();
         peer.shutdown(Shutdown::Write).unwrap();
         while recorder.borrow().len() < 2 {
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes_first_is_told_when_it_is_over() {
+    fn the_end_that_closes_first_is_notified_when_closed() {
         let (mut flow_side, poller, peer, recorder) = connected();
         flow_side.close(ID, Time::ZERO);
         assert_eq!(*recorder.borrow(), ["Opened"]);

@@ -116,12 +116,12 @@ impl FlowRuns {
         raised?;
         let mut flows = vec![run];
         flows.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
-        Ok((Self::since_the_first(flows, assignments), result))
+        Ok((Self::with_times_of_run(flows, assignments), result))
     }
 
     /// Shifts times, which count from each flow's first attempt to connect, to times since the start of the
     /// run: the earliest first attempt minus its flow's start time.
-    pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
+    pub(crate) fn with_times_of_run(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch =
             flows.iter().zip(due).map(|(run, due)| run.epoch.saturating_sub(due)).min().unwrap_or_default();

@@ -106,16 +106,16 @@ pub fn run_client(
     run_one_end(assignment, LocalEnd::Client(reports, secret), links, &mut |_| ())
 }
 
-/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `tell` sends reports to
-/// the client's host.
+/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `send_report` sends
+/// reports to the client's host.
 pub fn run_server(
     assignment: &Assignment,
-    (tell, secret): (ReportCallback<'_>, &[u8; 32]),
+    (send_report, secret): (ReportCallback<'_>, &[u8; 32]),
     links: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     assignment.check()?;
-    run_one_end(assignment, LocalEnd::Server(tell, secret), links, listens)
+    run_one_end(assignment, LocalEnd::Server(send_report, secret), links, listens)
 }
 
 fn run_one_end(

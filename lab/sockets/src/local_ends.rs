@@ -76,7 +76,7 @@ impl LocalEnds {
         assignments: Vec<Assignment>,
         here: &[Option<Side>],
         secret: [u8; 32],
-        (tell, report_router): (&Arc<ReportOf>, &ReportRouter),
+        (send_report, report_router): (&Arc<ReportOf>, &ReportRouter),
         interval: Option<Duration>,
     ) -> Result<(Self, Vec<u16>), SocketsError> {
         let flows = assignments.len();
@@ -94,7 +94,7 @@ impl LocalEnds {
                 None => {}
                 Some(Side::Client) => local_ends.waiting.push((flow, assignment, shared)),
                 Some(Side::Server) => {
-                    local_ends.serve(flow, assignment, shared, Arc::clone(tell), listens.clone())
+                    local_ends.serve(flow, assignment, shared, Arc::clone(send_report), listens.clone())
                 }
             }
         }
@@ -112,7 +112,7 @@ impl LocalEnds {
         flow: usize,
         assignment: Assignment,
         shared: SharedRequests,
-        tell: Arc<ReportOf>,
+        send_report: Arc<ReportOf>,
         listens: Sender<(usize, u16)>,
     ) {
         let (secret, interval) = (self.secret, self.interval);
@@ -127,9 +127,9 @@ impl LocalEnds {
                 beginning: None,
                 interval,
             };
-            let tell = Box::new(move |report| tell(flow, report));
+            let send_report = Box::new(move |report| send_report(flow, report));
             // If a server fails, the wait for the ports must end too.
-            run_server(&assignment, (tell, &secret), links, &mut |port| {
+            run_server(&assignment, (send_report, &secret), links, &mut |port| {
                 if let Some(listens) = listens.take() {
                     let _ = listens.send((flow, port));
                 }
@@ -235,5 +235,5 @@ pub fn joined(
         flows.push(run);
         wrong += more;
     }
-    Some((FlowRuns::since_the_first(flows, assignments), wrong))
+    Some((FlowRuns::with_times_of_run(flows, assignments), wrong))
 }

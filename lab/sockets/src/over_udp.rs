@@ -35,7 +35,7 @@ pub(crate) trait UserspaceTransport {
     fn gathers(&self) -> bool;
 
     /// Returns whether messages wait for [`Transceiver::send_all`].
-    fn defers(&self) -> bool;
+    fn defers_sending(&self) -> bool;
 
     /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
     fn secrets(&self) -> String {
@@ -92,7 +92,7 @@ impl<P: UserspaceTransport> OverUdp<P> {
         Box::new(Connection {
             datagrams: Datagrams::new(socket, peer.addresses[0], self.0.gathers()),
             endpoint,
-            defers: self.0.defers(),
+            defers_sending: self.0.defers_sending(),
             begins: end == Side::Client,
             due: Time::MAX,
             events: VecDeque::new(),
@@ -113,7 +113,7 @@ impl<P: UserspaceTransport> Opener for OverUdp<P> {
         self.connection(Side::Client, socket, peer)
     }
 
-    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
+    fn dedicated_transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.connection(Side::Server, socket, peer)
     }
 
@@ -135,7 +135,7 @@ struct Connection<E> {
     datagrams: Datagrams,
     endpoint: E,
     /// Whether messages wait for [`Transceiver::send_all`].
-    defers: bool,
+    defers_sending: bool,
     /// Whether this is a client's connection that has not started.
     begins: bool,
     /// When the endpoint acts next.
@@ -207,14 +207,14 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         if !self.endpoint.offer(now, message) {
             return Ok(SendOutcome::WouldBlock);
         }
-        if !self.defers {
+        if !self.defers_sending {
             self.drive(now)?;
         }
         Ok(SendOutcome::Complete)
     }
 
     fn send_all(&mut self, now: Time) -> io::Result<()> {
-        if !self.defers {
+        if !self.defers_sending {
             return Ok(());
         }
         self.endpoint.send_offered(now);

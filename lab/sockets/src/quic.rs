@@ -89,7 +89,7 @@ impl over_udp::UserspaceTransport for Quic {
         self.gathers
     }
 
-    fn defers(&self) -> bool {
+    fn defers_sending(&self) -> bool {
         self.gathers
     }
 

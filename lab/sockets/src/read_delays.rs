@@ -51,16 +51,16 @@ impl ReadDelayRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::wall;
+    use crate::clock::wall_clock;
 
     #[test]
-    fn what_cannot_have_waited_so_long_or_less_than_nothing_is_left_out() {
+    fn impossible_read_delays_are_ignored() {
         let origin = 1_000_000_000;
         assert_eq!(ReadDelayRecorder::since(origin).finish(), None, "nothing has come");
         let mut waits = ReadDelayRecorder::since(origin);
         let now = Time::from_millis(500);
         // The wall clock at the start.
-        let some_time = wall();
+        let some_time = wall_clock();
         let shown = some_time - waits.wall.monotonic(some_time).unwrap() + origin + now.as_nanos();
         for waited in [1_500_000, 2_500_000, 3_500_000, 501_000_000] {
             waits.note(now, shown - waited);

@@ -18,7 +18,7 @@ pub(crate) enum Referee<'p> {
 /// Reports the local server to the other host, at limited intervals, because reports share the path of the
 /// measured flow.
 pub(crate) struct Reporter<'p> {
-    tell: ReportCallback<'p>,
+    send_report: ReportCallback<'p>,
     /// The next report, if there is anything to report.
     report: Option<PeerReport>,
     /// The earliest time of the next report.
@@ -29,9 +29,9 @@ pub(crate) struct Reporter<'p> {
 impl<'p> Reporter<'p> {
     const INTERVAL: Duration = Duration::from_millis(200);
 
-    /// Creates a reporter that uses `tell`.
-    pub(crate) fn new(tell: ReportCallback<'p>) -> Self {
-        Self { tell, report: None, next: Time::ZERO, stopped: None }
+    /// Creates a reporter that uses `send_report`.
+    pub(crate) fn new(send_report: ReportCallback<'p>) -> Self {
+        Self { send_report, report: None, next: Time::ZERO, stopped: None }
     }
 
     fn report(&mut self) -> &mut PeerReport {
@@ -43,10 +43,10 @@ impl<'p> Reporter<'p> {
         self.next = Time::ZERO;
     }
 
-    fn tell(&mut self, now: Time, progress: Progress) {
+    fn send_due_report(&mut self, now: Time, progress: Progress) {
         if let Some(report) = self.report.take_if(|_| now >= self.next) {
             self.next = now + Self::INTERVAL;
-            (self.tell)(PeerReport { progress, ..report });
+            (self.send_report)(PeerReport { progress, ..report });
         }
     }
 }
@@ -88,7 +88,7 @@ impl Referee<'_> {
     pub(crate) fn check(&mut self, now: Time, progress: EndsProgress) {
         match self {
             Self::Rules(flow) => flow.check(now, tally(flow, progress)),
-            Self::Host(reporter) => reporter.tell(now, progress[1]),
+            Self::Host(reporter) => reporter.send_due_report(now, progress[1]),
         }
     }
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_is_told_at_once_and_then_not_before_its_time() {
+    fn the_first_report_is_immediate_and_later_ones_wait_for_the_interval() {
         let (sender, reports) = channel();
         let mut referee = Referee::Host(Reporter::new(Box::new(move |report| sender.send(report).unwrap())));
         let at = Time::from_millis;

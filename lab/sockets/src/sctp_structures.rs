@@ -229,8 +229,8 @@ fn event(kind: u16) -> Setting {
 }
 
 /// Turns notifications of path changes on or off.
-pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: bool) -> io::Result<()> {
-    let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(tells.into()).u8(0).0;
+pub(crate) fn set_path_notifications(socket: &Socket, association: u32, is_enabled: bool) -> io::Result<()> {
+    let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(is_enabled.into()).u8(0).0;
     system::set_option(socket, SOL_SCTP, event(PEER_ADDR_CHANGE).name, &value)
 }
 
@@ -490,7 +490,7 @@ mod tests {
 
     /// RFC 8260 section 4.3.
     #[test]
-    fn interleaving_and_schedulers_are_asked_for_where_they_are_not_the_default() {
+    fn interleaving_and_schedulers_are_requested_if_not_the_default() {
         let asked = |text: &str| -> Vec<_> {
             let options = options(&config(text)).into_iter();
             let new = options.filter(|option| matches!(option.name, 18 | 123..=125));

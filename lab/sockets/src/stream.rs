@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gathered_leaves_together_and_the_end_behind_it() {
+    fn batched_messages_are_sent_together_before_the_end() {
         let (mut stream, peer) = pair(true);
         for message in [b"one", b"two"] {
             assert_eq!(stream.send(message).unwrap(), SendOutcome::Complete);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_waits_for_it_in_its_order_and_so_does_the_end() {
+    fn messages_without_room_and_the_end_wait_in_order() {
         for gathers in [false, true] {
             let (mut stream, peer) = pair(gathers);
             let message = |number: u32| number.to_be_bytes().repeat(10_000);

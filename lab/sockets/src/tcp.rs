@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
+    fn the_state_of_a_sender_is_in_octets_and_unreported_fields_are_empty() {
         let peer = IpAddr::from([10, 0, 1, 2]);
         let fields =
             [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];

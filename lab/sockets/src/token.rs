@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_comes_back_as_it_was_given() {
+    fn a_token_decodes_to_what_was_encoded() {
         let connections = [0, 1, u32::MAX]
             .map(ConnectionId)
             .into_iter()

@@ -32,7 +32,7 @@ pub(crate) trait Opener {
     fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver>;
 
     /// Creates the transceiver of a server's socket that serves only this client.
-    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
+    fn dedicated_transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.transceiver(socket, peer)
     }
 

@@ -315,12 +315,12 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has its own stack; remove the option" });
     }
-    let usual = usual(transport);
-    let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
+    let stack_only = stack_only(transport);
+    let own = if is_of_a_kernel { with_stack(transport, own) } else { stack_only.clone() };
     let mut settings = of_hosts(transport, &own);
     for (key, value) in transport.option_values() {
         let means = means(transport, key);
-        let is_usual = usual.option_values().get(key) == Some(value);
+        let is_usual = stack_only.option_values().get(key) == Some(value);
         let value = if is_usual { &own.option_values()[key] } else { value };
         if let Some(setting) = setting(key, value, means, is_usual, kernel)?
             && !settings.contains(&setting)
@@ -336,9 +336,9 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
 /// Returns those of [`sysctls`] that options request explicitly, without those that the protocol always
 /// needs.
 pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
-    let usual = sysctls(&usual, kernel)?;
-    Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
+    let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let stack_only = sysctls(&stack_only, kernel)?;
+    Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
 
 /// Returns the value of `tcp_ecn` for accurate ECN: always, if it is offered beside classic ECN, or if it is offered.
@@ -527,14 +527,14 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
 }
 
 /// Returns the transport with only its stack, which is Linux' own if it has one.
-fn usual(transport: &TransportSpec) -> TransportSpec {
+fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }
 
 /// Returns the transport with only this stack.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
-    let usual = format!("{}:stack={stack}", transport.kind().name()).parse();
-    usual.expect("a protocol alone is a transport")
+    let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
+    stack_only.expect("a protocol alone is a transport")
 }
 
 #[cfg(test)]
@@ -555,8 +555,8 @@ mod tests {
         for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
-            let usual: TransportSpec = kind.name().parse().unwrap();
-            let behaviours: Vec<&str> = usual.option_values().keys().map(String::as_str).collect();
+            let stack_only: TransportSpec = kind.name().parse().unwrap();
+            let behaviours: Vec<&str> = stack_only.option_values().keys().map(String::as_str).collect();
             let mut sorted = behaviours.clone();
             sorted.sort_unstable();
             assert_eq!(known, sorted, "{}", kind.name());
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_do_is_refused_by_name() {
+    fn unsupported_settings_are_refused_by_name() {
         for (text, option) in [
             ("tcp:hystart=false", "hystart=false"),
             ("udp:sip=invite", "sip=invite"),

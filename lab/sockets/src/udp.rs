@@ -157,7 +157,7 @@ mod tests {
     use crate::transceiver;
 
     #[test]
-    fn a_datagram_that_comes_twice_is_told_once() {
+    fn a_duplicate_datagram_is_delivered_once() {
         let site = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let udp = Udp { reads: 1, stamps: false };
         let socket = udp.listen(&site).unwrap();

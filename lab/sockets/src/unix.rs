@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_reached_and_who_does_not_refuses() {
+    fn a_listening_server_accepts_and_a_missing_one_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let unix = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
         let site =

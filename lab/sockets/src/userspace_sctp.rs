@@ -48,7 +48,7 @@ impl UserspaceSctp {
 }
 
 /// Returns a generator with an unpredictable seed.
-fn chance() -> Rng {
+fn unpredictable_rng() -> Rng {
     let mut octets = [0; 8];
     getrandom::fill(&mut octets).expect("Linux has random numbers");
     Seed(u64::from_ne_bytes(octets)).rng()
@@ -73,8 +73,10 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
         let (local, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
         let config = Arc::clone(&self.config);
         let endpoint = match end {
-            Side::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
-            Side::Server => Endpoint::listen(config, vec![local], port, chance()),
+            Side::Client => {
+                Endpoint::connect(config, vec![local], port, vec![remote], remote_port, unpredictable_rng())
+            }
+            Side::Server => Endpoint::listen(config, vec![local], port, unpredictable_rng()),
         };
         let usual = DeliveryOptions { unordered: self.unordered, reliability: self.reliability };
         let linger = self.config.rto_initial;
@@ -86,7 +88,7 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
     }
 
     /// Returns true: an endpoint bundles the messages that an application sends at once.
-    fn defers(&self) -> bool {
+    fn defers_sending(&self) -> bool {
         true
     }
 }
@@ -118,7 +120,9 @@ impl over_udp::Endpoint for Association {
         self.rests_at = self.rests_at.filter(|at| now < *at);
         match self.endpoint.poll(now) {
             Output::Transmit(packet) => {
-                let Transport::Sctp(sctp) = &packet.transport else { unreachable!("it speaks SCTP") };
+                let Transport::Sctp(sctp) = &packet.transport else {
+                    unreachable!("the endpoint sends only SCTP packets")
+                };
                 EndpointOutput::Transmit(Datagram { octets: sctp.to_bytes(), ecn: packet.ecn })
             }
             Output::Event(event) => {

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_of_a_discipline_is_read() {
+    fn the_kernels_statistics_of_a_discipline_are_parsed() {
         let octets = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
         let entry = entry(|statistics| {
             statistics.with(1, &octets(&[1500, 0, 9, 0])).with(3, &octets(&[2, 120, 4, 0, 0]))
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_none() {
+    fn invalid_statistics_are_not_parsed() {
         assert_eq!(Discipline::read(&[0; 19]), None);
         assert_eq!(Discipline::read(&entry(|statistics| statistics.with(3, &[0; 5]))), None);
     }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linux_does_otherwise_is_refused_with_the_key_and_the_cure() {
+    fn settings_that_linux_treats_differently_are_refused_with_the_key_and_the_cure() {
         let refused = [
             (RedSpec::default(), "min, max", "octets"),
             (RedSpec { gentle: true, ..octets() }, "gentle", "remove"),

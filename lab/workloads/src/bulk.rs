@@ -34,7 +34,7 @@ impl Padded for Bulk {
         Pace::Taken
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn max_duration(&self) -> Option<Duration> {
         self.lasts
     }
 }

@@ -48,7 +48,7 @@ impl LedgerJoin {
     /// Removes the oldest message from the ledgers and returns its record.
     fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
         let (number, sent) = client.sent_messages.pop()?;
-        let mut received = server.received_messages.pass().flatten();
+        let mut received = server.received_messages.skip().flatten();
         client.done -= u64::from(sent.reply.is_some());
         server.done -= u64::from(received.is_some());
         let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } = sent;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_by_another_clock_has_all_its_times_by_that_and_knows_no_more_of_packets() {
+    fn a_conversion_to_another_clock_converts_all_times_and_drops_packet_times() {
         let (client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let by_one = records(client.clone(), server.clone(), reading);
@@ -163,7 +163,7 @@ mod tests {
 
     /// A host with the secret may still run a faulty program.
     #[test]
-    fn a_ledger_from_afar_that_counts_wrong_is_counted_again_and_one_that_settled_something_is_refused() {
+    fn a_remote_ledger_is_recounted_and_refused_if_it_settled_something() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let text = serde_json::to_string(&server).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
+    fn a_missing_message_is_abandoned_if_the_transport_may_give_it_up() {
         let (client, server) = both();
         let abandoned = |has_replies| {
             let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reply_and_one_to_no_message_are_told() {
+    fn a_second_reply_and_one_to_no_message_are_reported() {
         let (mut client, _) = both();
         assert!(!client.note_reply(0, arrived(40), false));
         assert!(!client.note_reply(3, arrived(40), false));
     }
 
     #[test]
-    fn what_is_settled_leaves_in_the_order_of_the_schedule() {
+    fn settled_messages_are_removed_in_the_order_of_the_schedule() {
         let (mut client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let mut left = Vec::new();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_without_a_word_is_settled_when_a_quarter_of_a_million_have_overtaken_it() {
+    fn a_message_lost_without_notice_is_settled_after_a_quarter_of_a_million_later_ones() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "message 0 was delivered twice")]
-    fn what_is_settled_cannot_come_again() {
+    fn a_settled_message_cannot_arrive_again() {
         let (mut client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         reading.settle(&mut client, &mut server, |_| {});

@@ -142,7 +142,7 @@ pub(crate) struct Pacer {
     left: u64,
     next: Time,
     /// Messages come due for this long after the start.
-    lasts: Option<Duration>,
+    max_duration: Option<Duration>,
     /// The time from which on no message comes due.
     end: Time,
 }
@@ -220,12 +220,12 @@ impl Pacer {
 
     /// Creates a pacer of `messages` messages, none due before the start.
     fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
-        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, lasts: None, end: Time::MAX }
+        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, max_duration: None, end: Time::MAX }
     }
 
     /// Returns the pacer limited to this duration after its start.
-    pub(crate) fn lasting(self, lasts: Option<Duration>) -> Self {
-        Self { lasts, ..self }
+    pub(crate) fn with_max_duration(self, max_duration: Option<Duration>) -> Self {
+        Self { max_duration, ..self }
     }
 
     /// Stops making messages due once the duration has passed.
@@ -246,7 +246,7 @@ impl Pacer {
             }
         }
         self.next = if self.left == 0 { Time::MAX } else { self.following(now) };
-        self.end = self.lasts.map_or(Time::MAX, |lasts| now + lasts);
+        self.end = self.max_duration.map_or(Time::MAX, |duration| now + duration);
     }
 
     /// Returns the number of messages that have not come due.
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_transports_pace_a_message_is_due_when_it_is_asked_for() {
+    fn at_the_transports_pace_a_message_is_due_when_requested() {
         let mut pacer = Pacer::untimed(Pace::Taken, 3);
         pacer.start(Time::from_millis(1));
         let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));

@@ -30,7 +30,7 @@ pub trait Padded {
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
     /// Returns the maximum time that it sends after its connections are open.
-    fn lasts(&self) -> Option<Duration> {
+    fn max_duration(&self) -> Option<Duration> {
         None
     }
     /// Returns the settings of its load, if time makes its messages due.
@@ -89,7 +89,7 @@ impl<W: Padded> Workload for W {
         let (requests, pace) = (NumberedRequests::new(self.octets(), self.record_kind()), Padded::pace(self));
         let (pacer, late_limit) = match Padded::load(self) {
             Some(load) => (load.pacer(messages, seed), load.late_limit),
-            None => (Pacer::untimed(pace, messages).lasting(Padded::lasts(self)), None),
+            None => (Pacer::untimed(pace, messages).with_max_duration(Padded::max_duration(self)), None),
         };
         Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
     }

@@ -12,7 +12,7 @@ use crate::{ConnectionId, WorkloadError};
 /// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
-/// Shared zeros from which messages are cut, so that many share one allocation.
+/// Zeros for messages, so that many messages share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
@@ -30,7 +30,7 @@ impl Zeros {
     const SLAB: usize = 64 << 10;
 
     /// Returns this many octets for exclusive use.
-    pub(crate) fn cut(&mut self, octets: usize) -> BytesMut {
+    pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB));
         }
@@ -61,7 +61,7 @@ impl Padding {
 
 /// Builds a message of any size.
 pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
-    with_header(zeros.cut(octets), number)
+    with_header(zeros.take(octets), number)
 }
 
 /// Writes the length and the number at the start of a message.
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_somebody_holds_stays_as_it_is() {
+    fn a_message_still_referred_to_is_not_overwritten() {
         let mut padding = Padding::new(4096);
         let held: Vec<Bytes> = (0..3).map(|number| padding.message(number)).collect();
         let numbers: Vec<_> = held.iter().map(|message| number(message)).collect();

@@ -68,7 +68,7 @@ impl PendingRequests {
         let mut queues = self.lock();
         let request = queues.next;
         queues.next += 1;
-        queues.pass(0, request);
+        queues.forward(0, request);
         request
     }
 
@@ -84,7 +84,7 @@ impl PendingRequests {
 
 impl RequestQueues {
     /// Passes a request to the client with this index, or back to the server after the last client.
-    fn pass(&mut self, index: usize, request: RequestId) {
+    fn forward(&mut self, index: usize, request: RequestId) {
         let queue = self.by_client.get_mut(index).unwrap_or(&mut self.ready);
         queue.requests.push_back(request);
         queue.wake.iter().for_each(|wake| wake());
@@ -110,7 +110,7 @@ impl OnwardClient {
     pub(crate) fn on_reply(&mut self, number: u32) {
         let position = self.unanswered.iter().position(|(sent, _)| *sent == number);
         if let Some((_, request)) = position.and_then(|position| self.unanswered.remove(position)) {
-            self.pending_requests.lock().pass(self.index + 1, request);
+            self.pending_requests.lock().forward(self.index + 1, request);
         }
     }
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_goes_from_one_client_to_the_next_and_then_back() {
+    fn a_request_passes_through_all_clients_and_then_back() {
         let woken = Arc::new(AtomicU32::new(0));
         let wake = |value| {
             let woken = woken.clone();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_back_on_its_stream_as_it_is() {
+    fn an_echo_returns_unchanged_on_its_stream() {
         let mut server = server("echo");
         let message = padding::Padding::new(100).message(5);
         deliver(server.as_mut(), 3, message.clone());

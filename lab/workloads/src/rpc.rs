@@ -234,7 +234,7 @@ impl RequestSource for RpcRequests {
             0 => 0,
             mean => self.rng.exponential(mean as f64) as u64,
         };
-        let mut message = self.zeros.cut(octets as usize - first as usize);
+        let mut message = self.zeros.take(octets as usize - first as usize);
         message[8..12].copy_from_slice(&self.reply.to_be_bytes());
         message[12..20].copy_from_slice(&service.to_be_bytes());
         (number, padding::with_header(message, number))
@@ -279,7 +279,7 @@ impl ReplySource for RpcReplies {
         if !possible.contains(&u64::from(octets)) {
             return Err("a request for a reply of an invalid size");
         }
-        let reply: BytesMut = self.zeros.cut(octets as usize);
+        let reply: BytesMut = self.zeros.take(octets as usize);
         Ok(Some(padding::with_header(reply, number)))
     }
 
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_gets_a_reply_of_the_size_that_it_asks_for() {
+    fn a_reply_has_the_requested_size() {
         let spec = spec(",\"users\":1,\"request\":\"300B\",\"reply\":{\"1kB\":1,\"2kB\":1}");
         let mut client = spec.client(ONE, 50, Seed(1));
         let mut server = spec.server(ONE, 50, Host::default());
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn its_load_is_a_poisson_process_where_nothing_else_is_said() {
+    fn the_default_load_is_a_poisson_process() {
         let arrivals = |keys: &str| spec(keys).settled().arrivals();
         assert_eq!(arrivals(""), Arrivals::Poisson);
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);

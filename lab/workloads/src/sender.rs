@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_client_is_never_late_and_goes_on_when_there_is_room() {
+    fn a_greedy_client_is_never_late_and_continues_when_writable() {
         let mut client = opened("bulk", 1, ENDLESS);
         let first = send(client.as_mut(), ms(0));
         let second = send(client.as_mut(), ms(0));
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_is_answered_and_the_run_goes_on() {
+    fn a_refused_request_has_a_reply_and_the_run_continues() {
         use hol_simco::{Message, Refusal, Tid};
         let mut client = opened("simco", 1, 2);
         drop(send(client.as_mut(), ms(0)));

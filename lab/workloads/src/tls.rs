@@ -301,7 +301,7 @@ mod tests {
     proptest! {
         /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
         #[test]
-        fn a_message_comes_out_of_its_records_as_it_went_in(octets in 0_usize..70_000) {
+        fn a_message_is_decrypted_as_it_was_encrypted(octets in 0_usize..70_000) {
             let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
             let records = protect(&payload);
             prop_assert_eq!(records.len(), octets + 22 * octets.div_ceil(16_384));
@@ -340,7 +340,7 @@ mod tests {
                     ));
                 }
             }
-            let (to, arrives, payload) = under_way.pop_front().expect("somebody sends");
+            let (to, arrives, payload) = under_way.pop_front().expect("one end sends");
             now = arrives;
             let passage = DeliveryTimes::default();
             sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));

@@ -26,7 +26,7 @@ fn bulk(transport: &str, marks: bool) -> Run {
 }
 
 #[test]
-fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
+fn ecn_avoids_all_losses_at_a_marking_queue() {
     for transport in [
         "tcp:ecn=true",
         "tcp:ecn=true,stack=rfc",
@@ -55,7 +55,7 @@ fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
 }
 
 #[test]
-fn who_does_not_speak_ecn_is_dropped_by_the_same_queue() {
+fn packets_without_ecn_are_dropped_by_the_same_queue() {
     for transport in ["tcp", "sctp:ecn=false", "quic"] {
         let [marking, dropping] = [true, false].map(|marks| bulk(transport, marks));
         assert_eq!(marking.marked, Some(0), "{transport}");

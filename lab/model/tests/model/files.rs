@@ -100,7 +100,7 @@ fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
 }
 
 #[test]
-fn files_larger_than_all_buffers_come_through() {
+fn files_larger_than_all_buffers_arrive() {
     for transport in ["tcp:send_buffer=20kB,receive_buffer=20kB", "sctp:send_buffer=40kB,streams=3"] {
         let run = files(transport, "delay = '5ms'\nloss = '0.1%'", "files = 2\nsize = '1MB'", 1);
         assert_eq!(run.stopped, RunEnd::Finished, "{transport}");

@@ -127,7 +127,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
 
 /// Flows that share no link with the measured one do not change its random numbers, nor its digest.
 #[test]
-fn a_background_elsewhere_moves_nobodys_numbers() {
+fn background_traffic_on_another_link_changes_no_result() {
     let network = "nodes = ['client', 'server', 'a', 'b']\nlinks = [{ from = 'client', to = 'server', loss = '2%' }, \
                    { from = 'client', to = 'a' }, { from = 'a', to = 'b', rate = '1Mbit' }]";
     let alone = Scenario {

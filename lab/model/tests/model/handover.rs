@@ -53,7 +53,7 @@ fn a_tcp_connection_is_opened_again_as_soon_as_there_is_an_address() {
 /// RFC 5061 sections 5.1 and 5.3: an ASCONF and its answer, while the peer verifies the new address; a round
 /// trip later the lost request or response has arrived.
 #[test]
-fn an_sctp_association_goes_on_two_round_trips_after_there_is_an_address() {
+fn an_sctp_association_continues_two_round_trips_after_it_gets_an_address() {
     for leaves in [220, 280] {
         takes(&file(SCTP, leaves, 1000, false), 1000 + 200);
     }

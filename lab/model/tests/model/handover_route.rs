@@ -102,7 +102,7 @@ fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached
 
 /// Nothing is lost, so the gap is the time between two messages plus the additional delay of the second path.
 #[test]
-fn who_is_attached_a_delay_before_leaving_only_has_another_delay() {
+fn a_host_attached_one_delay_before_leaving_only_gets_another_delay() {
     let way = Handover { delays: [50, 70], leaves: 1005, attached: 905 };
     for transport in ["udp", TCP, SCTP, QUIC] {
         let run = way.run(transport, 10, 150);
@@ -117,7 +117,7 @@ fn who_is_attached_a_delay_before_leaving_only_has_another_delay() {
 /// A lost message arrives after the first timeout at which the client is attached. RFC 6298 section 5.5 and
 /// RFC 9260 section 6.3.3 E2 double the timeout, from a second on: 1, 3 and 7 s after the transmission.
 #[test]
-fn what_is_lost_comes_when_the_timer_next_expires() {
+fn lost_data_arrive_when_the_timer_next_expires() {
     for transport in [TCP, SCTP] {
         for attached in [1500, 2000, 2500, 4000, 4500, 8000] {
             let (run, way) = lost(transport, attached);
@@ -137,7 +137,7 @@ fn what_is_lost_comes_when_the_timer_next_expires() {
 /// with each equal sample. quinn's probe is a PING (section 6.2.4 leaves the choice), whose acknowledgment
 /// reveals the loss.
 #[test]
-fn what_quic_has_lost_comes_a_round_trip_after_the_next_probe() {
+fn data_lost_by_quic_arrive_a_round_trip_after_the_next_probe() {
     let way = Duration::from_millis(80);
     let probed = |attached| lost(QUIC, attached).0.records[0];
     let pto = latency(&probed(1200)) - way * 3;
@@ -164,8 +164,8 @@ fn lost(transport: &str, attached: u64) -> (Run, Handover) {
 struct Path(Vec<(Time, String, bool)>);
 
 impl Tap for Path {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, fate: TapEvent) {
-        if fate == TapEvent::Sent {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, event: TapEvent) {
+        if event == TapEvent::Sent {
             let is_kept = |address| [ipv4(10, 0, 1, 1), ipv4(10, 0, 1, 2)].contains(&address);
             self.0.push((now, point.name.to_owned(), is_kept(packet.source) && is_kept(packet.destination)));
         }

@@ -139,7 +139,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
 
 /// The medium continues even if the transport blocks: a frame is due when the encoder has produced it.
 #[test]
-fn frames_come_due_by_the_clock_of_the_medium() {
+fn frames_are_due_by_the_clock_of_the_medium() {
     let run = media("tcp:send_buffer=10kB,send_buffer_max=0B", "rate = '100kbit'", "", 200, 1);
     let since = |at: usize| run.records[at].scheduled.since(run.records[0].scheduled);
     assert_eq!(since(49), Duration::from_millis(1280));

@@ -81,7 +81,7 @@ fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_n
 }
 
 #[test]
-fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run() {
+fn every_request_is_sent_once_to_every_server_and_the_run_is_deterministic() {
     let [run, again] = [(); 2].map(|()| call("tcp", "loss = '2%'", 300));
     assert_eq!(run.digest(), again.digest());
     let asked: Vec<usize> = run.background_records.iter().map(Vec::len).collect();
@@ -93,7 +93,7 @@ fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run
 }
 
 #[test]
-fn who_waits_for_a_server_that_nobody_can_ask_is_told_which() {
+fn an_error_names_the_server_that_no_client_can_reach() {
     let lan = "nodes = ['client', 'server', 'third']\nlans = [{ nodes = ['client', 'server', 'third'] }]";
     let workload = |text: &str| toml::from_str(text).unwrap();
     let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();

@@ -77,7 +77,7 @@ fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
 }
 
 #[test]
-fn a_server_thinks_about_several_files_at_a_time_but_answers_a_track_in_order() {
+fn a_server_processes_several_files_at_once_but_replies_in_order_on_a_track() {
     const KEYS: &str = "document = '0B'\nobjects = 3\nsize = '500B'\nthink = '70ms'";
     for (way, thoughts) in [("multiplexed", 1), ("pipelined", 1), ("keepalive", 3)] {
         let run = pages("tcp:nagle=off,wakeup=0s", LINE, &format!("{KEYS}\nway = '{way}'"), 1, 1);
@@ -136,7 +136,7 @@ fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
 }
 
 #[test]
-fn what_is_still_under_way_when_a_link_goes_down_is_unfinished() {
+fn a_transfer_under_way_when_a_link_goes_down_is_unfinished() {
     let run = pages("tcp", "delay = '50ms'\nevents = [{ at = '240ms', down = true }]", "", 3, 1);
     let completed = |kind| of(&run, kind).filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!((completed(RecordKind::Page), completed(RecordKind::Head)), (0, 1));
@@ -148,7 +148,7 @@ proptest! {
 
     /// Whatever the network does, each file arrives completely and once: the browser counts its octets.
     #[test]
-    fn every_page_comes_whole_over_every_way(
+    fn every_page_arrives_complete_over_every_way(
         way in prop::sample::select(vec!["close", "keepalive", "pipelined", "multiplexed"]),
         transport in prop::sample::select(vec![
             "tcp", "tcp:connections=3", "sctp:streams=1", "sctp:streams=5", "sctp:associations=2,streams=4", "sctp:unordered",

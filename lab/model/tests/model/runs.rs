@@ -132,7 +132,7 @@ fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_ref
 }
 
 #[test]
-fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
+fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
     // Rules whose lifetime should be extended end while the middlebox is unreachable.
     let network = "events = [{ at = '3s', down = true }, { at = '20s', down = false }]";
     let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1 }\nlate_limit = '1h'";
@@ -219,7 +219,7 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 }
 
 #[test]
-fn a_path_that_waits_is_refused_to_who_sends_over_all() {
+fn a_backup_path_is_refused_if_all_paths_are_used() {
     let paths = "paths = [{}, { backup = true }]";
     let run = |transport| run(&scenario(transport, paths, "kind = 'echo'", 10), Seed(7), None);
     assert!(run("sctp").is_ok() && run("tcp").is_ok());
@@ -396,8 +396,8 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Transit, fate: TapEvent) {
-        match fate {
+    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Transit, event: TapEvent) {
+        match event {
             TapEvent::Sent => self.sent += 1,
             TapEvent::Dequeued => (),
             TapEvent::Received => self.received += 1,

@@ -171,10 +171,10 @@ fn to_look_changes_nothing_and_is_done_at_every_multiple() {
         let ((course, none, digest), (seen, samples, own)) = (run(None), run(Some(7)));
         assert!(none.is_empty());
         assert_eq!(digest, own, "{transport}, {workload}");
-        let told = |course: &RunSummary| {
+        let counts = |course: &RunSummary| {
             (course.packets, course.drops, course.endpoints, course.ended, course.closed)
         };
-        assert_eq!(told(&course), told(&seen), "{transport}, {workload}");
+        assert_eq!(counts(&course), counts(&seen), "{transport}, {workload}");
         let times: Vec<u64> = samples.iter().map(|sample| sample.at.as_millis()).collect();
         assert!(times.is_sorted() && samples.iter().all(|sample| sample.at.as_nanos() % 7_000_000 == 0));
         let up = queues(&samples, 0).len() as u64;

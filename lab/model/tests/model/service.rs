@@ -36,7 +36,7 @@ const TRANSPORTS: [&str; 2] = ["tcp", "sctp:nagle=false"];
 
 /// A message waits for the server ρ s / (2 (1 − ρ)) on average: Pollaczek and Khinchine, for a service time s that is constant.
 #[test]
-fn messages_that_come_at_random_wait_as_long_as_md1_says() {
+fn messages_at_random_times_wait_as_long_as_in_md1() {
     for transport in TRANSPORTS {
         for (load, tolerance) in [(0.3, 0.03), (0.7, 0.05)] {
             let workload = format!("kind = 'oneway'\narrivals = 'poisson'\nrate = '{}/s'", load * 100.0);
@@ -55,7 +55,7 @@ fn messages_that_come_at_random_wait_as_long_as_md1_says() {
 }
 
 #[test]
-fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
+fn a_reply_takes_the_service_time_and_the_record_shows_the_late_server() {
     for transport in TRANSPORTS {
         for record in done(&slow(transport, "kind = 'pingpong'", "5ms", 50)).records {
             let (request, reply) = (record.request.unwrap(), record.reply.unwrap());
@@ -110,7 +110,7 @@ fn a_server_serves_its_flows_alike() {
 }
 
 #[test]
-fn what_nobody_serves_and_what_nothing_holds_back_is_refused_with_the_cure() {
+fn a_udp_service_and_a_host_without_flows_are_refused_with_the_cure() {
     let refusal = |scenario: &Scenario| run(scenario, Seed(1), None).unwrap_err().to_string();
     let asked = slow("udp", "kind = 'oneway'", "1ms", 10);
     assert!(refusal(&asked).contains("use TCP or SCTP"), "{}", refusal(&asked));

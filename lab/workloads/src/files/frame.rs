@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_comes_out_as_it_went_in(
+        fn a_frame_is_read_as_it_was_written(
             command in prop::sample::select(COMMANDS.to_vec()),
             [number, file, offset, octets]: [u32; 4],
             digest: u128,

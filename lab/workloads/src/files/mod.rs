@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_cure() {
+    fn impossible_settings_are_refused_with_the_cure() {
         assert_eq!(check("{}"), Ok(()));
         assert_eq!(check(r#"{"size":"0B","deeds":["put","put","remove"]}"#), Ok(()));
         for (keys, cure) in [

@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_files_come_through_a_true_server(
+        fn any_files_arrive_through_a_real_server(
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,

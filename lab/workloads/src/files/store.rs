@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_given_and_what_was_not_announced_not_taken() {
+    fn missing_files_are_not_served_and_unannounced_ones_not_stored() {
         let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
             assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN));

@@ -37,7 +37,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_timestamp_tells_the_frame(number in 0u32..1_800_000) {
+        fn the_timestamp_identifies_the_frame(number in 0u32..1_800_000) {
             prop_assert_eq!(frame(timestamp(number).into()), u64::from(number));
         }
     }

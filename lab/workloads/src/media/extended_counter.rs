@@ -29,7 +29,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_lies_before_the_first() {
+    fn no_counter_precedes_the_first() {
         let mut numbers = ExtendedCounter::<16>::default();
         assert_eq!((numbers.update(0xffff), numbers.update(2), numbers.update(1)), (None, Some(2), Some(1)));
     }

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_counts_once() {
+    fn a_duplicate_packet_counts_once() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(2).collect();
         let played = played(&frames, 400, &[0, 0, 1, 1, 0]);
         assert_eq!(played, [vec![], vec![], vec![0], vec![], vec![]]);

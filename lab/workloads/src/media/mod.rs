@@ -33,7 +33,7 @@ impl Media {
 
     /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in a
     /// cycle.
-    fn waits(&self) -> [Duration; 2] {
+    fn max_waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::k);
         [clock::duration(u64::from(group) - 1), clock::duration(packets::spread(self.interleave))]
     }
@@ -76,7 +76,7 @@ impl Workload for Media {
                 "`interleave` needs self-contained units, which frames are not; set `packing` to \"adu\", or remove it",
             );
         }
-        let [group, cycle] = self.waits();
+        let [group, cycle] = self.max_waits();
         let ms = |time: Duration| time.as_millis_f64().ceil();
         let (takes, cure) = match (group > *buffer, cycle > *buffer, group + cycle > *buffer) {
             (true, _, _) => (
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_buffer_could_play_is_refused_with_the_cure() {
+    fn media_that_no_buffer_could_play_are_refused_with_the_cure() {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",

@@ -82,8 +82,8 @@ impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let nonsense = |Malformed(why)| AbortReason::Nonsense(why);
-                self.quit = self.take(now, delivery).err().map(nonsense).or(self.quit);
+                let invalid = |Malformed(why)| AbortReason::Nonsense(why);
+                self.quit = self.take(now, delivery).err().map(invalid).or(self.quit);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),

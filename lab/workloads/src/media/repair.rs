@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_last_restores_what_is_missing_and_that_once() {
+    fn the_last_packet_restores_a_missing_one_exactly_once() {
         let (packets, parities) = group(reed_solomon(), 65_535);
         let mut repair = before_the_wrap(reed_solomon());
         assert!(repair.add_parity_packet(SOURCE, parities[0].clone()).unwrap().is_empty());

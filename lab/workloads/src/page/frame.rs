@@ -111,7 +111,7 @@ impl Frames {
     }
 
     fn frame(&mut self, octets: usize, kind: u8, number: u32) -> BytesMut {
-        let mut frame = self.zeros.cut(octets);
+        let mut frame = self.zeros.take(octets);
         frame[..4].copy_from_slice(&(((octets - HEADER) as u32) << 8 | u32::from(kind)).to_be_bytes());
         frame[5..HEADER].copy_from_slice(&number.to_be_bytes());
         frame

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_enabled_is_changed_and_deleted_and_nothing_is_refused() {
+    fn enabled_rules_are_changed_and_deleted_without_refusals() {
         let mut agent = agent(RequestMix { enable: 1, lifetime: 1, delete: 1 });
         let mut middlebox = Peer::new();
         let mut sizes = [0; 3];

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_filter_does_not_take_is_refused_and_not_kept() {
+    fn a_rule_that_the_filter_rejects_is_refused_and_not_stored() {
         let lanes =
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
