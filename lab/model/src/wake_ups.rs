@@ -13,7 +13,7 @@ impl WakeUps {
     pub(crate) fn of(&self, running_flow: usize) -> WakeCallback {
         let Self(take_woken) = self.clone();
         Box::new(move || {
-            take_woken.lock().expect("no code panics while it holds the lock").push(running_flow)
+            take_woken.lock().expect("no code panics while it holds the lock").push(running_flow);
         })
     }
 

@@ -365,7 +365,7 @@ impl FlowSide {
         });
         match sent {
             Ok(SendOutcome::Complete) if self.holds_back && self.sending.last() != Some(&id) => {
-                self.sending.push(id)
+                self.sending.push(id);
             }
             Ok(SendOutcome::Complete) => {}
             Ok(SendOutcome::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),

@@ -94,7 +94,7 @@ impl LocalEnds {
                 None => {}
                 Some(Side::Client) => local_ends.waiting.push((flow, assignment, shared)),
                 Some(Side::Server) => {
-                    local_ends.serve(flow, assignment, shared, Arc::clone(send_report), listens.clone())
+                    local_ends.serve(flow, assignment, shared, Arc::clone(send_report), listens.clone());
                 }
             }
         }
