@@ -164,7 +164,7 @@ impl Trace {
                     overtaken.insert(sent.interface.clone());
                 }
                 PacketOutcome::Unknown if overtaken.contains(&sent.interface) => {
-                    sent.outcome = PacketOutcome::Lost
+                    sent.outcome = PacketOutcome::Lost;
                 }
                 _ => sent.outcome = PacketOutcome::Unknown,
             }
