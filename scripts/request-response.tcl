@@ -1,5 +1,5 @@
-# A request/response workload over one ns-2 FullTcp connection, the peer for `bench-against-ns2`:
-# `rate` requests a second of `size` octets, 10 ms one way, Bernoulli loss in each direction, each answered at once.
+# A request/response workload over one ns-2 FullTcp connection, the counterpart in `bench-against-ns2`: `rate`
+# requests a second of `size` octets, 10 ms one way, Bernoulli loss in each direction, each answered at once.
 #   ns request-response.tcl MESSAGES LOSS SEED        prints: messages, mean response time in ms
 lassign $argv messages loss seed
 set rate 100.0

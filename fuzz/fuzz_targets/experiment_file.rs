@@ -1,4 +1,5 @@
-//! Text as an experiment file: points or an error that names its place, never a panic.
+//! Parses arbitrary text as an experiment file: the result is points, or an error with its position, never a
+//! panic.
 #![no_main]
 
 use hol_lab::{Experiment, Source};

@@ -1,4 +1,5 @@
-//! Octets with the checksum that an IPv4 header needs. What parses is emitted and parses to the same.
+//! Parses arbitrary octets with a correct IPv4 header checksum. A parsed packet must survive emitting and
+//! parsing again.
 #![no_main]
 
 use hol_wire::Packet;
@@ -11,7 +12,8 @@ fuzz_target!(|octets: Vec<u8>| {
     }
 });
 
-/// RFC 791 section 3.1: the one's complement sum over the header, however long it says it is.
+/// Sets the checksum: the one's complement sum over the header, whatever its length field (RFC 791 section
+/// 3.1).
 fn with_header_checksum(mut octets: Vec<u8>) -> Vec<u8> {
     let length = octets.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
     if (20..=octets.len()).contains(&length) {

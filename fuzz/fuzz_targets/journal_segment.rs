@@ -1,5 +1,5 @@
-//! Octets as the segment of a journal: as they are, and as a frame with length, place and checksum put right; in the format of
-//! now and in the one before.
+//! Reads arbitrary octets as a segment of a journal: unchanged, and as a frame with correct length, position
+//! and checksum; in the current and in the previous format.
 #![no_main]
 
 use std::fs;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 const HEADERS: [&[u8]; 2] = [b"hol:rule\x01\x00\x00\x00", b"hol:rule\x02\x00\x00\x00"];
 
-/// A directory of this process, in memory if there is one.
+/// Returns a directory of this process, in memory if possible.
 fn directory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
@@ -22,7 +22,7 @@ fn with_checksum(octets: &[u8]) -> Vec<u8> {
     [octets, &crc32c::crc32c(octets).to_be_bytes()].concat()
 }
 
-/// The first frame of the first segment.
+/// Returns the first frame of the first segment.
 fn frame(entries: &[u8], is_chained: bool) -> Vec<u8> {
     let before = crc32c::crc32c(&1_u64.to_be_bytes()).to_be_bytes();
     let place = if is_chained { [&1_u64.to_be_bytes()[..], &before].concat() } else { Vec::new() };
@@ -30,7 +30,7 @@ fn frame(entries: &[u8], is_chained: bool) -> Vec<u8> {
     [b"\xF5hol", &crc32c::crc32c(&checked).to_be_bytes()[..], &checked].concat()
 }
 
-/// The rules that a segment holds, if it can be opened.
+/// Returns the rules in a segment, if the journal can be opened.
 fn open(segment: &[u8]) -> Option<(Journal, Vec<Recorded>)> {
     let dir = directory();
     let _ = fs::remove_dir_all(&dir);

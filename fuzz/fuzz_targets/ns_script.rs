@@ -1,5 +1,5 @@
-//! Text as an ns script: a network or an error, never a panic and never an endless loop; a network that is written as
-//! a script is read as the same again.
+//! Parses arbitrary text as an ns script: the result is a network or an error, never a panic or an endless
+//! loop. A network written as a script must parse to the same network.
 #![no_main]
 
 use hol_network::Topology;

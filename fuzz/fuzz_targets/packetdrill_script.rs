@@ -1,4 +1,4 @@
-//! Text as a script of packets: it passes, departs or is not read, and the endpoints that it plays with do not panic.
+//! Plays arbitrary text as a packetdrill script: it passes, fails or is rejected, and no endpoint panics.
 #![no_main]
 
 use hol_packetdrill::{PlayRules, play};

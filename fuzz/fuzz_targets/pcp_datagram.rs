@@ -1,4 +1,5 @@
-//! Octets as a datagram of PCP or NAT-PMP; what is heard is said so that it is heard again, and a refusal is a message.
+//! Parses arbitrary octets as a PCP or NAT-PMP datagram. A parsed request must survive emitting and parsing
+//! again, and the reply to an invalid one must have a valid length.
 #![no_main]
 
 use hol_pcp::{Heard, hear, nat_pmp, reply};

@@ -1,4 +1,5 @@
-//! Octets as QUIC packets in the clear: they are read or refused, printed, and protected to as many octets.
+//! Parses arbitrary octets as unprotected QUIC packets: they are rejected, or printed and protected, which
+//! keeps their length.
 #![no_main]
 
 use hol_wire::quic::{Datagram, Secrets, Side};

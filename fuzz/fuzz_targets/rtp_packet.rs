@@ -1,4 +1,4 @@
-//! Octets from nowhere as RTP packets of MP3 in each packing, and as parity of what came before.
+//! Parses arbitrary octets as RTP packets of MP3 in each packing, and as parity of earlier packets.
 #![no_main]
 
 use hol_rtp::parity::{self, Parity};

@@ -1,4 +1,5 @@
-//! Octets with the checksum that an SCTP packet needs. What parses is emitted and parses to the same.
+//! Parses arbitrary octets with a correct SCTP checksum. A parsed packet must survive emitting and parsing
+//! again.
 #![no_main]
 
 use hol_wire::sctp::Packet;
@@ -11,7 +12,7 @@ fuzz_target!(|octets: Vec<u8>| {
     }
 });
 
-/// RFC 9260 section 6.8: CRC32c over the packet with zeros in the checksum field.
+/// Sets the checksum: CRC32c over the packet with zeros in the checksum field (RFC 9260 section 6.8).
 fn with_checksum(mut octets: Vec<u8>) -> Vec<u8> {
     if octets.len() >= 12 {
         octets[8..12].fill(0);

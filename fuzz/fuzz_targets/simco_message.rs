@@ -1,4 +1,4 @@
-//! Octets as a SIMCO message, and as what a middlebox sends to an agent.
+//! Parses arbitrary octets as a SIMCO message, and passes them to an agent as if a middlebox had sent them.
 #![no_main]
 
 use hol_simco::{Agent, Message, Unauthenticated, length_of};

@@ -1,4 +1,5 @@
-//! Octets as what three agents send to a middlebox, in pieces, while time passes and the packet filter refuses steps.
+//! Passes arbitrary octets of three agents to a middlebox, in pieces, while time passes and the packet filter
+//! refuses steps.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ fn middlebox(kind: u8) -> Middlebox {
     Middlebox::new(config, Policy::parse(POLICY).unwrap(), Box::new(Unauthenticated)).unwrap()
 }
 
-/// What a filter holds that makes every change.
+/// The content of a filter that applies every change.
 #[derive(Default)]
 struct Filter(BTreeMap<Pid, Rule>);
 

@@ -1,4 +1,4 @@
-//! Text as a policy of a middlebox, and as its file of secrets.
+//! Parses arbitrary text as the policy of a middlebox, and as its file of secrets.
 #![no_main]
 
 use hol_simco::{Policy, SharedSecrets};

@@ -1,4 +1,5 @@
-//! Octets with the checksum that a TCP segment needs. What parses is emitted and parses to the same.
+//! Parses arbitrary octets with a correct TCP checksum. A parsed segment must survive emitting and parsing
+//! again.
 #![no_main]
 
 use hol_wire::tcp::Segment;
@@ -16,7 +17,7 @@ fuzz_target!(|octets: Vec<u8>| {
     }
 });
 
-/// RFC 9293 section 3.1: the one's complement sum over pseudo header and segment.
+/// Sets the checksum: the one's complement sum over pseudo header and segment (RFC 9293 section 3.1).
 fn with_checksum(mut octets: Vec<u8>) -> Vec<u8> {
     if octets.len() >= 18 {
         octets[16..18].fill(0);

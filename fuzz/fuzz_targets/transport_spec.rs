@@ -1,4 +1,4 @@
-//! Text as a transport: what is understood prints so that it is understood again.
+//! Parses arbitrary text as a transport. A parsed transport must survive printing and parsing again.
 #![no_main]
 
 use hol_stack::TransportSpec;

@@ -7,26 +7,28 @@ use hol_lab::{InputError, Point};
 use hol_measure::{RankSum, RecordKind, quantile};
 use hol_scenario::{Run, RunError, World};
 
-use crate::random_scenario::{RandomScenario, computes_in_no_time};
+use crate::random_scenario::{RandomScenario, has_instant_computation};
 use crate::trace::{Difference, SAME_TIME, Trace};
 use crate::values::Values;
 
 /// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
 const RUNS: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
-const OTHERS: std::ops::Range<u32> = 1..6;
-/// The significance level: a value differs if a rank test gives a p-value below this (one false alarm in 200 scenarios) …
-const RARE: f64 = 0.005;
-/// … and if its medians differ by more than this fraction and by more than this amount in its unit: ms, kbit/s, messages.
-const FAR: (f64, f64) = (0.05, 0.5);
+const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
+/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200
+/// scenarios), and if it exceeds `MIN_DIFFERENCE`.
+const SIGNIFICANCE: f64 = 0.005;
+/// Minimum difference of medians: this fraction, and this amount in the unit of the value (ms, kbit/s,
+/// messages).
+const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// The result of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     /// The packets were compared, up to the first packet that depends on the seed.
     Packets {
-        /// The first packet that the second world sends otherwise, or at another time, although each world sends the same packets up to
-        /// there with every seed.
+        /// The first packet that differs between the worlds in content or time, although each world sends the
+        /// same packets up to there with every seed.
         difference: Option<Box<Difference>>,
         /// Whether the values that a user sees agree.
         values_agree: bool,
@@ -64,20 +66,21 @@ pub struct Comparison {
     pub scenario: RandomScenario,
     /// The result.
     pub verdict: Verdict,
-    /// The values in both worlds, if both ran the scenario: of one run each, or the medians of several.
+    /// The values in both worlds, if both ran the scenario: those of one run each, or the medians of several
+    /// runs.
     pub values: Option<[Values; 2]>,
 }
 
-/// Runs a scenario in both worlds and compares them: by their packets where these do not depend on the seed, else by the ranks of several
-/// runs.
+/// Runs a scenario in both worlds and compares them: by their packets if these do not depend on the seed,
+/// otherwise by the ranks of several runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // A failed assertion is a result too, and the comparison continues.
-    let judged = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
-    let (verdict, values) = match judged {
+    let outcome = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
+    let (verdict, values) = match outcome {
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
         Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
         Ok(Err(problem)) => (Verdict::Failed(problem.to_string()), None),
-        Err(_) => (Verdict::Failed("an assertion failed; its words are above".to_owned()), None),
+        Err(_) => (Verdict::Failed("an assertion failed; see its message above".to_owned()), None),
     };
     Comparison { scenario: scenario.clone(), verdict, values }
 }
@@ -92,73 +95,73 @@ fn judge(
     first.check(&first_point.scenario(0))?;
     second.check(&point.scenario(0))?;
     let both = [(&first_point, first), (&point, second)];
-    let (run, mut trace) = traced(&first_point, first, 0)?;
-    if scenario.names_chance() || run.digest() != traced(&first_point, first, 1)?.0.digest() {
+    let (run, mut trace) = run_traced(&first_point, first, 0)?;
+    if scenario.names_chance() || run.digest() != run_traced(&first_point, first, 1)?.0.digest() {
         return by_ranks(both);
     }
-    let (other_run, mut other) = traced(&point, second, 0)?;
+    let (other_run, mut other) = run_traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
     trace.end(end);
     other.end(end);
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
-    let in_no_time = [first, second].into_iter().all(|world| computes_in_no_time(&world.name()));
+    let instant = [first, second].into_iter().all(|world| has_instant_computation(&world.name()));
     let mut difference =
-        if in_no_time { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
+        if instant { trace.first_difference(&other) } else { trace.first_difference_in_order(&other) };
     if difference.is_none() && values_agree {
         return Ok((Verdict::Packets { difference: None, values_agree }, values));
     }
     let mut begins = Time::MAX;
     for (of, own, values) in [(both[0], &trace, &values[0]), (both[1], &other, &values[1])] {
-        let chance = Chance::of(of, own, end, values)?;
-        if !values_agree && chance.has_part_in_values {
+        let parts = RandomParts::of(of, own, end, values)?;
+        if !values_agree && parts.affects_values {
             return by_ranks(both);
         }
-        begins = begins.min(chance.begins);
+        begins = begins.min(parts.begins);
     }
-    // The packet with which chance begins in one world is sent a little earlier or later in the other.
+    // The first random packet of one world is sent a little earlier or later in the other.
     difference.take_if(|difference| difference.time() + SAME_TIME >= begins);
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
-/// Which parts of a run depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
-struct Chance {
+/// The parts of a run that depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
+struct RandomParts {
     /// The time of the first packet that depends on the seed.
     begins: Time,
     /// Whether the values depend on the seed.
-    has_part_in_values: bool,
+    affects_values: bool,
 }
 
-impl Chance {
-    /// Repeats a run, which sent `own` until its `end` and has these values, with other seeds.
+impl RandomParts {
+    /// Repeats a run with other seeds. The run sent `own` until `end` and has these values.
     fn of(
         (point, world): (&Point, &dyn World),
         own: &Trace,
         end: Time,
         values: &Values,
     ) -> Result<Self, RunError> {
-        let mut chance = Self { begins: Time::MAX, has_part_in_values: false };
-        for repetition in OTHERS {
-            let (run, mut trace) = traced(point, world, repetition)?;
+        let mut parts = Self { begins: Time::MAX, affects_values: false };
+        for repetition in OTHER_REPETITIONS {
+            let (run, mut trace) = run_traced(point, world, repetition)?;
             trace.end(end);
             let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
-            chance.begins = chance.begins.min(begins);
-            chance.has_part_in_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
+            parts.begins = parts.begins.min(begins);
+            parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
         }
-        Ok(chance)
+        Ok(parts)
     }
 }
 
 /// Runs the first repetition of `point` in `world` and returns the packets that its hosts sent until the run ended.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
-    let (run, mut trace) = traced(point, world, 0)?;
+    let (run, mut trace) = run_traced(point, world, 0)?;
     trace.end(run.ended);
     Ok(trace)
 }
 
 /// Runs a repetition; returns it with all packets that its hosts send.
-fn traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
+fn run_traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
     let mut trace = Trace::of_kind(point.transport.kind());
     let run = world.trace(&point.scenario(repetition), point.seed_of(repetition), &mut trace)?;
     Ok((run, trace))
@@ -172,16 +175,16 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
             .map(|repetition| run(repetition).map(|run| Values::of(&run, kind)))
             .collect::<Result<Vec<Values>, RunError>>()
     };
-    // Different seeds, so that two worlds of one kind are independent too.
+    // The worlds use different seeds, so that two worlds of one kind are independent, too.
     let values = [runs(first, 0..RUNS[0])?, runs(second, RUNS[0]..RUNS[0] + RUNS[1])?];
     let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
         let [low, high] = [median(&a), median(&b)];
-        let is_far =
-            low.is_finite() != high.is_finite() || (low - high).abs() > (FAR.0 * low.max(high)).max(FAR.1);
-        is_far && RankSum::of(&a, &b).p < RARE
+        let is_large = low.is_finite() != high.is_finite()
+            || (low - high).abs() > (MIN_DIFFERENCE.0 * low.max(high)).max(MIN_DIFFERENCE.1);
+        is_large && RankSum::of(&a, &b).p < SIGNIFICANCE
     });
-    Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| middle(&values))))
+    Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| medians(&values))))
 }
 
 /// The values that are ranked. A run that delivers nothing has an infinite latency.
@@ -193,7 +196,7 @@ const METRICS: [fn(&Values) -> f64; 4] = [
 ];
 
 /// Returns the median of each value.
-fn middle(runs: &[Values]) -> Values {
+fn medians(runs: &[Values]) -> Values {
     let [latency, p99, throughput_kbps, failed] =
         METRICS.map(|metric| median(&runs.iter().map(metric).collect::<Vec<f64>>()));
     let finite = |value: f64| value.is_finite().then_some(value);
@@ -217,7 +220,7 @@ mod tests {
     use crate::generator::Generator;
     use crate::shrink::shrink;
 
-    /// The model with other seeds: the same rules, other random numbers.
+    /// The model with other seeds.
     #[derive(Debug)]
     struct Reseeded;
 
@@ -314,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_at_random_times_are_no_difference_and_a_rule_is_one_up_to_them() {
+    fn heartbeats_at_random_times_are_no_difference_but_a_rule_is_one_before_them() {
         // RFC 9260 section 8.3: after a timeout a HEARTBEAT is sent within an RTO, at a random time.
         let settings = [
             ("workload.kind", "\"pingpong\""),
@@ -325,7 +328,7 @@ mod tests {
         let (same, other) =
             (scenario("sctp", &[], &settings), scenario("sctp", &[("receive_buffer", "50000B")], &settings));
         let point = same.point().unwrap();
-        let traces = [&Model as &dyn World, &Reseeded].map(|world| traced(&point, world, 0).unwrap().1);
+        let traces = [&Model as &dyn World, &Reseeded].map(|world| run_traced(&point, world, 0).unwrap().1);
         let by_chance = traces[0].first_difference(&traces[1]).unwrap();
         assert!(by_chance.family().contains("HB REQ"), "{by_chance:?}");
         let agreed = Verdict::Packets { difference: None, values_agree: true };
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_world_cannot_do_is_refused_and_a_contradiction_too() {
+    fn unsupported_and_contradictory_scenarios_are_refused() {
         let contradiction = scenario("tcp", &[], &[("network.jitter_correlation", "\"5%\"")]);
         assert!(matches!(verdict(&contradiction), Verdict::Refused(_)));
         assert!(matches!(verdict(&scenario("mptcp", &[], &ONEWAY)), Verdict::Refused(_)));

@@ -7,7 +7,7 @@ use crate::random_scenario::RandomScenario;
 /// The keys, options and conditions of the scenarios that both worlds ran.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// Keys and options of the scenarios that both worlds ran, with what came of them.
+    /// Keys and options of the scenarios that both worlds ran, with their counts.
     keys: BTreeMap<String, Tally>,
     /// Keys and options that were refused, with the latest reason.
     refused: BTreeMap<String, String>,
@@ -15,16 +15,16 @@ pub struct Coverage {
     pairs: BTreeSet<(String, String)>,
 }
 
-/// What came of the scenarios that have a key.
+/// Counts over the scenarios with a key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Scenarios that both worlds ran.
     pub scenarios: u64,
-    /// Those whose values agree.
+    /// Scenarios whose values agree.
     pub agree: u64,
-    /// Those whose packets were compared.
+    /// Scenarios whose packets were compared.
     pub compared: u64,
-    /// Those whose packets are the same.
+    /// Scenarios with equal packets.
     pub same: u64,
 }
 
@@ -33,11 +33,9 @@ impl Coverage {
     pub fn add(&mut self, scenario: &RandomScenario, agrees: bool, has_same_packets: Option<bool>) {
         let options = scenario.options.iter().map(|(key, _)| format!("{}:{key}", scenario.protocol));
         let settings = scenario.settings.iter().map(|(key, _)| key.clone());
-        // Each discipline is a mechanism of its own.
+        // Each discipline counts as a key of its own.
         let discipline = scenario.value("network.discipline").and_then(|value| {
-            value
-                .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-                .find(|word| !word.is_empty())
+            value.split(|c: char| !c.is_alphanumeric() && c != '_').find(|word| !word.is_empty())
         });
         let discipline = discipline.map(|name| format!("network.discipline = {name}"));
         for key in options.chain(settings).chain(discipline) {
@@ -58,29 +56,29 @@ impl Coverage {
         self.pairs.extend(conditions.into_iter().map(|condition| (scenario.family(), condition.to_owned())));
     }
 
-    /// Notes that a key or an option was refused in combination with the rest of a scenario.
+    /// Records that a key or an option was refused in combination with the rest of a scenario.
     pub fn refuse(&mut self, key: String, problem: String) {
         self.refused.insert(key, problem);
     }
 
-    /// Returns the keys and options that both worlds ran, and what came of their scenarios.
+    /// Returns the keys and options that both worlds ran, with their counts.
     pub fn tallies(&self) -> impl Iterator<Item = (&str, Tally)> {
         self.keys.iter().map(|(key, tally)| (key.as_str(), *tally))
     }
 
-    /// Returns how many keys and options both worlds ran.
+    /// Returns the number of keys and options that both worlds ran.
     pub fn keys(&self) -> usize {
         // A discipline counts once.
         self.keys.keys().filter(|key| !key.contains(" = ")).count()
     }
 
-    /// Returns the keys and options that were refused whenever they were drawn, with the reason.
+    /// Returns the keys and options that were refused in every scenario, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
         let never = self.refused.iter().filter(|(key, _)| !self.keys.contains_key(*key));
         never.map(|(key, problem)| (key.as_str(), problem.as_str()))
     }
 
-    /// Returns how many pairs of family and condition both worlds ran.
+    /// Returns the number of pairs of family and condition that both worlds ran.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }

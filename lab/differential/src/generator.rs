@@ -6,23 +6,23 @@ use hol_base::{Rng, Seed};
 use hol_lab::fidelity::COMPARED;
 use hol_scenario::World;
 
-use crate::key_space::{KeySpace, pick, spread};
+use crate::key_space::{KeySpace, log_uniform, pick};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
-/// The most octets that a run sends, so that it takes a second and not a minute.
+/// Maximum octets that a run sends, so that it takes a second and not a minute.
 const OCTETS: f64 = 1.5e6;
-/// The number of values that are tried for a key before it is left out.
+/// Number of values tried for a key before the key is left out.
 const TRIES: usize = 12;
-/// The number of scenarios that worlds refuse before none is taken to be possible.
+/// Number of refused scenarios after which the generator reports that none is possible.
 const MOST_REFUSALS: usize = 1000;
-/// The condition that is a queue with a discipline.
+/// The name of the condition with a queueing discipline.
 const DISCIPLINE: &str = "discipline";
 /// The longest schedule, in seconds.
 const SECONDS: f64 = 30.0;
 
-/// Draws scenarios. Scenario `n` of a seed is always the same, independent of which others were drawn.
+/// Draws scenarios. Scenario `n` of a seed is always the same, whichever others were drawn.
 #[derive(Debug)]
 pub struct Generator<'w> {
     space: KeySpace,
@@ -59,7 +59,7 @@ impl<'w> Generator<'w> {
         self.worlds.iter().find_map(|world| world.check(&scenario).err()).map(|problem| problem.to_string())
     }
 
-    fn is_wanted(&self, scenario: &RandomScenario) -> bool {
+    fn is_in_family(&self, scenario: &RandomScenario) -> bool {
         self.only.as_deref().is_none_or(|only| match only {
             DISCIPLINE => scenario.value("network.discipline").is_some(),
             _ => scenario.family().split(' ').any(|word| word == only),
@@ -73,7 +73,7 @@ impl<'w> Generator<'w> {
         let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
             let (mut scenario, more) = self.base(number, &mut rng);
-            if !self.is_wanted(&scenario) {
+            if !self.is_in_family(&scenario) {
                 continue;
             }
             if let Some(reason) = self.refusal(&scenario) {
@@ -83,7 +83,7 @@ impl<'w> Generator<'w> {
                     let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
                     let (reason, times) = usual.unwrap_or_default();
                     return Err(format!(
-                        "no scenario is possible: of {count} that were tried, {times} were refused because: {reason}"
+                        "no scenario is possible: {count} were tried, of which {times} were refused for this reason: {reason}"
                     ));
                 }
                 continue;
@@ -91,7 +91,7 @@ impl<'w> Generator<'w> {
             let mut refused = Vec::new();
             for mut extra in more {
                 let mut problem = None;
-                // Another value may be valid, or another key that gives this one a meaning.
+                // Another value may be valid, or this one together with another key of its table.
                 for attempt in 0..TRIES {
                     let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
@@ -106,7 +106,7 @@ impl<'w> Generator<'w> {
                         }
                         Some(reason) => problem = Some((name, reason)),
                     }
-                    extra = self.again(extra, &scenario, &mut rng);
+                    extra = self.redraw(extra, &scenario, &mut rng);
                 }
                 refused.extend(problem);
             }
@@ -129,7 +129,8 @@ impl<'w> Generator<'w> {
         set("workload.kind", format!("{kind:?}"));
         let keys = self.space.keys(&kind);
         let has = |name: &str| keys.iter().any(|key| key.path == format!("workload.{name}"));
-        let size = if kind == "bulk" { spread(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
+        let size =
+            if kind == "bulk" { log_uniform(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
@@ -141,12 +142,12 @@ impl<'w> Generator<'w> {
             most = most.min(OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
-            set("workload.users", format!("{:.0}", spread(rng, 1.0, 20.0)));
+            set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
-            let rate = within(rng, COMPARED.rate);
+            let rate = log_uniform_in(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             most = most.min(rate * SECONDS);
-            // Without chance its packets are compared, too.
+            // Without randomness its packets are compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
             }
@@ -154,15 +155,15 @@ impl<'w> Generator<'w> {
         if kind == "files" {
             // Each file of a batch is uploaded and downloaded.
             let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
-            set("workload.files", format!("{:.0}", spread(rng, 1.0, files.max(2.0))));
+            set("workload.files", format!("{:.0}", log_uniform(rng, 1.0, files.max(2.0))));
             most = 3.0;
         } else if matches!(kind.as_str(), "page" | "media") {
             most = 20.0;
         }
-        set("messages", format!("{:.0}", spread(rng, 2.0, most.max(3.0))));
-        set("network.delay", format!("\"{:.1}ms\"", within(rng, COMPARED.delay_ms)));
+        set("messages", format!("{:.0}", log_uniform(rng, 2.0, most.max(3.0))));
+        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
-        set("network.rate", format!("\"{:.0}kbit\"", within(rng, COMPARED.bandwidth_kbps)));
+        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED.bandwidth_kbps)));
         let mut extras = self.condition(&mut scenario, rng);
         if protocol == "mptcp" {
             second_path(&mut scenario, rng);
@@ -173,7 +174,7 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Returns the options that the model needs to behave as the other world does; two engines need none.
+    /// Returns the options that the model needs to behave like the other world; two engines need none.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
         let is_model = self.worlds.first().is_none_or(|world| !world.name().starts_with("kernel:"));
         let others = self.worlds.iter().filter(|_| is_model);
@@ -194,23 +195,23 @@ impl<'w> Generator<'w> {
                 numbers.dedup();
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
-            14..17 => set("network.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
+            14..17 => set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
             17 => {
-                let good_to_bad = spread(rng, 0.3, 5.0);
+                let good_to_bad = log_uniform(rng, 0.3, 5.0);
                 set(
                     "network.loss",
                     format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
                 );
             }
-            18 => set("network.queue", format!("\"{:.0}p\"", within(rng, COMPARED.short_queue))),
+            18 => set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED.short_queue))),
             19..21 => return queue_management(scenario, rng),
-            _ => set("network.down.loss", format!("\"{:.1}%\"", within(rng, COMPARED.loss_percent))),
+            _ => set("network.down.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
         }
         Vec::new()
     }
 
     /// Returns the same key with another value.
-    fn again(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
+    fn redraw(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
                 let mut options = self.space.options(&scenario.protocol, rng);
@@ -253,19 +254,20 @@ impl<'w> Generator<'w> {
 
 /// Gives the scenario a second path, with a delay and a rate of its own.
 fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
-    let delay = within(rng, COMPARED.delay_ms);
-    let rate = spread(rng, 1_000.0, 100_000.0);
+    let delay = log_uniform_in(rng, COMPARED.delay_ms);
+    let rate = log_uniform(rng, 1_000.0, 100_000.0);
     let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
     scenario.settings.push(("network.paths".to_owned(), paths));
 }
 
-/// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options that make TCP heed marks.
+/// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options
+/// with which TCP reacts to marks.
 fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     let marks = rng.chance(0.5);
-    let target = spread(rng, 1.0, 20.0);
-    let interval = target * spread(rng, 3.0, 20.0);
+    let target = log_uniform(rng, 1.0, 20.0);
+    let interval = target * log_uniform(rng, 3.0, 20.0);
     let delays = format!("target = \"{target:.1}ms\", interval = \"{interval:.1}ms\"");
-    let min = spread(rng, 3_000.0, 60_000.0);
+    let min = log_uniform(rng, 3_000.0, 60_000.0);
     let discipline = match rng.below(6) {
         0..2 => format!("{{ codel = {{ {delays}, ecn = {marks} }} }}"),
         2..4 => format!("{{ fq_codel = {{ {delays}, ecn = {marks} }} }}"),
@@ -277,14 +279,14 @@ fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> 
     };
     let offered = number("workload.rate", "/s").zip(number("workload.size", "B"));
     let kbps = offered.map_or(3_000.0, |(rate, size)| rate * (size + 60.0) * 8.0 / 1e3);
-    let rate = (kbps * spread(rng, 0.3, 1.5)).clamp(200.0, 100_000.0);
+    let rate = (kbps * log_uniform(rng, 0.3, 1.5)).clamp(200.0, 100_000.0);
     let mut set = |key: &str, value: String| {
         scenario.settings.retain(|(known, _)| known != key);
         scenario.settings.push((key.to_owned(), value));
     };
     set("network.discipline", discipline);
     set("network.rate", format!("\"{rate:.0}kbit\""));
-    set("network.queue", format!("\"{:.0}p\"", spread(rng, 20.0, 1000.0)));
+    set("network.queue", format!("\"{:.0}p\"", log_uniform(rng, 20.0, 1000.0)));
     if scenario.protocol != "tcp" || !marks {
         return Vec::new();
     }
@@ -302,7 +304,7 @@ enum Extra {
 }
 
 impl Extra {
-    /// Adds it, or replaces one of the same name; returns its name.
+    /// Adds the option or key to a scenario, or replaces one of the same name; returns the name.
     fn add_to(&self, scenario: &mut RandomScenario) -> String {
         let (list, key, value, name) = match self {
             Self::Option(key, value) => {
@@ -310,7 +312,7 @@ impl Extra {
             }
             Self::Key(key, value) => (&mut scenario.settings, key, value, key.clone()),
         };
-        // A round trip stands in place of the delay that every scenario has.
+        // A round-trip time replaces the delay that every scenario has.
         let stands_for = if key == "network.rtt" { "network.delay" } else { key };
         list.retain(|(known, _)| known != key && known != stands_for);
         list.push((key.clone(), value.clone()));
@@ -329,13 +331,13 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
     choices[0].0
 }
 
-/// Half of the sizes fit into a packet.
+/// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
     let [least, most] = COMPARED.size;
-    if rng.chance(0.5) { spread(rng, least, 1400.0) } else { spread(rng, 1400.0, most) }
+    if rng.chance(0.5) { log_uniform(rng, least, 1400.0) } else { log_uniform(rng, 1400.0, most) }
 }
 
-/// One size of replies, or two with weights.
+/// Draws one size of replies, or two with weights.
 fn replies(size: f64, rng: &mut Rng) -> String {
     if rng.chance(0.8) {
         return format!("\"{size}B\"");
@@ -344,8 +346,8 @@ fn replies(size: f64, rng: &mut Rng) -> String {
     format!("{{ \"{size}B\" = {}, \"{other}B\" = {} }}", weights[0], weights[1])
 }
 
-fn within(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
-    spread(rng, least, most)
+fn log_uniform_in(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
+    log_uniform(rng, least, most)
 }
 
 #[cfg(test)]
@@ -373,20 +375,21 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_asked_for_is_drawn() {
+    fn only_the_selected_family_is_drawn() {
         let draw = Generator::new(7, Some("bulk".to_owned()), Vec::new());
         assert!((0..20).all(|number| draw.scenario(number).unwrap().0.family().ends_with(" bulk")));
     }
 
-    /// The model has no MPTCP: looking for a scenario that it accepts would take for ever.
+    /// The model has no MPTCP: a search for a scenario that it accepts would never end.
     #[test]
-    fn what_no_world_accepts_is_said_with_the_reason() {
+    fn a_scenario_that_no_world_accepts_is_reported_with_the_reason() {
         let draw = Generator::new(7, Some("mptcp".to_owned()), vec![&hol_model::Model]);
         let reason = draw.scenario(0).unwrap_err();
         assert!(reason.to_lowercase().contains("mptcp"), "{reason}");
     }
 
-    /// A discipline was one of a hundred keys, so of 1,000 scenarios some 10 had one, and hardly any a queue.
+    /// A discipline was one of a hundred keys, so that only about 10 of 1,000 scenarios had one, and hardly
+    /// any had a queue.
     #[test]
     fn one_scenario_in_eleven_has_a_queue_that_drops_or_marks_early() {
         let draw = Generator::new(7, None, Vec::new());

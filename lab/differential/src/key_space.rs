@@ -82,7 +82,7 @@ impl KeySpace {
         match schema["type"].as_str()? {
             "boolean" => Some(rng.chance(0.5).to_string()),
             "integer" => Some(whole_number(schema, rng).to_string()),
-            "number" => Some(format!("{:.4}", spread(rng, 0.001, 1.0))),
+            "number" => Some(format!("{:.4}", log_uniform(rng, 0.001, 1.0))),
             "string" => quantity(schema["description"].as_str().unwrap_or_default(), rng),
             "object" if depth < DEEPEST => self.draw_table(schema, rng, depth + 1),
             "array" if depth < DEEPEST => {
@@ -156,7 +156,7 @@ fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
             Some(number.max(1).to_string())
         }
         toml::Value::String(text) => {
-            let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+            let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
             let number: f64 = text.strip_suffix(unit)?.parse().ok()?;
             let factor = *pick(rng, &[0.25, 0.5, 2.0, 4.0])?;
             Some(format!("{}{unit}", (number * factor).round().max(1.0)))
@@ -172,7 +172,7 @@ pub(crate) fn pick<'c, T>(rng: &mut Rng, choices: &'c [T]) -> Option<&'c T> {
 }
 
 /// Draws a number between `low` and `high`, log-uniformly.
-pub(crate) fn spread(rng: &mut Rng, low: f64, high: f64) -> f64 {
+pub(crate) fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
     low * (high / low).powf(rng.uniform())
 }
 
@@ -185,17 +185,17 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
 /// Draws a quantity in the unit that its type's description names.
 fn quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
-        format!("{:.1}ms", spread(rng, 0.2, 300.0))
+        format!("{:.1}ms", log_uniform(rng, 0.2, 300.0))
     } else if about.starts_with("a percentage") {
-        format!("{:.2}%", spread(rng, 0.1, 10.0))
+        format!("{:.2}%", log_uniform(rng, 0.1, 10.0))
     } else if about.starts_with("a bit rate") {
-        format!("{:.0}kbit", spread(rng, 200.0, 1_000_000.0))
+        format!("{:.0}kbit", log_uniform(rng, 200.0, 1_000_000.0))
     } else if about.starts_with("a rate") {
-        format!("{:.1}/s", spread(rng, 1.0, 2000.0))
+        format!("{:.1}/s", log_uniform(rng, 1.0, 2000.0))
     } else if about.starts_with("a size") {
-        format!("{:.0}B", spread(rng, 1.0, 65_000.0))
+        format!("{:.0}B", log_uniform(rng, 1.0, 65_000.0))
     } else if about.starts_with("a queue limit") {
-        format!("{:.0}p", spread(rng, 3.0, 1000.0))
+        format!("{:.0}p", log_uniform(rng, 3.0, 1000.0))
     } else {
         return None;
     };

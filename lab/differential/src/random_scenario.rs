@@ -3,13 +3,13 @@
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// What packets take in a distribution's kernel, whose headers have room for wireless LAN and tunnels: MAX_TCP_HEADER and
-/// SKB_SMALL_HEAD_CACHE_SIZE.
+/// Options for the memory that a packet takes in the kernel of a distribution, whose headers have room for
+/// wireless LAN and tunnels: MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE.
 const MEMORY: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
-/// Returns the options that the model needs beside the world called `other`: the stack and the memory of the kernel there, and where that is User-Mode Linux,
-/// waking a program takes no time.
+/// Returns the options that the model needs for a comparison with the world called `other`: the stack and the
+/// memory of its kernel; with User-Mode Linux, no time to wake a program.
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();
@@ -17,7 +17,7 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     if stack.name != DEFAULT_STACK && stack.table(protocol).is_some() {
         options.push(("stack", stack.name));
     }
-    if !computes_in_no_time(other) {
+    if !has_instant_computation(other) {
         options.extend(MEMORY.into_iter().filter(|(own, _)| *own == protocol).map(|(_, option)| option));
     } else if has_wakeup(protocol) {
         options.push(("wakeup", "0s"));
@@ -25,17 +25,17 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
-/// Returns whether nothing that a host computes takes time in the world of this name: in the model and in User-Mode Linux.
-pub(crate) fn computes_in_no_time(world: &str) -> bool {
+/// Returns whether computation takes no time in the world of this name: the model, or User-Mode Linux.
+pub(crate) fn has_instant_computation(world: &str) -> bool {
     !world.starts_with("kernel:") || world.ends_with("-uml")
 }
 
-/// Returns whether the model's endpoints of a protocol take time to wake their program.
+/// Returns whether a program takes time to wake up with the model's endpoints of this protocol.
 fn has_wakeup(protocol: &str) -> bool {
     protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.option_values().contains_key("wakeup"))
 }
 
-/// One scenario, as the keys that it sets.
+/// A scenario, stored as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RandomScenario {
     /// The name of its experiment file.
@@ -44,7 +44,7 @@ pub struct RandomScenario {
     pub protocol: String,
     /// Options of the transport, as in a specification.
     pub options: Vec<(String, String)>,
-    /// Options that the first world needs to behave as the second one does by default.
+    /// Options that the first world needs to behave like the second one.
     pub assumed: Vec<(String, String)>,
     /// Dotted keys of the experiment file, with their values as TOML.
     pub settings: Vec<(String, String)>,
@@ -80,8 +80,8 @@ impl RandomScenario {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
 
-    /// Returns whether its packets depend on the seed: it sets a probability, its path has a name, which stands for a jitter or a loss, or
-    /// its transport is MPTCP, whose options have random keys.
+    /// Returns whether its packets depend on the seed: it sets a probability, its path has a name and
+    /// therefore jitter or loss, or its transport is MPTCP, whose options have random keys.
     pub fn names_chance(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")
@@ -108,7 +108,7 @@ impl RandomScenario {
 
     fn point_over(&self, transport: &str) -> Result<Point, InputError> {
         let source = self.source(transport)?;
-        // Which worlds run it is for them to say.
+        // The worlds decide themselves whether they can run it.
         let mut points = Experiment::anywhere(&self.name, &source)?.points;
         points.truncate(1);
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
@@ -130,7 +130,7 @@ impl RandomScenario {
 mod tests {
     use super::*;
 
-    /// The model's QUIC was held to a kernel that wakes programs at once, and took 25 µs for it.
+    /// The model's QUIC was compared with a kernel that wakes programs at once, and took 25 µs for it.
     #[test]
     fn every_protocol_that_wakes_its_program_is_compared_without_that_time() {
         let with_wakeup: Vec<&str> =

@@ -5,7 +5,7 @@ use hol_scenario::World;
 use crate::compare::{Comparison, Verdict, compare};
 use crate::random_scenario::RandomScenario;
 
-/// The largest number of scenarios that are tried.
+/// Maximum number of scenarios tried.
 const TRIES: usize = 40;
 
 /// Removes settings and messages as long as the worlds differ in the same way: in their values, or only in their packets.
@@ -15,7 +15,7 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
     let mut tries = 0;
     loop {
         let before = smallest.scenario.clone();
-        for smaller in smaller(&before) {
+        for smaller in reductions(&before) {
             if tries == TRIES {
                 return smallest;
             }
@@ -38,7 +38,7 @@ fn kind(verdict: &Verdict) -> (std::mem::Discriminant<Verdict>, bool, bool) {
 }
 
 /// Returns the scenarios with one setting less or fewer messages, the largest reductions first.
-fn smaller(scenario: &RandomScenario) -> Vec<RandomScenario> {
+fn reductions(scenario: &RandomScenario) -> Vec<RandomScenario> {
     let mut all = Vec::new();
     if let Some(messages) = scenario.value("messages").and_then(|text| text.parse::<u64>().ok()) {
         let counts = [messages / 4, messages / 2, messages * 3 / 4, messages - 1];

@@ -11,7 +11,7 @@ use hol_wire::udp::Datagram;
 use hol_wire::{Ecn, ParseError, Transport};
 use similar::{Algorithm, DiffTag, capture_diff_slices};
 
-use crate::relative::Relative;
+use crate::relative_numbers::RelativeNumbers;
 
 /// Two packets are sent at the same time if their times differ by at most this.
 pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
@@ -20,9 +20,9 @@ const NEAR_END: Duration = Duration::from_millis(1);
 
 /// Octets of a message in which workloads number it.
 const NUMBER: usize = 8;
-/// Octets in which all datagrams of QUIC differ: the packet number and the first of what is encrypted.
+/// Octets in which all datagrams of QUIC differ: the packet number and the first encrypted octets.
 const HEAD: usize = 32;
-/// How the text of a marked packet ends.
+/// The end of the text of a marked packet.
 const MARK: &str = "(CE)";
 
 /// A packet that a host sent.
@@ -34,19 +34,19 @@ pub struct SentPacket {
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
-    /// What the network did with it, as far as the run shows.
-    pub fate: Fate,
+    /// Whether it arrived, as far as the run shows.
+    pub outcome: PacketOutcome,
 }
 
-/// What the network did with a packet: what a queue decides is seen by this, even where the endpoints take no notice.
+/// The outcome of a packet: it shows the decisions of queues even if the endpoints do not react to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fate {
-    /// It was still on its way when the run ended.
+pub enum PacketOutcome {
+    /// It was in flight when the run ended.
     #[default]
     Unknown,
     /// It arrived, at this time.
     Arrived(Time),
-    /// It arrived with a mark of congestion that it was sent without, at this time.
+    /// It arrived at this time, and the network had marked it with congestion.
     Marked(Time),
     /// It did not arrive, and a later one did.
     Lost,
@@ -57,42 +57,42 @@ pub enum Fate {
 pub struct Trace {
     sent: Vec<SentPacket>,
     end: Option<Time>,
-    numbers: Relative,
-    /// By their text, the packets that have not arrived, as indexes into `sent`.
-    under_way: BTreeMap<String, VecDeque<usize>>,
+    numbers: RelativeNumbers,
+    /// Indexes in `sent` of the packets that have not arrived, by the text of the packet.
+    in_flight: BTreeMap<String, VecDeque<usize>>,
     /// Whether the content of datagrams is encrypted, so only their lengths are compared.
     is_encrypted: bool,
 }
 
 impl PacketObserver for Trace {
-    fn observe(&mut self, sighting: &PacketEvent<'_>) {
-        if !matches!(sighting.fate, TapEvent::Sent | TapEvent::Received) {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        if !matches!(event.fate, TapEvent::Sent | TapEvent::Received) {
             return;
         }
-        let parsed = match &sighting.packet {
+        let parsed = match &event.packet {
             Packet::Value(packet) => Ok((*packet).clone()),
             Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
         match parsed {
-            Ok(packet) if sighting.fate == TapEvent::Received => self.arrived(sighting.time, packet),
+            Ok(packet) if event.fate == TapEvent::Received => self.arrived(event.time, packet),
             Ok(packet) => {
                 let text = self.describe(&packet);
-                let name = name_under_way(packet);
-                self.under_way.entry(name).or_default().push_back(self.sent.len());
-                self.sent(sighting, text);
+                let name = arrival_key(packet);
+                self.in_flight.entry(name).or_default().push_back(self.sent.len());
+                self.sent(event, text);
             }
             // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
             Err(ParseError::Protocol(0 | 58)) => {}
-            Err(_) if sighting.fate == TapEvent::Received => {}
+            Err(_) if event.fate == TapEvent::Received => {}
             Err(problem) => {
-                self.sent(sighting, format!("{} octets: {problem}", sighting.packet.octets().len()));
+                self.sent(event, format!("{} octets: {problem}", event.packet.octets().len()));
             }
         }
     }
 }
 
-/// Returns what distinguishes a datagram from others of its length: the first octets of its payload, in which workloads number their
-/// messages. TCP and SCTP number their own.
+/// Returns the first octets of the payload of a datagram, in which workloads number their messages; they
+/// distinguish it from others of its length. TCP and SCTP have their own numbers.
 fn content(packet: &hol_wire::Packet, octets: usize) -> String {
     let Transport::Udp(datagram) = &packet.transport else { return String::new() };
     let head = datagram.payload.iter().take(octets).map(|octet| format!("{octet:02x}"));
@@ -100,7 +100,7 @@ fn content(packet: &hol_wire::Packet, octets: usize) -> String {
 }
 
 /// Returns the text by which an arriving packet is recognised; the network may have marked it.
-fn name_under_way(packet: hol_wire::Packet) -> String {
+fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
     format!("{unmarked}{}", content(&unmarked, HEAD))
 }
@@ -130,45 +130,50 @@ impl Trace {
         format!("datagram, length {}{mark}", octets - Datagram::HEADER)
     }
 
-    fn sent(&mut self, sighting: &PacketEvent<'_>, text: String) {
-        // The interface tells sender and receiver.
+    fn sent(&mut self, event: &PacketEvent<'_>, text: String) {
+        // The interface identifies sender and receiver, so the text need not.
         let packet = match text.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
             None => text,
         };
-        let interface = sighting.point.name.to_owned();
-        self.sent.push(SentPacket { time: sighting.time, interface, packet, fate: Fate::Unknown });
+        let interface = event.point.name.to_owned();
+        self.sent.push(SentPacket { time: event.time, interface, packet, outcome: PacketOutcome::Unknown });
     }
 
-    /// Notes that a packet arrived: the first of those that look like it.
+    /// Records the arrival of a packet: of the first in flight with the same text.
     fn arrived(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
-        let waiting = self.under_way.get_mut(&name_under_way(packet));
+        let waiting = self.in_flight.get_mut(&arrival_key(packet));
         let Some(sent) = waiting.and_then(VecDeque::pop_front).map(|index| &mut self.sent[index]) else {
             return;
         };
         let was_marked = sent.packet.ends_with(MARK);
-        sent.fate = if is_marked && !was_marked { Fate::Marked(time) } else { Fate::Arrived(time) };
+        sent.outcome =
+            if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
-    /// Removes the packets after `end`: the closing of connections is not compared, because a world may cut it off.
+    /// Removes the packets after `end`: the close of connections is not compared, because a world may cut it
+    /// off.
     pub fn end(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
         let mut overtaken = BTreeSet::new();
         for sent in self.sent.iter_mut().rev() {
-            match sent.fate {
-                Fate::Arrived(time) | Fate::Marked(time) if time < end => {
+            match sent.outcome {
+                PacketOutcome::Arrived(time) | PacketOutcome::Marked(time) if time < end => {
                     overtaken.insert(sent.interface.clone());
                 }
-                Fate::Unknown if overtaken.contains(&sent.interface) => sent.fate = Fate::Lost,
-                _ => sent.fate = Fate::Unknown,
+                PacketOutcome::Unknown if overtaken.contains(&sent.interface) => {
+                    sent.outcome = PacketOutcome::Lost;
+                }
+                _ => sent.outcome = PacketOutcome::Unknown,
             }
         }
     }
 
-    /// Returns whether one run ends where the other sends its last packets.
-    fn is_over(&self, difference: &Difference) -> bool {
+    /// Returns whether only one run has the packet and the run ends right after it, so that the other run may
+    /// have been cut off.
+    fn may_be_cut_off(&self, difference: &Difference) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
         alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
     }
@@ -177,18 +182,19 @@ impl Trace {
         self.sent.iter().filter(move |sent| sent.interface == interface)
     }
 
-    /// Returns the first packet that the other run sends otherwise or at another time. Each interface is compared by itself, because
-    /// packets that two hosts send at the same time have no order.
+    /// Returns the first packet that differs in content, outcome or time. Each interface is compared by
+    /// itself, because packets that two hosts send at the same time have no order.
     pub fn first_difference(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, |a, b| a.is_like(b) && a.is_in_time(b))
+        self.first_difference_by(other, |a, b| a.matches(b) && a.is_in_time(b))
     }
 
-    /// Returns the first packet that the other run sends otherwise, whatever the times: for a world in which computing takes time.
+    /// Returns the first packet that differs in content or outcome, whatever the times: for a world in which
+    /// computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
-        self.first_unlike(other, SentPacket::is_like)
+        self.first_difference_by(other, SentPacket::matches)
     }
 
-    fn first_unlike(
+    fn first_difference_by(
         &self,
         other: &Self,
         is_alike: impl Fn(&SentPacket, &SentPacket) -> bool,
@@ -203,7 +209,7 @@ impl Trace {
                     (Some(a), Some(b)) if is_alike(a, b) => continue,
                     (a, b) => Difference { first: a.cloned(), second: b.cloned() },
                 };
-                return Some(difference).filter(|difference| !self.is_over(difference));
+                return Some(difference).filter(|difference| !self.may_be_cut_off(difference));
             }
         });
         differences.min_by_key(Difference::time)
@@ -211,9 +217,9 @@ impl Trace {
 }
 
 impl SentPacket {
-    /// Returns whether two packets are the same, and the network treats them alike as far as both runs show.
-    fn is_like(&self, other: &Self) -> bool {
-        self.packet == other.packet && self.fate.is_like(other.fate)
+    /// Returns whether two packets have the same content and, if both are known, the same outcome.
+    fn matches(&self, other: &Self) -> bool {
+        self.packet == other.packet && self.outcome.matches(other.outcome)
     }
 
     /// Returns whether two packets are sent at about the same time.
@@ -222,14 +228,14 @@ impl SentPacket {
     }
 }
 
-impl Fate {
-    fn is_like(self, other: Self) -> bool {
+impl PacketOutcome {
+    fn matches(self, other: Self) -> bool {
         let is_unknown = self == Self::Unknown || other == Self::Unknown;
         is_unknown || std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for PacketOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unknown => "under way",
@@ -241,7 +247,7 @@ impl fmt::Display for Fate {
 }
 
 impl Difference {
-    /// Returns when the earlier of the two was sent.
+    /// Returns when the earlier of the two packets was sent.
     pub(crate) fn time(&self) -> Time {
         self.first.iter().chain(&self.second).map(|sent| sent.time).min().unwrap_or_default()
     }
@@ -249,8 +255,8 @@ impl Difference {
     /// Returns a short description that is the same for similar differences.
     pub fn family(&self) -> String {
         match (&self.first, &self.second) {
-            (Some(a), Some(b)) if !a.fate.is_like(b.fate) && a.packet == b.packet => {
-                format!("{} for {}, {}", a.fate, b.fate, kind(&a.packet))
+            (Some(a), Some(b)) if !a.outcome.matches(b.outcome) && a.packet == b.packet => {
+                format!("{} for {}, {}", a.outcome, b.outcome, kind(&a.packet))
             }
             (Some(a), Some(b)) if a.packet == b.packet => format!("time of {}", kind(&a.packet)),
             (Some(a), Some(b)) if kind(&a.packet) == kind(&b.packet) => {
@@ -298,7 +304,7 @@ fn differing_word(first: &str, second: &str) -> String {
     field.or(longer[..same].iter().rev().find(is_name)).cloned().unwrap_or_default()
 }
 
-/// A row of two traces side by side.
+/// A row of two aligned traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line<'t> {
     /// Both runs sent the packet at the same time.
@@ -330,7 +336,7 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
             continue;
         }
         for (a, b) in left.iter().zip(right) {
-            lines.push(match (a.packet == b.packet, a.fate.is_like(b.fate), a.is_in_time(b)) {
+            lines.push(match (a.packet == b.packet, a.outcome.matches(b.outcome), a.is_in_time(b)) {
                 (false, ..) => Line::AnotherWindow(a, b),
                 (true, false, _) => Line::AnotherFate(a, b),
                 (true, true, true) => Line::Same(a, b),
@@ -368,9 +374,11 @@ impl fmt::Display for Line<'_> {
         write!(f, "{mark} {first:>12} {second:>12}  {:<9} {}", sent.interface, sent.packet)?;
         match self {
             Self::AnotherWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
-            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.fate, b.fate),
-            Self::Same(a, _) | Self::AnotherTime(a, _) if matches!(a.fate, Fate::Lost | Fate::Marked(_)) => {
-                write!(f, " ({})", a.fate)
+            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.outcome, b.outcome),
+            Self::Same(a, _) | Self::AnotherTime(a, _)
+                if matches!(a.outcome, PacketOutcome::Lost | PacketOutcome::Marked(_)) =>
+            {
+                write!(f, " ({})", a.outcome)
             }
             _ => Ok(()),
         }
@@ -386,19 +394,20 @@ mod tests {
             time: Time::from_nanos(*micros * 1000),
             interface: (*interface).to_owned(),
             packet: (*packet).to_owned(),
-            fate: Fate::Unknown,
+            outcome: PacketOutcome::Unknown,
         };
         Trace { sent: packets.iter().map(sent).collect(), ..Trace::default() }
     }
 
     #[test]
-    fn what_two_hosts_send_at_once_has_no_order() {
+    fn simultaneous_packets_of_two_hosts_have_no_order() {
         let first = trace(&[(0, "client:1", "a"), (5, "server:1", "b")]);
         let second = trace(&[(5, "server:1", "b"), (7, "client:1", "a")]);
         assert_eq!(first.first_difference(&second), None);
     }
 
-    /// A queue that dropped or marked another packet was found only where the endpoints noticed it, so never over UDP.
+    /// A queue that dropped or marked a different packet was found only if the endpoints reacted to it, so
+    /// never over UDP.
     #[test]
     fn a_packet_that_is_lost_or_marked_in_one_run_alone_is_a_difference() {
         let datagram = |number: u8| {
@@ -429,9 +438,9 @@ mod tests {
             trace.end(Time::from_millis(10));
             trace
         };
-        let fates: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.fate.to_string()).collect();
+        let outcomes: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.outcome.to_string()).collect();
         let due = "arrived arrived arrived lost arrived marked arrived under way under way";
-        assert_eq!(fates.join(" "), due);
+        assert_eq!(outcomes.join(" "), due);
         let difference = |lost, marked| run(3, 5).first_difference(&run(lost, marked));
         assert_eq!(difference(3, 5), None);
         assert_eq!(difference(2, 5).unwrap().family(), "arrived for lost, UDP");
@@ -462,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_beside_each_other_say_who_sent_what() {
+    fn aligned_rows_show_which_end_sent_each_packet() {
         let first = trace(&[(0, "client:1", "a"), (2000, "server:1", "b")]);
         let second = trace(&[(0, "client:1", "a"), (1000, "client:1", "c"), (2500, "server:1", "b")]);
         let marks: String = beside(&first, &second).iter().map(|line| line.to_string().remove(0)).collect();

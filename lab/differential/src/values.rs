@@ -1,4 +1,4 @@
-//! The values of a run that a user sees, and when those of two runs agree.
+//! The values of a run that a user sees, and a comparison of the values of two runs.
 
 use hol_base::Duration;
 use hol_measure::{Record, RecordKind, summarize};
@@ -33,14 +33,14 @@ impl Values {
     /// Returns whether the values of two runs without randomness agree: medians within 3 % or 0.5 ms, 99th percentiles within 5 % or 1 ms,
     /// throughputs within 3 %, and equal numbers of failures.
     pub fn agree(&self, other: &Self) -> bool {
-        near(self.median_ms, other.median_ms, 0.03, 0.5)
-            && near(self.p99_ms, other.p99_ms, 0.05, 1.0)
-            && near(Some(self.throughput_kbps), Some(other.throughput_kbps), 0.03, 0.0)
+        agree_within(self.median_ms, other.median_ms, 0.03, 0.5)
+            && agree_within(self.p99_ms, other.p99_ms, 0.05, 1.0)
+            && agree_within(Some(self.throughput_kbps), Some(other.throughput_kbps), 0.03, 0.0)
             && self.failed == other.failed
     }
 }
 
-fn near(first: Option<f64>, second: Option<f64>, share: f64, least: f64) -> bool {
+fn agree_within(first: Option<f64>, second: Option<f64>, share: f64, least: f64) -> bool {
     match (first, second) {
         (None, None) => true,
         (Some(a), Some(b)) => (a - b).abs() <= (share * a.max(b)).max(least),

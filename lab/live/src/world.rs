@@ -6,7 +6,7 @@ use std::thread;
 
 use hol_base::Seed;
 use hol_scenario::{Cost, Observer, PacketObserver, Run, RunError, RunSummary, Scenario, World};
-use hol_sockets::{Assignment, FlowRuns, RunLinks, RunStart, SocketsError, Stop, assignments, run_tied};
+use hol_sockets::{Assignment, FlowRuns, RunLinks, RunStart, SocketsError, Stop, assignments, run_linked};
 use serde_json::{Value, json};
 
 use crate::check::{self, Path};
@@ -181,12 +181,12 @@ fn run_all(
     stop: &Stop,
     interval: Option<hol_base::Duration>,
 ) -> Result<FlowRuns, SocketsError> {
-    let run = |flow: usize, ties: RunLinks<'_>| {
+    let run = |flow: usize, links: RunLinks<'_>| {
         let assignment: &Assignment = &assignments[flow];
         stop.wait(assignment.workload.start)?;
-        run_tied(assignment, ties, &mut |_| Ok(()))
+        run_linked(assignment, links, &mut |_| Ok(()))
     };
-    let measured = |ties: RunLinks<'_>| Ok((run(0, RunLinks { stop: Some(stop), ..ties })?, ()));
+    let measured = |links: RunLinks<'_>| Ok((run(0, RunLinks { stop: Some(stop), ..links })?, ()));
     let beginning = RunStart::default();
     FlowRuns::of(scenario, assignments, (&beginning, stop), interval, run, measured).map(|(runs, ())| runs)
 }

@@ -20,7 +20,8 @@ fn scenario(transport: &str, workload: &str, network: &str, messages: u64) -> Sc
     )
 }
 
-/// Time for each packet that a node sends: the packets for a message depend on what can ride together.
+/// Measures the time per packet that a node sends, because the number of packets per message depends on
+/// bundling.
 fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item = (u64, Scenario)>) {
     let mut group = criterion.benchmark_group(axis);
     group.sample_size(10);
@@ -55,7 +56,7 @@ fn streams(criterion: &mut Criterion) {
     measure(criterion, "streams", [1, 256, 65_535].map(of));
 }
 
-/// Greedy flows beside the one that is measured.
+/// Measures greedy flows in addition to the measured one.
 fn flows(criterion: &mut Criterion) {
     let workload = "kind = 'oneway'\ninterval = '20ms'\nstart = '3s'\nlate_limit = '1h'";
     let of = |count: u16| {
@@ -72,7 +73,7 @@ fn flows(criterion: &mut Criterion) {
     measure(criterion, "flows", [1, 16, 127].map(of));
 }
 
-/// Nodes that do nothing but have an address.
+/// Measures nodes that have an address and send nothing.
 fn nodes(criterion: &mut Criterion) {
     let of = |number: u64| {
         let idle: String = (2..number).map(|node| format!("'n{node}', ")).collect();
@@ -83,7 +84,7 @@ fn nodes(criterion: &mut Criterion) {
     measure(criterion, "nodes", [2, 16, 128].map(of));
 }
 
-/// Links in a row: a packet crosses all of them.
+/// Measures links in a row, all of which a packet crosses.
 fn hops(criterion: &mut Criterion) {
     let of = |number: u64| {
         let name = |node: u64| match node {

@@ -12,7 +12,7 @@ use hol_stack::TransportSpec;
 use hol_workloads::{ENDLESS, Host, Processor, WorkloadSpec};
 
 use crate::demux::Demux;
-use crate::endpoints::{Endpoints, Place};
+use crate::endpoints::{Endpoints, FlowEnds};
 use crate::flow_side::FlowSide;
 use crate::host_addresses::HostAddresses;
 use crate::running_flow::RunningFlow;
@@ -27,7 +27,7 @@ pub(crate) fn simulation<'t>(
 ) -> Result<Simulation<'t>, ScenarioError> {
     let topology = Topology::new(&scenario.network)?;
     let (wake_ups, background) = (WakeUps::default(), scenario.background_flows(seed).count());
-    let mut tied = scenario.link_onward_flows(background, |flow| wake_ups.of(flow)).into_iter();
+    let mut links = scenario.link_onward_flows(background, |flow| wake_ups.of(flow)).into_iter();
     let mut builder = Builder {
         topology: &topology,
         processors: scenario.processors(),
@@ -37,8 +37,8 @@ pub(crate) fn simulation<'t>(
     };
     builder.hosts.resize_with(topology.nodes(), Demux::default);
     let mut add = |transport, workload: &WorkloadSpec, messages, seed| {
-        let tied = tied.next().expect("there is one for each flow");
-        builder.add(transport, workload, messages, seed, tied);
+        let links = links.next().expect("each flow has links");
+        builder.add(transport, workload, messages, seed, links);
     };
     add(&scenario.transport, &scenario.measured(seed), scenario.messages, seed);
     for BackgroundFlow { transport, workload, messages, seed } in scenario.background_flows(seed) {
@@ -50,15 +50,15 @@ pub(crate) fn simulation<'t>(
     let Builder { hosts, running_flows, first_client_port, .. } = builder;
     let network = Network::new(&topology, seed, tap);
     let wake_ups = (!scenario.onward.is_empty()).then_some(wake_ups);
-    let presence = HostAddresses::new(&topology);
-    Ok(Simulation::new(network, presence, hosts, running_flows, first_client_port, wake_ups))
+    let host_addresses = HostAddresses::new(&topology);
+    Ok(Simulation::new(network, host_addresses, hosts, running_flows, first_client_port, wake_ups))
 }
 
 struct Builder<'a> {
     topology: &'a Topology,
     /// The processors of nodes with a `service` time, by name.
     processors: BTreeMap<&'a str, Processor>,
-    /// By node.
+    /// Endpoints by node.
     hosts: Vec<Demux>,
     running_flows: Vec<RunningFlow>,
     /// The first client port that no flow has reserved.
@@ -72,34 +72,34 @@ impl Builder<'_> {
         workload: &WorkloadSpec,
         messages: u64,
         seed: Seed,
-        OnwardLinks { asker, desk }: OnwardLinks,
+        OnwardLinks { onward_client, pending_requests }: OnwardLinks,
     ) {
         let [client, server] = [workload.from(), workload.to()]
-            .map(|name| self.topology.node(name).expect("a scenario is checked first"));
+            .map(|name| self.topology.node(name).expect("the scenario was checked"));
         let index = self.running_flows.len();
         let (port, first_client_port) = (server_port(index), self.first_client_port);
         self.first_client_port = first_client_port.saturating_add(transport.connections());
         if workload.listens {
             self.hosts[usize::from(server.0)].listen(port, index);
         }
-        let place = Place { client, server, port, first_client_port };
-        let endpoints = Endpoints::new(transport, self.topology, place, seed);
+        let ends = FlowEnds { client, server, port, first_client_port };
+        let endpoints = Endpoints::new(transport, self.topology, ends, seed);
         let lanes = stream_layout(transport);
         let flow_side = |application, node: &str| {
             let application = match self.processors.get(node).cloned() {
                 Some(processor) => processor.run(application),
                 None => application,
             };
-            FlowSide::new(application, endpoints.framing(workload.length_of(lanes)))
+            FlowSide::new(application, endpoints.framing(workload.framing_fn(lanes)))
         };
-        let client = match asker {
-            Some(asker) => workload.asking(lanes, asker, seed),
+        let client = match onward_client {
+            Some(onward_client) => workload.onward_client(lanes, onward_client, seed),
             None => workload.client(lanes, messages, seed),
         };
-        let server = workload.server(lanes, messages, Host { desk, ..Host::default() });
-        let parties = [flow_side(client, workload.from()), flow_side(server, workload.to())];
+        let server = workload.server(lanes, messages, Host { pending_requests, ..Host::default() });
+        let sides = [flow_side(client, workload.from()), flow_side(server, workload.to())];
         let flow = Flow::new(FlowLimits::of(workload, transport, Time::ZERO + workload.start));
         let reading = workload.reading(transport.gives_up());
-        self.running_flows.push(RunningFlow::new(parties, flow, endpoints, reading));
+        self.running_flows.push(RunningFlow::new(sides, flow, endpoints, reading));
     }
 }

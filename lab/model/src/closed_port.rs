@@ -1,4 +1,4 @@
-//! A host's reply to a packet for a port on which nobody listens.
+//! A host's reply to a packet for a port without a listener.
 
 use hol_wire::{Packet, Transport};
 

@@ -3,8 +3,9 @@
 use hol_base::{Duration, Time};
 use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 
-/// How late a program is woken by a timer. A host's is never early; quinn-proto's pacer rounds its delay down to a few ns less, after which
-/// a burst would lack an octet and so its last packet (quinn-proto, `Pacer::delay`).
+/// Delay after which a timer wakes a program; a host's timer is never early. The pacer of quinn-proto rounds
+/// its delay down by a few ns, and a program woken exactly then would lack an octet of credit for the last
+/// packet of a burst (quinn-proto, `Pacer::delay`).
 const TIMER_LATENESS: Duration = Duration::from_nanos(10);
 
 /// An endpoint. An enum instead of a trait object, so that the inner loop needs no virtual calls.
@@ -81,12 +82,12 @@ impl Endpoint for Connection {
         }
     }
 
-    fn paths(&self, tell: &mut dyn FnMut(PathState)) {
+    fn paths(&self, report: &mut dyn FnMut(PathState)) {
         match self {
-            Self::Tcp(endpoint) => endpoint.paths(tell),
-            Self::Sctp(endpoint) => Endpoint::paths(endpoint, tell),
-            Self::Udp(endpoint) => endpoint.paths(tell),
-            Self::Quic(endpoint) => endpoint.paths(tell),
+            Self::Tcp(endpoint) => endpoint.paths(report),
+            Self::Sctp(endpoint) => Endpoint::paths(endpoint, report),
+            Self::Udp(endpoint) => endpoint.paths(report),
+            Self::Quic(endpoint) => endpoint.paths(report),
         }
     }
 }

@@ -6,7 +6,7 @@ use hol_scenario::FIRST_CLIENT_PORT;
 /// the model gives every connection its own client port.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
-    /// By client port, from the first one on: local port, remote port and endpoint.
+    /// Endpoints by client port, from the first port on: local port, remote port and endpoint.
     bound: Vec<Option<((u16, u16), usize)>>,
     /// Local ports, and the flows whose servers accept connections there.
     listening: Vec<(u16, usize)>,
@@ -19,18 +19,18 @@ pub(crate) enum PacketReceiver {
     Endpoint(usize),
     /// The server of a flow: the packet comes from a new peer.
     Server(usize),
-    /// Nobody: the port is closed.
+    /// No receiver: the port is closed.
     Nobody,
 }
 
 impl Demux {
     /// Binds `endpoint` to its `local` and `remote` port.
     pub(crate) fn bind(&mut self, local: u16, remote: u16, endpoint: usize) {
-        let place = place_of(local, remote).expect("one of the ends is a client");
-        if place >= self.bound.len() {
-            self.bound.resize(place + 1, None);
+        let index = index_of(local, remote).expect("one of the ends is a client");
+        if index >= self.bound.len() {
+            self.bound.resize(index + 1, None);
         }
-        self.bound[place] = Some(((local, remote), endpoint));
+        self.bound[index] = Some(((local, remote), endpoint));
     }
 
     /// Lets the server of `flow` accept connections to port `local`.
@@ -40,7 +40,7 @@ impl Demux {
 
     /// Returns the receiver of a packet to port `local` from port `remote`.
     pub(crate) fn packet_receiver(&self, local: u16, remote: u16) -> PacketReceiver {
-        let bound = place_of(local, remote).and_then(|place| *self.bound.get(place)?);
+        let bound = index_of(local, remote).and_then(|index| *self.bound.get(index)?);
         if let Some((ports, endpoint)) = bound
             && ports == (local, remote)
         {
@@ -52,7 +52,7 @@ impl Demux {
 }
 
 /// Returns the index of an endpoint. Of the two ports the client's is the higher one, because all server ports are lower.
-fn place_of(local: u16, remote: u16) -> Option<usize> {
+fn index_of(local: u16, remote: u16) -> Option<usize> {
     local.max(remote).checked_sub(FIRST_CLIENT_PORT).map(usize::from)
 }
 

@@ -9,7 +9,7 @@ use hol_stack::{Protocol, TransportSpec};
 use hol_transport::Reliability;
 use hol_wire::udp::Datagram;
 use hol_wire::{Address, tcp};
-use hol_workloads::LengthOf;
+use hol_workloads::FramingFn;
 
 use crate::connection::Connection;
 use crate::flow_side::Framing;
@@ -39,7 +39,7 @@ enum Kind {
 
 /// The nodes and ports of a flow.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct FlowEnds {
     pub(crate) client: NodeId,
     pub(crate) server: NodeId,
     pub(crate) port: u16,
@@ -47,15 +47,15 @@ pub(crate) struct Place {
 }
 
 impl Endpoints {
-    /// Takes the configuration of `transport` and limits the MSS to the smallest MTU of the network.
-    pub(crate) fn new(transport: &TransportSpec, topology: &Topology, place: Place, seed: Seed) -> Self {
+    /// Creates the configuration of `transport`, with the MSS limited by the smallest MTU of the network.
+    pub(crate) fn new(transport: &TransportSpec, topology: &Topology, ends: FlowEnds, seed: Seed) -> Self {
         let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
         let mut most = usize::MAX;
         let kind = match transport.protocol() {
             Protocol::Tcp { config, .. } => {
                 let headers = (ip_header + tcp::Segment::HEADER) as u64;
                 let largest = u16::try_from(mtu - headers).unwrap_or(u16::MAX);
-                // Ethernet's default is adapted to the MTU; the user has set any other value.
+                // Only the default for Ethernet is adapted to the MTU; any other value was set by the user.
                 let follows = config.mss == hol_tcp::ETHERNET_MSS;
                 let mss = if follows { largest } else { config.mss.min(largest) };
                 Kind::Tcp(Arc::new(hol_tcp::Config { mss, ..config.clone() }))
@@ -73,9 +73,9 @@ impl Endpoints {
                 let config = Arc::new(config.within(largest));
                 Kind::Quic { config, carriage: *carriage }
             }
-            Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("a scenario is checked first"),
+            Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("the scenario was checked"),
         };
-        let Place { client, server, port, first_client_port } = place;
+        let FlowEnds { client, server, port, first_client_port } = ends;
         let addresses = [client, server].map(|node| {
             let mut addresses = topology.addresses(node);
             addresses.truncate(most);
@@ -86,9 +86,11 @@ impl Endpoints {
     }
 
     /// Returns how messages are mapped to the connections of the flow.
-    pub(crate) fn framing(&self, length_of: LengthOf) -> Framing {
+    pub(crate) fn framing(&self, framing_fn: FramingFn) -> Framing {
         match self.kind {
-            Kind::Tcp(_) | Kind::Quic { carriage: MessageMapping::Streams, .. } => Framing::octets(length_of),
+            Kind::Tcp(_) | Kind::Quic { carriage: MessageMapping::Streams, .. } => {
+                Framing::octets(framing_fn)
+            }
             Kind::Sctp { unordered, reliability, .. } => Framing::Messages { unordered, reliability },
             Kind::Udp(_) | Kind::Quic { .. } => {
                 Framing::Messages { unordered: true, reliability: Reliability::Full }
@@ -96,20 +98,20 @@ impl Endpoints {
         }
     }
 
-    /// Returns the addresses from which the client connects (those that its host has, else the next one to
-    /// be added), and those of the server, starting with the one on the same path.
-    pub(crate) fn ends(&self, presence: &HostAddresses) -> [Vec<Address>; 2] {
+    /// Returns the addresses from which the client connects (those that its host has, or else the next one to
+    /// be added), and those of the server, the one on the same path first.
+    pub(crate) fn ends(&self, host_addresses: &HostAddresses) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
-        let is_chosen = |address| match self.lacks_address(presence) {
-            false => presence.has(address),
-            true => presence.coming().is_none_or(|coming| coming == address),
+        let is_chosen = |address| match self.lacks_address(host_addresses) {
+            false => host_addresses.has(address),
+            true => host_addresses.next_address().is_none_or(|next| next == address),
         };
         hol_scenario::connection_addresses(client, server, is_chosen)
     }
 
     /// Returns whether the client's host has no address at present.
-    pub(crate) fn lacks_address(&self, presence: &HostAddresses) -> bool {
-        !self.addresses[0].iter().any(|address| presence.has(*address))
+    pub(crate) fn lacks_address(&self, host_addresses: &HostAddresses) -> bool {
+        !self.addresses[0].iter().any(|address| host_addresses.has(*address))
     }
 
     /// Creates the client's end of connection `number`, with port `port`.

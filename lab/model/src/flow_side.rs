@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hol_base::Time;
 use hol_transport::{Command, Framer, FramingError, Message, Received, Reliability};
-use hol_workloads::{Application, ConnectionId, Delivery, Input, LengthOf, Outgoing};
+use hol_workloads::{Application, ConnectionId, Delivery, FramingFn, Input, Outgoing};
 use smallvec::SmallVec;
 
 /// An application and its connections.
@@ -27,15 +27,15 @@ type Framers = SmallVec<[Framer; 1]>;
 #[derive(Debug)]
 pub(crate) enum Framing {
     /// Byte streams: a framer for each connection and stream cuts it into messages.
-    Octets { length_of: LengthOf, framers: Vec<Framers> },
-    /// Message transports: messages stay whole, and are sent like this unless they say otherwise.
+    Octets { framing_fn: FramingFn, framers: Vec<Framers> },
+    /// Message transports keep messages whole, and send them with these options unless a message has its own.
     Messages { unordered: bool, reliability: Reliability },
 }
 
 impl Framing {
-    /// Encodes a message for a byte stream.
-    pub(crate) const fn octets(length_of: LengthOf) -> Self {
-        Self::Octets { length_of, framers: Vec::new() }
+    /// Creates the framing of a byte stream.
+    pub(crate) const fn octets(framing_fn: FramingFn) -> Self {
+        Self::Octets { framing_fn, framers: Vec::new() }
     }
 }
 
@@ -71,7 +71,7 @@ impl FlowSide {
         holds
     }
 
-    /// Returns the endpoint that is read next, if the application reads.
+    /// Returns the endpoint to read next, if the application reads.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let reads = !self.held.is_empty() && self.application.is_reading();
         if reads { self.held.pop_front() } else { None }
@@ -109,13 +109,13 @@ impl FlowSide {
             let delivery = Delivery { connection, stream, payload, passage };
             self.application.handle(now, Input::Message(delivery));
         };
-        let Framing::Octets { framers, length_of } = &mut self.framing else {
+        let Framing::Octets { framers, framing_fn } = &mut self.framing else {
             deliver(stream, payload, passage);
             return Ok(());
         };
         let (framers, place) = (&mut framers[connection.0 as usize], usize::from(stream));
         if place >= framers.len() {
-            framers.resize_with(place + 1, || Framer::new(*length_of));
+            framers.resize_with(place + 1, || Framer::new(*framing_fn));
         }
         let framer = &mut framers[place];
         framer.push(payload, passage);

@@ -36,7 +36,7 @@ impl HostAddresses {
     }
 
     /// Returns the next address that will be added.
-    pub(crate) fn coming(&self) -> Option<Address> {
+    pub(crate) fn next_address(&self) -> Option<Address> {
         self.changes.iter().rev().find(|change| change.comes).map(|change| change.address)
     }
 

@@ -12,7 +12,7 @@ mod demux;
 mod endpoints;
 mod flow_side;
 mod host_addresses;
-mod recording;
+mod record_sink;
 mod running_flow;
 mod sampling;
 mod simulation;
@@ -38,7 +38,8 @@ impl World for Model {
         "model".to_owned()
     }
 
-    /// Empty: results depend only on this program, whose version is recorded with every result.
+    /// Returns an empty string: results depend only on this program, whose version is recorded with every
+    /// result.
     fn provenance(&self) -> Result<String, RunError> {
         Ok(String::new())
     }
@@ -89,9 +90,9 @@ impl Hops for Model {
 struct Ends<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for Ends<'_> {
-    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
-        if fate != TapEvent::Dequeued {
-            self.0.observe(&PacketEvent { time, point, fate, packet: Packet::Value(&transit.packet) });
+    fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
+        if event != TapEvent::Dequeued {
+            self.0.observe(&PacketEvent { time, point, fate: event, packet: Packet::Value(&transit.packet) });
         }
     }
 }
@@ -112,11 +113,11 @@ pub fn follow(
     unsupported::check(scenario).map_err(RunError::Refused)?;
     let simulation = build::simulation(scenario, seed, tap);
     let mut simulation = simulation.map_err(|problem| RunError::Refused(problem.to_string()))?;
-    let mut recording = simulation.recording(observer);
-    let ended = simulation.run(&mut recording)?;
-    simulation.settle(&mut recording)?;
+    let mut record_sink = simulation.record_sink(observer);
+    let ended = simulation.run(&mut record_sink)?;
+    simulation.settle(&mut record_sink)?;
     let count = scenario.background_flows(seed).count();
-    let beside = simulation.others().iter().take(count).zip(recording.octets());
+    let beside = simulation.others().iter().take(count).zip(record_sink.octets());
     let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
         simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
@@ -125,7 +126,8 @@ pub fn follow(
     let stopped = flow.stopped().expect("a run ends when its flow has").clone();
     let stopped = scenario.end_of_measured(stopped, onward);
     let is_finished = flow.is_finished();
-    // Drops are counted before the close: packets that are retransmitted to a closed endpoint are no loss of the flow.
+    // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
+    // the flow.
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(RunSummary {

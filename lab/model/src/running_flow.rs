@@ -18,7 +18,7 @@ pub(crate) struct RunningFlow {
     pub(crate) endpoints: Endpoints,
     reading: LedgerJoin,
     /// Whether its client has begun to close the connections.
-    closing: bool,
+    is_closing: bool,
 }
 
 impl RunningFlow {
@@ -29,7 +29,7 @@ impl RunningFlow {
         endpoints: Endpoints,
         reading: LedgerJoin,
     ) -> Self {
-        Self { client, server, flow, endpoints, reading, closing: false }
+        Self { client, server, flow, endpoints, reading, is_closing: false }
     }
 
     #[inline]
@@ -43,15 +43,15 @@ impl RunningFlow {
 
     /// Returns the progress of both applications.
     #[inline]
-    pub(crate) fn tally(&self) -> FlowProgress {
-        let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.standing());
+    pub(crate) fn progress(&self) -> FlowProgress {
+        let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.progress());
         self.flow.limits().tally(client, server)
     }
 
-    /// Notes that the flow starts to close in an orderly way. Returns false if it has started before, or if
-    /// not every message is settled.
-    pub(crate) fn begins_to_close(&mut self) -> bool {
-        self.flow.is_finished() && !std::mem::replace(&mut self.closing, true)
+    /// Starts to close the flow in an orderly way, if every message is settled. Returns false if not, or if
+    /// it has started before.
+    pub(crate) fn start_closing(&mut self) -> bool {
+        self.flow.is_finished() && !std::mem::replace(&mut self.is_closing, true)
     }
 
     /// Returns whether all connections have closed.
@@ -78,11 +78,11 @@ impl RunningFlow {
     }
 
     /// Handles an event of an endpoint at the end `role`.
-    pub(crate) fn take(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
+    pub(crate) fn handle_event(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
         let input = match event {
             Event::Received(received) => {
                 match self.flow_side(role).receive(now, connection, received) {
-                    Ok(()) => self.flow.note_delivery(now, self.tally()),
+                    Ok(()) => self.flow.note_delivery(now, self.progress()),
                     Err(error) => self.flow.note_failure(error.0),
                 }
                 return;
@@ -95,7 +95,7 @@ impl RunningFlow {
                 self.flow.note_accepted(now);
                 Input::Accepted(connection)
             }
-            Event::Abandoned { .. } => return self.flow.note_abandoned(now, self.tally()),
+            Event::Abandoned { .. } => return self.flow.note_abandoned(now, self.progress()),
             Event::Path { .. } | Event::Reconfigured { .. } => return,
             Event::Writable => Input::Writable(connection),
             Event::PeerClosed => Input::PeerClosed(connection),

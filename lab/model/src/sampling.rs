@@ -51,7 +51,10 @@ pub(crate) fn senders(
 }
 
 /// Returns the sample of a queue.
-pub(crate) fn queue(at: Time, line: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
+pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
-    Sample { at, of: SampleValue::Queue(QueueSample { line, packets, octets, dropped: drops.queue, lost }) }
+    Sample {
+        at,
+        of: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
+    }
 }

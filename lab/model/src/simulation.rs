@@ -5,13 +5,13 @@ use hol_network::{AddressChange, Arrival, Drops, EventQueue, Network, NodeId};
 use hol_scenario::{Observer, RunError, Side};
 use hol_transport::{Command, Endpoint, Event, Input, Output, Statistics, drain};
 use hol_wire::Address;
-use hol_workloads::{ConnectionId, Outgoing, Output as Answer};
+use hol_workloads::{ConnectionId, Outgoing, Output as ApplicationOutput};
 
 use crate::closed_port;
 use crate::connection::Connection;
 use crate::demux::{Demux, PacketReceiver};
 use crate::host_addresses::HostAddresses;
-use crate::recording::Recording;
+use crate::record_sink::RecordSink;
 use crate::running_flow::RunningFlow;
 use crate::sampling::{self, Ticks};
 use crate::wake_ups::WakeUps;
@@ -23,10 +23,10 @@ use crate::wake_ups::WakeUps;
 pub(crate) struct Simulation<'t> {
     network: Network<'t>,
     /// The addresses that hosts have now.
-    presence: HostAddresses,
-    /// Sockets that connect as soon as their host has an address again.
-    homeless: Vec<usize>,
-    /// By node.
+    host_addresses: HostAddresses,
+    /// Sockets that will connect when their host has an address again.
+    awaiting_address: Vec<usize>,
+    /// Endpoints by node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
     running_flows: Vec<RunningFlow>,
@@ -55,25 +55,25 @@ struct Socket {
 
 impl<'t> Simulation<'t> {
     /// The longest duration of an orderly close, including TIME-WAIT and lost packets.
-    const CLOSING: Duration = Duration::from_secs(600);
+    const MAX_CLOSE: Duration = Duration::from_secs(600);
 
     /// Creates a simulation at the start of the run.
     pub(crate) fn new(
         network: Network<'t>,
-        presence: HostAddresses,
+        host_addresses: HostAddresses,
         hosts: Vec<Demux>,
         running_flows: Vec<RunningFlow>,
         free_port: u16,
         wake_ups: Option<WakeUps>,
     ) -> Self {
         let mut agenda = EventQueue::new(ENTRIES * running_flows.len() + 1);
-        agenda.set(ENTRIES * running_flows.len(), presence.next_change());
+        agenda.set(ENTRIES * running_flows.len(), host_addresses.next_change());
         let (sockets, timers) = (Vec::new(), EventQueue::new(1));
-        let homeless = Vec::new();
+        let awaiting_address = Vec::new();
         Self {
             network,
-            presence,
-            homeless,
+            host_addresses,
+            awaiting_address,
             hosts,
             sockets,
             running_flows,
@@ -87,31 +87,32 @@ impl<'t> Simulation<'t> {
 
     /// Starts every flow at its time and runs until the measured one has ended; returns that time, or an error if the observer stops the
     /// run. Records are passed on every few steps, while they are still in the cache.
-    pub(crate) fn run(&mut self, recording: &mut Recording<'_>) -> Result<Time, RunError> {
+    pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
         const STEPS: usize = 256;
-        let mut ticks = Ticks::new(recording.interval());
+        let mut ticks = Ticks::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
             self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
         }
         while self.running_flows[MEASURED].flow.stopped().is_none() {
-            recording.settle(&mut self.running_flows)?;
+            record_sink.settle(&mut self.running_flows)?;
             if !self.run_for(STEPS, ticks.next()) {
-                self.look(ticks.next(), recording);
+                self.sample(ticks.next(), record_sink);
                 ticks.advance();
             }
         }
         Ok(self.now)
     }
 
-    /// Runs this many steps, or fewer if the measured flow ends; returns false when no event is left up to `limit`.
+    /// Handles up to this many events, fewer if the measured flow ends; returns false if no event remains up
+    /// to `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
-                if self.is_going_on() {
+                if self.has_events() {
                     return false;
                 }
                 let (now, measured) = (self.now, self.measured());
-                measured.flow.deadlock(now, measured.tally());
+                measured.flow.deadlock(now, measured.progress());
             }
             if self.running_flows[MEASURED].flow.stopped().is_some() {
                 return true;
@@ -121,24 +122,24 @@ impl<'t> Simulation<'t> {
     }
 
     /// Passes samples of all senders and queues to the observer.
-    fn look(&self, at: Time, recording: &mut Recording<'_>) {
+    fn sample(&self, at: Time, record_sink: &mut RecordSink<'_>) {
         for Socket { connection, id, running_flow, role, .. } in &self.sockets {
             let whose = (*running_flow as u32, id.0, *role);
-            sampling::senders(at, whose, connection, &mut |sample| recording.sample(sample));
+            sampling::senders(at, whose, connection, &mut |sample| record_sink.sample(sample));
         }
         for (line, backlog) in (0..).zip(self.network.backlogs(at)) {
-            recording.sample(&sampling::queue(at, line, backlog));
+            record_sink.sample(&sampling::queue(at, line, backlog));
         }
     }
 
     /// Passes on the records that were not settled when the measured flow ended, and those of messages that were never due.
-    pub(crate) fn settle(&mut self, recording: &mut Recording<'_>) -> Result<(), RunError> {
+    pub(crate) fn settle(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
-            recording.settle_all(&mut self.running_flows[..=MEASURED])?;
+            record_sink.settle_all(&mut self.running_flows[..=MEASURED])?;
         }
         self.measured().server.application.end(ended);
-        recording.settle_all(&mut self.running_flows)
+        record_sink.settle_all(&mut self.running_flows)
     }
 
     /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
@@ -147,7 +148,7 @@ impl<'t> Simulation<'t> {
         for running_flow in MEASURED + 1..self.running_flows.len() {
             self.abort(running_flow);
         }
-        let limit = self.now + Self::CLOSING;
+        let limit = self.now + Self::MAX_CLOSE;
         self.begin_to_close(MEASURED);
         while !self.measured().is_closed() {
             if !self.step(limit) {
@@ -167,9 +168,9 @@ impl<'t> Simulation<'t> {
         &self.running_flows[MEASURED + 1..]
     }
 
-    /// Returns the recording for an observer of the run.
-    pub(crate) fn recording<'o>(&self, observer: &'o mut dyn Observer) -> Recording<'o> {
-        Recording::new(observer, &self.running_flows)
+    /// Returns the record sink for an observer of the run.
+    pub(crate) fn record_sink<'o>(&self, observer: &'o mut dyn Observer) -> RecordSink<'o> {
+        RecordSink::new(observer, &self.running_flows)
     }
 
     /// Returns the number of packets sent by hosts.
@@ -194,7 +195,7 @@ impl<'t> Simulation<'t> {
     }
 
     /// Returns whether any event is pending.
-    fn is_going_on(&self) -> bool {
+    fn has_events(&self) -> bool {
         self.timers.first().0.min(self.agenda.first().0).min(self.network.next_action()) < Time::MAX
     }
 
@@ -225,30 +226,31 @@ impl<'t> Simulation<'t> {
 
     /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
     fn change_address(&mut self) {
-        let Some(AddressChange { node, address, comes, .. }) = self.presence.change() else { return };
-        self.agenda.set(ENTRIES * self.running_flows.len(), self.presence.next_change());
+        let Some(AddressChange { node, address, comes, .. }) = self.host_addresses.change() else { return };
+        self.agenda.set(ENTRIES * self.running_flows.len(), self.host_addresses.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
-                let told = if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
-                self.tell(socket, told);
+                let has_event =
+                    if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
+                self.handle_input(socket, has_event);
                 self.serve(socket);
             }
         }
         if comes {
-            for socket in std::mem::take(&mut self.homeless) {
+            for socket in std::mem::take(&mut self.awaiting_address) {
                 self.command(socket, Command::Connect);
             }
         }
     }
 
-    /// Lets an application of a flow act, or checks the flow's end.
+    /// Polls an application of a flow, or checks whether the flow ends.
     fn act(&mut self, running_flow: usize, entry: usize) {
         match entry {
             0 => self.run_application(running_flow, Side::Client),
             1 => self.run_application(running_flow, Side::Server),
             _ => {
-                let tally = self.running_flows[running_flow].tally();
-                self.running_flows[running_flow].flow.check(self.now, tally);
+                let progress = self.running_flows[running_flow].progress();
+                self.running_flows[running_flow].flow.check(self.now, progress);
                 self.watch(running_flow);
             }
         }
@@ -268,7 +270,7 @@ impl<'t> Simulation<'t> {
                 return;
             }
         };
-        self.tell(socket, Input::Packet(arrival.packet));
+        self.handle_input(socket, Input::Packet(arrival.packet));
         self.serve(socket);
     }
 
@@ -288,13 +290,13 @@ impl<'t> Simulation<'t> {
         let port = if number < usize::from(own) { Some(first + number as u16) } else { self.next_port() };
         let RunningFlow { endpoints, flow, .. } = &mut self.running_flows[running_flow];
         let Some(port) = port else { return flow.note_failure("no dynamic port is free") };
-        let (remote, is_homeless) = (endpoints.port, endpoints.lacks_address(&self.presence));
-        let connection = endpoints.connect(number, port, endpoints.ends(&self.presence));
+        let (remote, lacks_address) = (endpoints.port, endpoints.lacks_address(&self.host_addresses));
+        let connection = endpoints.connect(number, port, endpoints.ends(&self.host_addresses));
         let socket = self.add(running_flow, Side::Client, connection, (port, remote));
-        if is_homeless {
-            return self.homeless.push(socket);
+        if lacks_address {
+            return self.awaiting_address.push(socket);
         }
-        self.tell(socket, Input::Command(Command::Connect));
+        self.handle_input(socket, Input::Command(Command::Connect));
         self.drive(socket);
     }
 
@@ -317,7 +319,7 @@ impl<'t> Simulation<'t> {
 
     /// Closes a flow in an orderly way if every message is settled.
     fn begin_to_close(&mut self, running_flow: usize) {
-        if self.running_flows[running_flow].begins_to_close() {
+        if self.running_flows[running_flow].start_closing() {
             for socket in self.running_flows[running_flow].client.sockets.clone() {
                 self.command(socket, Command::Close);
             }
@@ -326,7 +328,7 @@ impl<'t> Simulation<'t> {
 
     /// Aborts a flow, or prevents its start.
     fn abort(&mut self, running_flow: usize) {
-        self.rest(running_flow);
+        self.end_applications(running_flow);
         let RunningFlow { client, server, .. } = &self.running_flows[running_flow];
         for socket in [client.sockets.clone(), server.sockets.clone()].concat() {
             self.command(socket, Command::Abort);
@@ -334,17 +336,17 @@ impl<'t> Simulation<'t> {
     }
 
     fn command(&mut self, socket: usize, command: Command) {
-        self.tell(socket, Input::Command(command));
+        self.handle_input(socket, Input::Command(command));
         self.serve(socket);
     }
 
     /// Passes an input to an endpoint; the next [`drive`](Self::drive) handles the consequences.
     #[inline]
-    fn tell(&mut self, socket: usize, input: Input) {
+    fn handle_input(&mut self, socket: usize, input: Input) {
         self.sockets[socket].connection.handle(self.now, input);
     }
 
-    /// Lets an endpoint and its application handle everything that is due now.
+    /// Handles everything that is due now at an endpoint and its application.
     fn serve(&mut self, socket: usize) {
         if self.drive(socket) {
             let Socket { running_flow, role, .. } = self.sockets[socket];
@@ -352,45 +354,45 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Lets an endpoint handle everything that is due now; returns whether it produced an event.
+    /// Handles everything that is due now at an endpoint; returns whether it produced an event.
     fn drive(&mut self, index: usize) -> bool {
         let Self { network, sockets, running_flows, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
         let (number, running_flow) = (*running_flow, &mut running_flows[*running_flow]);
         let was_connected = running_flow.flow.connected().is_some();
-        let mut told = false;
+        let mut has_event = false;
         let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
             Output::Event(event) => {
-                told = true;
+                has_event = true;
                 let is_data = matches!(event, Event::Received(_));
-                running_flow.take(*now, *role, *id, event);
+                running_flow.handle_event(*now, *role, *id, event);
                 if running_flow.flow_side(*role).holds_back(index, is_data && connection.has_unread()) {
                     connection.handle(*now, Input::Command(Command::Read(false)));
                 }
             }
-            Output::Wait(_) => unreachable!("drain keeps it"),
+            Output::Wait(_) => unreachable!("`drain` returns the time of a wait"),
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
         if !was_connected && running_flow.flow.connected().is_some() {
             // From now on the flow may stall.
-            agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.tally()));
+            agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.progress()));
         }
-        told
+        has_event
     }
 
     fn run_application(&mut self, running_flow: usize, role: Side) {
         self.poll_application(running_flow, role);
-        self.hear();
+        self.schedule_woken();
         // The measured flow closes when its records have been passed on.
         if running_flow != MEASURED {
             self.begin_to_close(running_flow);
         }
     }
 
-    /// Lets the applications act that were woken by others.
+    /// Schedules the applications that others have woken.
     #[inline]
-    fn hear(&mut self) {
+    fn schedule_woken(&mut self) {
         let Some(wake_ups) = &self.wake_ups else { return };
         for running_flow in wake_ups.take_woken() {
             for role in [Side::Client, Side::Server] {
@@ -405,31 +407,31 @@ impl<'t> Simulation<'t> {
         loop {
             let running_flow = &mut self.running_flows[index];
             if running_flow.flow.was_given_up() {
-                self.rest(index);
+                self.end_applications(index);
                 return;
             }
             match running_flow.flow_side(role).application.poll(now) {
-                Answer::Send(outgoing) => {
+                ApplicationOutput::Send(outgoing) => {
                     if role == Side::Client && outgoing.is_message() {
-                        let tally = running_flow.tally();
-                        running_flow.flow.note_sending(now, tally);
+                        let progress = running_flow.progress();
+                        running_flow.flow.note_sending(now, progress);
                     }
                     self.send(index, role, outgoing);
                 }
-                Answer::Open(id) => self.open(index, id),
-                Answer::Close(connection) => {
+                ApplicationOutput::Open(id) => self.open(index, id),
+                ApplicationOutput::Close(connection) => {
                     let socket = running_flow.flow_side(role).socket(connection);
-                    self.tell(socket, Input::Command(Command::Close));
+                    self.handle_input(socket, Input::Command(Command::Close));
                     self.drive(socket);
                 }
-                Answer::Took => {
-                    let tally = running_flow.tally();
-                    running_flow.flow.note_delivery(now, tally);
+                ApplicationOutput::Processed => {
+                    let progress = running_flow.progress();
+                    running_flow.flow.note_delivery(now, progress);
                 }
-                Answer::Wait(until) => {
+                ApplicationOutput::Wait(until) => {
                     if let Some(socket) = running_flow.flow_side(role).next_to_read() {
-                        // It may have a message to read, and then act on it.
-                        self.tell(socket, Input::Command(Command::Read(true)));
+                        // The endpoint may have a message, on which the application then acts.
+                        self.handle_input(socket, Input::Command(Command::Read(true)));
                         self.drive(socket);
                         continue;
                     }
@@ -440,17 +442,17 @@ impl<'t> Simulation<'t> {
                     }
                     return;
                 }
-                Answer::Stop(quit) => {
+                ApplicationOutput::Stop(quit) => {
                     running_flow.flow.note_quit(now, quit);
-                    self.rest(index);
+                    self.end_applications(index);
                     return;
                 }
             }
         }
     }
 
-    /// Hands a message to its connection, in parts if the transport supports that. What the send buffer cannot take returns to the
-    /// application.
+    /// Passes a message to its connection, in parts if the transport supports that. The application gets back
+    /// the part for which the send buffer has no room.
     fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
         loop {
             let flow_side = self.running_flows[index].flow_side(role);
@@ -462,7 +464,7 @@ impl<'t> Simulation<'t> {
                 return;
             }
             let command = flow_side.command(&mut outgoing, accepted);
-            self.tell(socket, Input::Command(command));
+            self.handle_input(socket, Input::Command(command));
             self.drive(socket);
             if outgoing.payload.is_empty() {
                 return;
@@ -472,20 +474,20 @@ impl<'t> Simulation<'t> {
 
     fn watch(&mut self, running_flow: usize) {
         let RunningFlow { flow, .. } = &self.running_flows[running_flow];
-        let deadline = flow.deadline(self.running_flows[running_flow].tally());
+        let deadline = flow.deadline(self.running_flows[running_flow].progress());
         // An overdue check takes place now: time does not run backwards.
         self.agenda.set(watch_entry(running_flow), deadline.max(self.now));
     }
 
     /// Ends the applications of a flow.
-    fn rest(&mut self, running_flow: usize) {
+    fn end_applications(&mut self, running_flow: usize) {
         for role in [Side::Client, Side::Server] {
             self.agenda.set(entry(running_flow, role), Time::MAX);
         }
     }
 }
 
-/// The entries of a flow in the agenda: its client, its server, the check of its end.
+/// Number of entries of a flow in the agenda: its client, its server, the check of its end.
 const ENTRIES: usize = 3;
 
 /// Returns the index of an application in the agenda.

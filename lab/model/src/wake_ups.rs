@@ -12,11 +12,13 @@ impl WakeUps {
     /// Returns the callback that wakes a flow.
     pub(crate) fn of(&self, running_flow: usize) -> WakeCallback {
         let Self(take_woken) = self.clone();
-        Box::new(move || take_woken.lock().expect("nobody panics with it").push(running_flow))
+        Box::new(move || {
+            take_woken.lock().expect("no code panics while it holds the lock").push(running_flow);
+        })
     }
 
     /// Returns the flows that were woken since the last call.
     pub(crate) fn take_woken(&self) -> Vec<usize> {
-        std::mem::take(&mut self.0.lock().expect("nobody panics with it"))
+        std::mem::take(&mut self.0.lock().expect("no code panics while it holds the lock"))
     }
 }

@@ -1,5 +1,5 @@
-//! The memory of a run is bounded by what is under way, not by how many messages there are. The allocator counts the whole process', so this
-//! test has one to itself.
+//! Checks that the memory of a run depends on the messages in progress, not on their total number. The
+//! allocator counts the whole process, so this test has its own.
 
 use hol_base::Seed;
 use hol_measure::Summarizer;
@@ -10,7 +10,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Megabytes that a run takes at its peak.
+/// Returns the peak memory of a run in megabytes.
 fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f32 {
     let scenario = Scenario::alone(
         toml::from_str(network).unwrap(),
@@ -26,17 +26,17 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
     MEMORY.peak_usage_as_mb() - before
 }
 
-/// One test alone, for it counts the allocations of the whole process. docs/scaling.md has the figures.
+/// A single test, because it counts the allocations of the whole process. The figures are in docs/scaling.md.
 #[test]
 fn memory_does_not_grow_with_messages() {
     for (transport, workload, network, messages, most) in [
         ("tcp", "kind = 'simco'", "loss = '1%'", 400_000, 4.0),
         ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 200_000, 4.0),
-        // The send buffer grows to 4 MiB, and the window as far.
+        // The send buffer grows to 4 MiB, and so does the window.
         ("tcp", "kind = 'bulk'", "", 150_000, 5.0),
-        // What is lost without a word is waited for until a quarter of a million others have come.
+        // A run waits for silently lost messages until a quarter of a million later ones have arrived.
         ("udp", "kind = 'echo'", "loss = '0.001%'", 400_000, 100.0),
-        // Most of the schedule never comes due: a message was too late.
+        // Most of the schedule never comes due, because a message was too late.
         ("tcp", "kind = 'oneway'\nrate = '2000/s'\nlate_limit = '1s'", "rate = '100kbit'", 500_000, 10.0),
     ] {
         let took = megabytes(transport, workload, network, messages);

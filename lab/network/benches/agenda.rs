@@ -1,4 +1,4 @@
-//! Compares three ways to find the next event among a few components: scan, binary heap, tournament tree.
+//! Compares three methods to find the next event among a few components: scan, binary heap, tournament tree.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -66,7 +66,7 @@ impl QueuedPacket {
     }
 }
 
-/// A packet taken from the head of a queue, and the octets left behind it.
+/// A packet from the head of a queue, and the octets that remain queued.
 pub(crate) type Taken = Option<(QueuedPacket, u64)>;
 
 /// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): rounded to it, a packet may be dropped one later.
@@ -88,7 +88,7 @@ impl Ticks {
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// Nothing is dropped while at most this many octets are queued: the longest packet.
+    /// No packet is dropped while at most this many octets are queued: those of the longest packet.
     enough: u64,
     /// When the delay will have exceeded the target for an interval.
     patient_until: Option<Ticks>,
@@ -209,7 +209,8 @@ impl Codel {
     /// Starts dropping, at the previous rate if it ended recently.
     fn begin(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
-        // Packets dropped for lack of room before the first time do not make it recent: in Linux `drop_next` is then the boot.
+        // Before the first time, packets dropped for lack of room do not count as recent: in Linux
+        // `drop_next` is then the time of the boot.
         let recent = self.last_count > 0 && now < self.drop_next.after(Ticks(16 * self.interval().0));
         (self.count, self.pace) =
             if since > 1 && recent { (since, self.pace.step_to(since)) } else { (1, InverseRoot::ONE) };
@@ -287,7 +288,7 @@ impl CodelQueue {
     }
 }
 
-/// Takes the head of `queue` and updates the count of `octets`.
+/// Removes the head of `queue` and updates the count of `octets`.
 pub(crate) fn take(queue: &mut VecDeque<QueuedPacket>, octets: &mut u64, overhead: u64) -> Taken {
     let first = queue.pop_front()?;
     *octets -= first.transit.length() + overhead;
@@ -304,8 +305,8 @@ mod tests {
         crate::transit::tests::transit(1000, Ecn::default())
     }
 
-    /// The times in ms at which packets are dropped, of which one is taken each ms after a wait of so many ms, with so many
-    /// octets behind it.
+    /// Dequeues one packet per ms, each after a wait of `wait` ms and with `behind` octets queued behind it;
+    /// returns the times in ms of the drops.
     fn drops(codel: &mut Codel, times: std::ops::Range<u64>, wait: u64, behind: u64) -> Vec<u64> {
         let mut dropped = Vec::new();
         for at in times {
@@ -332,8 +333,9 @@ mod tests {
 
     #[test]
     fn rfc8289_5_5_the_first_is_dropped_after_an_interval_and_the_next_ever_sooner() {
-        // The first is dropped when more than 100 ms have passed. The intervals are 100 ms by about the root of 1, 2, 3 … in whole ticks,
-        // added up, and found at the next packet. Linux: a step of Newton's method each, so 1, 1/2, 9/16 …
+        // The first packet is dropped when more than 100 ms have passed. The following intervals are 100 ms
+        // divided by about the root of 1, 2, 3 …, in whole ticks, and each ends with a packet. Linux makes
+        // one step of Newton's method each time, so 1, 1/2, 9/16 …
         let ticks = |ms: u64| (ms * MS) >> 10;
         let law = (1..).scan((ticks(1101), 1.0), |(due, root), n| {
             *root *= (3.0 - f64::from(n) * *root * *root) / 2.0;
@@ -423,8 +425,11 @@ mod tests {
             transit.packet.ecn = ecn;
             let waiting = QueuedPacket { since: Time::from_nanos((10 - wait) * MS), transit };
             let mut waiting = Some((waiting, 100_000));
-            let first =
-                codel.next(Time::from_nanos(10 * MS), || waiting.take(), |_| panic!("nobody is dropped"));
+            let first = codel.next(
+                Time::from_nanos(10 * MS),
+                || waiting.take(),
+                |_| panic!("no packet may be dropped"),
+            );
             first.expect("a packet").packet.ecn
         };
         assert_eq!(leaves(2, Ecn::Capable), Ecn::Capable);

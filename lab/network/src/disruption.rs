@@ -7,7 +7,7 @@ use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::spec::NetworkSpec;
 
-/// Of a link that goes up and down all the time the first ones.
+/// Maximum number of disruptions; further ones of a link that goes up and down all the time are ignored.
 const MOST: usize = 64;
 
 /// An event that may interrupt the traffic.
@@ -68,7 +68,7 @@ impl HandoverSpec {
     fn disruptions(&self) -> Vec<Disruption> {
         let leaves = Disruption { at: self.leaves(), what: "the client leaves path 1".to_owned() };
         let attached = Disruption { at: self.attached(), what: "the client attaches to path 2".to_owned() };
-        // Who attaches after it has left only ends what has begun.
+        // A client that attaches after it has left only ends the disruption that began when it left.
         if attached.at < leaves.at { vec![attached, leaves] } else { vec![leaves] }
     }
 }

@@ -42,8 +42,8 @@ pub enum Distribution {
 const WORDS: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
 
 impl Distribution {
-    /// Returns the table from which each packet draws; none for the uniform distribution and for an unread
-    /// file.
+    /// Returns the table from which the delay of each packet is drawn; `None` for the uniform distribution
+    /// and for an unread file.
     pub fn table(&self) -> Option<Arc<[i16]>> {
         static NORMAL: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(normal));
         static PARETO: LazyLock<Arc<[i16]>> = LazyLock::new(|| quantiles(pareto));
@@ -99,7 +99,7 @@ impl Distribution {
                 Some("a file can only be named in an experiment; give its numbers here, as `table`")
             }
             Self::Table(numbers) if numbers.is_empty() || numbers.len() > MOST => {
-                Some("`table` has to have 1 to 16384 numbers")
+                Some("`table` must have 1 to 16384 numbers")
             }
             _ => None,
         }
@@ -219,7 +219,7 @@ impl<'de> Deserialize<'de> for Distribution {
 mod tests {
     use super::*;
 
-    /// Mean and standard deviation, in units.
+    /// Returns mean and standard deviation, in units.
     fn moments(distribution: &Distribution) -> (f64, f64) {
         let values: Vec<f64> =
             distribution.table().unwrap().iter().map(|number| f64::from(*number) / UNIT as f64).collect();
@@ -228,7 +228,7 @@ mod tests {
         (mean, square.sqrt())
     }
 
-    /// The least number of the table that a share of it does not exceed, in units.
+    /// Returns the quantile of the table at this share, in units.
     fn quantile(distribution: &Distribution, share: f64) -> f64 {
         let table = distribution.table().unwrap();
         f64::from(table[(share * table.len() as f64) as usize]) / UNIT as f64
@@ -242,13 +242,14 @@ mod tests {
         for (share, due) in [(0.5, 0.0), (0.75, 0.67449), (0.9, 1.28155), (0.975, 1.95996), (0.999, 3.09023)]
         {
             let found = quantile(&Distribution::Normal, share);
-            // Half a place beside it, at the density there.
+            // The tolerance is half an entry of the table, at the density there.
             let density = (-due * due / 2.0_f64).exp() / std::f64::consts::TAU.sqrt();
             assert!((found - due).abs() < 0.6 / SIZE as f64 / density + 1e-4, "{share}: {found}, {due}");
         }
     }
 
-    /// With X Pareto's (index 3, least 1) and c where an i16 ends, E min(X, c) is 3/2 − c⁻²/2 and E min(X, c)² is 3 − 2/c.
+    /// For a Pareto-distributed X (index 3, minimum 1) and the cap c at the end of an i16, E min(X, c) is 3/2
+    /// − c⁻²/2 and E min(X, c)² is 3 − 2/c.
     #[test]
     fn the_one_of_pareto_has_the_moments_of_its_generator() {
         let most = f64::from(i16::MAX) / UNIT as f64;
@@ -275,7 +276,7 @@ mod tests {
             assert!((mixed - (normal + 3.0 * pareto) / 4.0).abs() < 3e-4, "{share}");
         }
         let (mean, deviation) = moments(&Distribution::ParetoNormal);
-        // By Python's statistics.NormalDist, over two million shares.
+        // Computed with Python's statistics.NormalDist over two million shares.
         assert!((mean + 0.0247).abs() < 1e-3 && (deviation - 0.8349).abs() < 1e-3, "{mean} {deviation}");
     }
 

@@ -81,7 +81,7 @@ enum Class {
 }
 
 impl Class {
-    /// RFC 9332 section 2.3, as `dualpi2_skb_classify`.
+    /// Returns the queue for a codepoint. RFC 9332 section 2.3; `dualpi2_skb_classify`.
     const fn of(ecn: Ecn) -> Self {
         match ecn {
             Ecn::Capable1 | Ecn::Congested => Self::Low,
@@ -130,7 +130,8 @@ pub(crate) struct DualPi2Queue {
     /// The longer delay of both heads at the last update.
     last_delay: Duration,
     next_update: Time,
-    /// Octets times percent by which the classic queue is behind its share; it goes first while this is above zero.
+    /// Octets times percent by which the classic queue is behind its share; it is served first while this is
+    /// above zero.
     credit: i64,
     marked: u64,
     rng: Rng,
@@ -171,7 +172,7 @@ impl DualPi2Queue {
         self.queues.octets.iter().sum()
     }
 
-    /// Queues an arriving packet; `is_idle` if the link has nothing to send.
+    /// Queues an arriving packet; `is_idle`: whether the link has nothing to send.
     pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
@@ -208,8 +209,8 @@ impl DualPi2Queue {
         }
     }
 
-    /// Takes the next packet, with its queue and what it changes of the credit if it is sent. RFC 9332 section 4.2.2;
-    /// `dequeue_packet`.
+    /// Removes the next packet; returns its queue, the packet, and the change of the credit if it is sent.
+    /// RFC 9332 section 4.2.2; `dequeue_packet`.
     fn take(&mut self) -> Option<(Class, QueuedPacket, i64)> {
         let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
         let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
@@ -225,7 +226,8 @@ impl DualPi2Queue {
         Some((class, waiting, change))
     }
 
-    /// `dualpi2_reset_c_protection`: the low-latency queue goes first unless the classic one has the greater share.
+    /// Resets the credit as `dualpi2_reset_c_protection` does: the low-latency queue is served first unless
+    /// the classic one has the greater share.
     fn reset_credit(&mut self) {
         self.credit = self.longest as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
     }
@@ -247,7 +249,7 @@ impl DualPi2Queue {
         }
     }
 
-    /// Draws with the square of the base probability.
+    /// Draws twice: true with the square of the base probability.
     fn is_struck_twice(&mut self) -> bool {
         let Self { rng, probability, .. } = self;
         rng.chance(*probability) && rng.chance(*probability)

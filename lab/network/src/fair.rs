@@ -72,7 +72,7 @@ struct Flow {
     /// Octets left to send in this turn.
     credit: i64,
     codel: Codel,
-    /// The flow is in the new or the old list.
+    /// Whether the flow is in the list of new or old flows.
     is_listed: bool,
 }
 
@@ -134,8 +134,9 @@ impl FairQueue {
     /// Queues a packet of its flow; on overflow drops packets of the longest queue. RFC 8290 section 4.1.
     pub(crate) fn push(&mut self, now: Time, transit: Transit, in_service: u64, lose: impl FnMut(Transit)) {
         if self.packets == 0 && in_service == 0 {
-            // The link is idle, so it has found all flows empty. Linux polls until it is told so.
-            let nothing = self.pop(now, |_| unreachable!("nobody waits"));
+            // The link is idle, so it has polled all flows and found them empty. Linux dequeues until the
+            // qdisc returns no packet.
+            let nothing = self.pop(now, |_| unreachable!("the queue is empty"));
             debug_assert!(nothing.is_none(), "an empty queue has a packet");
         }
         let place = self.place(&transit);
@@ -171,7 +172,7 @@ impl FairQueue {
                 return Some(transit);
             }
             self.leave(is_new);
-            // A new flow that became empty goes behind the old ones; otherwise its next packet would make it
+            // A new flow that became empty moves behind the old ones; otherwise its next packet would make it
             // new again.
             if is_new && !self.old.is_empty() {
                 self.old.push_back(place);
@@ -214,8 +215,8 @@ impl FairQueue {
         };
     }
 
-    /// Drops half of the longest queue from its head. RFC 8290 section 4.1.3: finding it costs the same for
-    /// one packet.
+    /// Drops half of the longest queue from its head: finding this queue costs as much as for one packet. RFC
+    /// 8290 section 4.1.3.
     fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
@@ -274,9 +275,9 @@ mod tests {
         FairQueue::new(FairSpec::default(), QueueLimit::Packets(limit), 14, 1514, Seed(1))
     }
 
-    /// Ports of all packets in the order in which they leave, at once.
+    /// Dequeues all packets at once; returns their ports in order.
     fn order(queue: &mut FairQueue) -> Vec<u16> {
-        let pop = || queue.pop(Time::ZERO, |_| panic!("nobody has waited"));
+        let pop = || queue.pop(Time::ZERO, |_| panic!("no packet may be dropped"));
         std::iter::from_fn(pop).map(|transit| transit.packet.ports().0).collect()
     }
 
@@ -298,7 +299,8 @@ mod tests {
         assert_eq!(order(&mut queue)[..7], [2, 1, 2, 1, 2, 1, 1]);
     }
 
-    /// RFC 8290, 4.2: a queue that is asked and has nothing leaves the list, so its next packet makes it new; the line asks when it is free.
+    /// RFC 8290, 4.2: a queue that is empty when polled leaves the list, so its next packet makes it new. The
+    /// link polls when it is free.
     #[test]
     fn rfc8290_4_2_who_had_nothing_while_the_line_was_free_is_new_again() {
         for (in_service, due) in [(0, [2, 1]), (1500, [1, 2])] {
@@ -308,7 +310,7 @@ mod tests {
             for port in [1, 2] {
                 assert_eq!(queue.pop(Time::ZERO, |_| ()).map(|first| first.packet.ports().0), Some(port));
             }
-            // Both are still listed, and nobody has asked.
+            // Both flows are still listed, because the link has not polled them.
             queue.push(Time::ZERO, transit(3, 0, 1500), in_service, |_| ());
             for port in [2, 1] {
                 queue.push(Time::ZERO, transit(port, 0, 1500), 1500, |_| ());

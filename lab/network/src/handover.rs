@@ -5,14 +5,14 @@
 //! which transports must handle, or only the route to it, which they do not see: mobility below the
 //! transport, as in Mobile IP (RFC 5944) and GTP.
 //!
-//! Compared with Linux: with a changed route, the time without data agrees within 5 %. With a changed
+//! Comparison with Linux: with a changed route, the time without data agrees within 5 %. With a changed
 //! address, the time from the last octet over the old path to the first over the new one agrees within 3 %
 //! (or one packet's time if it is shorter than 0.1 s), unless the client leaves within two round trips of
 //! getting the new address: if the peer has not acknowledged the address by then, Linux repeats its ASCONF
 //! from the lost address until the association fails after a minute, while the model continues from the new
-//! one. If the path to the peer's first address is gone, an association uses the peer's other address in the
-//! model, and the same one over the new link in the kernel world. There SCTP is moved by `bindx` and
-//! `SCTP_PEER_PRIMARY_ADDR`, because Linux' SCTP_AUTO_ASCONF waits half a second; TCP with
+//! one. After the path to the peer's first address has gone down, an association of the model uses the peer's
+//! other address; in the kernel world it uses the same address over the new link. There SCTP is moved by
+//! `bindx` and `SCTP_PEER_PRIMARY_ADDR`, because Linux' SCTP_AUTO_ASCONF waits half a second; TCP with
 //! `address_loss_aborts` is closed with RST; MPTCP, which the model does not have, is moved by its path
 //! manager.
 
@@ -59,7 +59,8 @@ pub enum HandoverChange {
 }
 
 impl HandoverChange {
-    /// Omitted from the file if default, so that older experiments keep the identity of their points.
+    /// Returns whether the default applies. It is omitted from the file, so that the points of older
+    /// experiments keep their identity.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -140,7 +141,7 @@ fn ends(topology: &Topology, path: usize) -> [InterfaceId; 2] {
     topology.segments[path - 1].interfaces[..].try_into().expect("a path has two ends")
 }
 
-/// Rejects speeds of zero and times out of range.
+/// Parses a speed or a length; rejects zero and values that lead to times out of range.
 fn sensible<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if (0.001..=1e6).contains(&value) {

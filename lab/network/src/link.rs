@@ -18,7 +18,7 @@ use crate::tap::TapEvent;
 use crate::transit::Transit;
 use crate::transmitter::Transmitter;
 
-/// A packet that has left the transmitter, or is about to.
+/// A packet that has left the transmitter, or will when its transmission ends.
 #[derive(Debug)]
 struct Flight {
     arrives: Time,
@@ -37,11 +37,11 @@ pub(crate) struct Link {
     queue: Queue,
     red: Option<Red>,
     transmitter: Transmitter,
-    /// Until then other links use the channel.
+    /// The time until which other links use the channel.
     silent_until: Time,
     /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
-    /// Its packet number.
+    /// The number of this packet.
     sending: Option<u32>,
     loss: Loss,
     duplication: RandomEffect,
@@ -49,7 +49,7 @@ pub(crate) struct Link {
     reordering: RandomEffect,
     reorder_by: Duration,
     propagation: Propagation,
-    /// In ascending order of arrival.
+    /// Packets in flight, in the order of arrival.
     in_flight: VecDeque<Flight>,
     police: Option<Police>,
 }
@@ -181,7 +181,7 @@ impl Link {
         None
     }
 
-    /// Shrinks the ring after a burst; otherwise each access would touch another cache line.
+    /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn forget_burst(&mut self) {
         const SMALL: usize = 64;
@@ -248,7 +248,7 @@ impl Link {
         if lost {
             return observer.lose(now, &transit, TapEvent::Lost);
         }
-        // A reordered packet must not delay those behind it, so the link's order ignores it.
+        // A reordered packet must not delay later ones, so it does not count for their order.
         let arrives = if held_back {
             self.propagation.overtaken(departs) + self.reorder_by
         } else {

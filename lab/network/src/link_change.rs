@@ -7,7 +7,7 @@ use crate::loss::LossSpec;
 /// The effect of a scheduled event on a link.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinkChange {
-    /// Nothing passes any more, and packets on the link are lost.
+    /// The link goes down: no packet passes, and packets on the link are lost.
     Down,
     /// The link works again.
     Up,

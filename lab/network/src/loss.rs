@@ -53,7 +53,7 @@ pub struct GilbertElliott {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TimedBursts {
-    /// Mean time in the good state. At least 100 ms together with `bad_for`.
+    /// Mean time in the good state. The sum of `good_for` and `bad_for` is at least 100 ms.
     pub good_for: Duration,
     /// Mean time in the bad state.
     pub bad_for: Duration,
@@ -74,8 +74,8 @@ pub struct ExplicitLoss {
 }
 
 impl LossSpec {
-    /// Returns the long-run share of lost packets; of a Gilbert–Elliott model the loss of its states,
-    /// weighted by their durations.
+    /// Returns the long-run share of lost packets. For a Gilbert–Elliott model this is the loss of its
+    /// states, weighted by their durations.
     pub fn long_run_loss(&self) -> f64 {
         let (bad, good, loss_bad, loss_good) = match self {
             Self::Independent(ratio) => return ratio.value(),
@@ -255,7 +255,7 @@ impl Process {
         match spec {
             LossSpec::Independent(ratio) => Self::Independent(ratio.value()),
             LossSpec::Bursts(model) => Self::Bursts { model: *model, bad: false },
-            // Scheduled changes begin and end its bursts.
+            // Scheduled changes start and end its bursts.
             LossSpec::TimedBursts(bursts) => Self::Independent(bursts.loss_good.value()),
             LossSpec::Packets(ExplicitLoss { drop }) => {
                 let mut drop = drop.clone();

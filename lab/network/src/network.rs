@@ -17,7 +17,7 @@ use crate::transit::Transit;
 /// All links of a topology, with the packets on them.
 ///
 /// Sans-IO: [`send`](Self::send) a packet, [`poll`](Self::poll) at [`next_action`](Self::next_action). At the
-/// same instant links act in the order of the table, then scheduled changes, then changes of routes.
+/// same instant links act first, in the order of the table, then scheduled changes, then changes of routes.
 pub struct Network<'t> {
     interfaces: Vec<Interface>,
     /// Routes of each node, ascending by destination.
@@ -26,11 +26,11 @@ pub struct Network<'t> {
     channels: Vec<Channel>,
     /// The channel of each link, if it shares one.
     channel_of: Vec<Option<usize>>,
-    /// Latest first.
+    /// Scheduled changes of links, the next one last.
     changes: Vec<ScheduledChange>,
-    /// Latest first.
+    /// Scheduled changes of routes, the next one last.
     route_changes: Vec<RouteChange>,
-    /// Links by index, then the changes, then those of routes.
+    /// When each link acts, by index; the last two entries are the next change of a link and of a route.
     agenda: EventQueue,
     observer: Observer<'t>,
     /// The sending interfaces of each link.
@@ -192,7 +192,7 @@ impl<'t> Network<'t> {
         }
     }
 
-    /// Schedules the next action of a link and of those that share its channel.
+    /// Schedules the next action of a link and of the links that share its channel.
     #[inline]
     fn schedule(&mut self, link: usize) {
         let Self { links, channels, agenda, .. } = self;

@@ -62,7 +62,7 @@ struct Pie {
     /// Sum over all packets since the last drop.
     accu_prob: f64,
     burst_allowance: Duration,
-    /// Delay of the packet that left last; zero if it left an empty queue.
+    /// Delay of the last dequeued packet; zero if the queue was empty afterwards.
     qdelay: Duration,
     qdelay_old: Duration,
     left_at: Option<Time>,
@@ -92,8 +92,8 @@ impl Pie {
         }
     }
 
-    /// Returns whether to drop an arriving packet; `is_short` if fewer octets are queued than two of the
-    /// longest packets have. RFC 8033 section 4.1; drops are spread as in section 5.4.
+    /// Returns whether to drop an arriving packet; `is_short`: whether fewer octets are queued than in two of
+    /// the longest packets. RFC 8033 section 4.1; drops are spread as in section 5.4.
     fn hits_next(&mut self, is_short: bool) -> bool {
         let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
         if self.burst_allowance > Duration::ZERO || is_well || is_short {
@@ -104,7 +104,8 @@ impl Pie {
             return false;
         }
         if self.accu_prob >= 8.5 {
-            // Linux leaves the sum to whoever drops the packet, so one that is marked has others follow (`pie_drop_early`).
+            // Linux resets the sum only when a packet is dropped, so after a marked packet others follow
+            // (`pie_drop_early`).
             return true;
         }
         let is_struck = self.rng.chance(self.drop_prob);
@@ -114,8 +115,8 @@ impl Pie {
         is_struck
     }
 
-    /// Handles departure of a packet that arrived at `since`, whose own delay is the measure (RFC 8033
-    /// section 4.3). As in Linux the time between packets, not between updates, ends a burst.
+    /// Handles the departure of a packet that arrived at `since`; its own delay is the measure (RFC 8033
+    /// section 4.3). As in Linux, the time between packets, not between updates, ends a burst.
     fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
         self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
         if let Some(before) = self.left_at.replace(now) {
@@ -135,14 +136,15 @@ impl Pie {
         }
     }
 
-    /// Returns true if updates of an empty queue have no further effect.
+    /// Returns whether updates of an empty queue have no further effect.
     fn is_at_rest(&self) -> bool {
         self.drop_prob == 0.0 && self.qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
     }
 
     /// Updates the probability. RFC 8033 section 4.2; 4.4 resets the burst allowance, 5.5 caps the step; the
-    /// case above 250 ms is an addition of Linux, which also lets the probability grow beyond 1, from where it falls no faster
-    /// (`pie_calculate_probability`): a queue that was longer than that is dropped down to two packets.
+    /// case above 250 ms is an addition of Linux, which also lets the probability grow above 1 and from there
+    /// decrease no faster (`pie_calculate_probability`). So a queue that was too long for some time is
+    /// emptied down to two packets.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
@@ -184,7 +186,7 @@ pub(crate) struct PieQueue {
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
-    /// Nothing is dropped while fewer octets are queued: two of the longest packet.
+    /// No packet is dropped while fewer octets are queued: those of two of the longest packets.
     enough: u64,
     marked: u64,
 }
@@ -268,7 +270,8 @@ mod tests {
         PieQueue::new(spec, 0, 1500, Seed(4))
     }
 
-    /// When in ms packets were dropped of which `in_10` come in 10 ms and 10 may leave in 10 ms, and how long the last one waited.
+    /// Queues `in_10` packets per 10 ms, of which 10 can leave in that time; returns the times of the drops
+    /// in ms, and the delay of the last packet.
     fn overload(queue: &mut PieQueue, ecn: Ecn, in_10: u64, ms: u64) -> (Vec<u64>, Duration) {
         let (mut dropped, mut due) = (Vec::new(), 0);
         for at in 0..ms {
@@ -341,7 +344,8 @@ mod tests {
         assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");
     }
 
-    /// The model stopped at 1, so it forgot a long queue within a second and kept a hundred packets where Linux keeps two.
+    /// The probability of the model stopped at 1, so that it recovered from a long queue within a second and
+    /// kept a hundred packets where Linux keeps two.
     #[test]
     fn the_probability_of_a_queue_that_was_too_long_for_long_is_above_one() {
         let mut queue = queue(PieSpec::default());
@@ -352,9 +356,10 @@ mod tests {
         for at in 0..5000 {
             queue.pop(Time::ZERO + MS * at);
         }
-        // 4 % in each of the 316 updates before the delay is 250 ms, but for the first ones.
+        // 4 % in each of the 316 updates before the delay is 250 ms, except the first ones.
         assert!((11.0..13.0).contains(&queue.pie.drop_prob), "{}", queue.pie.drop_prob);
-        // While the queue is empty it falls by a 64th with each update, so a second later it is above 1 still.
+        // While the queue is empty the probability falls by a 64th with each update, so after a second it is
+        // still above 1.
         queue.push(Time::ZERO + MS * 6000, transit(Ecn::default()), true, |_, _| ());
         assert!((1.0..5.0).contains(&queue.pie.drop_prob), "{}", queue.pie.drop_prob);
     }
@@ -370,7 +375,7 @@ mod tests {
         assert!(heavy.marked() > 10 && dropped.len() > 10, "{} {}", heavy.marked(), dropped.len());
         let mut deaf = queue(PieSpec::default());
         overload(&mut deaf, Ecn::Capable, 20, 10_000);
-        assert_eq!(deaf.marked(), 0, "unless it is told to");
+        assert_eq!(deaf.marked(), 0, "only if it is configured to");
     }
 
     #[test]

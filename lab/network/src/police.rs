@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for PoliceSpec {
 #[derive(Debug)]
 pub(crate) struct Police {
     bucket: TokenBucket,
-    /// In parts.
+    /// Tokens in parts.
     tokens: u64,
     /// The time for which `tokens` holds.
     since: Time,

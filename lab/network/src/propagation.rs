@@ -14,7 +14,7 @@ pub(crate) struct Propagation {
     jitter: Duration,
     variation: Variation,
     rng: Rng,
-    /// The latest arrival so far, since packets do not overtake.
+    /// The latest arrival so far; later packets do not arrive before it.
     latest: Time,
 }
 
@@ -79,15 +79,15 @@ impl Propagation {
 /// The variation of a delay.
 #[derive(Debug)]
 enum Variation {
-    /// A correlation ρ makes it ρ times the last value and 1 − ρ times a new one, as in tc-netem(8): the mean
-    /// stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have the correlation ρ to
-    /// the power of k.
+    /// With a correlation ρ the delay is ρ times the last value plus 1 − ρ times a new one, as in
+    /// tc-netem(8): the mean stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have
+    /// the correlation ρ to the power of k.
     Uniform {
         correlation: f64,
         /// In ns beyond the minimum delay.
         last: Option<f64>,
     },
-    /// One of these, in units of the jitter divided by [`UNIT`].
+    /// Drawn from a table, in units of the jitter divided by [`UNIT`].
     Table(Arc<[i16]>),
     /// A first-order autoregressive process: each value is normal, and packets k apart have the correlation ρ
     /// to the power of k.
@@ -131,7 +131,8 @@ mod tests {
         Propagation::new(&settings, seed)
     }
 
-    /// The delays in jitters beyond the mean of packets so far apart that order need not be enforced.
+    /// Returns the delays beyond the mean, in jitters, of packets so far apart that they keep their order
+    /// anyway.
     fn ways(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(5));
         let jitter_correlation = Ratio::new(correlation).unwrap();
@@ -149,15 +150,15 @@ mod tests {
             .collect()
     }
 
-    /// The mean and the covariance of those so far apart.
+    /// Returns the mean, and the covariance of values `lag` apart.
     fn moments(ways: &[f64], lag: usize) -> (f64, f64) {
         let mean = ways.iter().sum::<f64>() / ways.len() as f64;
         let products = ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
         (mean, products.sum::<f64>() / (ways.len() - lag) as f64)
     }
 
-    /// Kolmogorov's distance between the delays of packets and the table, times the root of their number: above 1.95 once in a
-    /// thousand times (Smirnov 1948).
+    /// Returns Kolmogorov's distance between the delays of packets and the table, times the root of their
+    /// number. It exceeds 1.95 once in a thousand times (Smirnov 1948).
     fn distance(mut ways: Vec<f64>, table: &[i16]) -> f64 {
         ways.sort_by(f64::total_cmp);
         let value = |place: usize| f64::from(table[place]) / UNIT as f64;
@@ -178,7 +179,7 @@ mod tests {
             let found = distance(ways(distribution.clone(), 0.0, 50_000), &table);
             assert!(found < 1.95, "{distribution}: {found}");
             let other = distance(ways(Distribution::Uniform, 0.0, 50_000), &table);
-            assert!(other > 10.0, "the test tells them apart: {other}");
+            assert!(other > 10.0, "the test distinguishes them: {other}");
         }
     }
 
@@ -262,7 +263,8 @@ mod tests {
             };
             // A uniform one of ± 25 ms has the variance 50²/12.
             let variance = 50.0 * 50.0 / 12.0 * (1.0 - rho) / (1.0 + rho);
-            // That of the mean of n is (1 + ρ)/(1 − ρ) of the variance over n: for every ρ the same.
+            // The variance of a mean of n is (1 + ρ)/(1 − ρ) times the variance divided by n: the same for
+            // every ρ.
             assert!((mean - 50.0).abs() < 4.0 * (50.0 * 50.0 / 12.0 / 1e5_f64).sqrt(), "{rho}: {mean}");
             assert!((moment(0) / variance - 1.0).abs() < 0.03, "{rho}: {}", moment(0));
             for lag in [1, 2] {

@@ -68,7 +68,7 @@ impl Queue {
         Self { limit, packets: 0, order }
     }
 
-    /// Returns whether a packet that need not wait may bypass the queue without changing the discipline's
+    /// Returns whether a packet that need not wait may bypass the queue without a change of the discipline's
     /// state.
     #[inline]
     pub(crate) fn may_be_passed(&self) -> bool {
@@ -190,7 +190,8 @@ impl Queue {
         }
     }
 
-    /// Returns whether `length` octets fit beside those queued and the `in_service` in transmission.
+    /// Returns whether there is room for `length` octets in addition to those queued and the `in_service`
+    /// octets in transmission.
     fn has_room(&self, length: u64, in_service: u64) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) < limit,

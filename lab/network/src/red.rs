@@ -59,9 +59,7 @@ impl RedSpec {
         match self.thresholds() {
             None => Some("`min` and `max` have different units; give both in packets or both in octets"),
             Some((min, max)) if min >= max => Some("`min` is not below `max`; raise `max`"),
-            _ if !(self.weight > 0.0 && self.weight <= 1.0) => {
-                Some("`weight` has to be above 0 and at most 1")
-            }
+            _ if !(self.weight > 0.0 && self.weight <= 1.0) => Some("`weight` must be above 0 and at most 1"),
             _ if self.drop.is_zero() => Some("`drop` is 0%, so nothing is dropped early; raise it"),
             _ if self.packet.0 == 0 => Some("`packet` is 0B; give it the size of a typical packet"),
             _ => None,
@@ -103,8 +101,8 @@ impl Red {
         })
     }
 
-    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link of `rate` that is free since
-    /// `free_at`, or busy until then.
+    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link
+    /// of `rate` that is idle since `free_at`, or busy until then.
     pub(crate) fn hits_next(
         &mut self,
         now: Time,
@@ -146,7 +144,7 @@ impl Red {
         self.average += self.spec.weight * (queue as f64 - self.average);
     }
 
-    /// Returns whether a selected packet may stay with a mark. RFC 3168 section 7.
+    /// Marks a packet instead of dropping it, if allowed. RFC 3168 section 7.
     pub(crate) fn marks(&mut self, packet: &mut Packet) -> bool {
         let marked = self.spec.ecn && packet.ecn.mark();
         self.marked += u64::from(marked);
@@ -184,7 +182,7 @@ mod tests {
         Red::new(Discipline::Red(spec), Seed(3)).unwrap()
     }
 
-    /// The share dropped of many packets that all find `queue` packets waiting.
+    /// Returns the share of dropped packets if all of them find `queue` packets queued.
     fn share(spec: RedSpec, queue: u64) -> f64 {
         let mut red = red(RedSpec { weight: 1.0, ..spec });
         let rate: BitRate = "1Mbit".parse().unwrap();
@@ -226,8 +224,8 @@ mod tests {
         assert!((red.average - before * 0.998_f64.powi(1000)).abs() < 1e-9);
     }
 
-    /// The model counted the idle period again with each packet that it dropped, so the average fell within some packets; Linux drops
-    /// everything for as long as one period takes.
+    /// The model counted an idle period again with each packet that it dropped, so that the average fell
+    /// within a few packets; Linux drops every packet for as long as one period takes.
     #[test]
     fn an_idle_period_counts_once_however_many_packets_arrive_in_it() {
         let rate: BitRate = "400kbit".parse().unwrap();
@@ -263,7 +261,7 @@ mod tests {
         let mut with = red(RedSpec { ecn: true, ..RedSpec::default() });
         assert!(with.marks(&mut capable()) && !with.marks(&mut plain.clone()));
         assert_eq!(with.marked(), 1);
-        assert!(!red(RedSpec::default()).marks(&mut capable()), "unless it is told to");
+        assert!(!red(RedSpec::default()).marks(&mut capable()), "only if it is configured to");
     }
 
     #[test]

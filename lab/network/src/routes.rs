@@ -139,7 +139,7 @@ mod tests {
                      { from = 'client', to = 'c' }, { from = 'c', to = 'server' }]";
         let topology = Topology::new(&toml::from_str(spec).unwrap()).unwrap();
         assert_eq!(hops(&topology, "client", hol_wire::ipv4(10, 0, 5, 2)), ["c:4", "server:5"]);
-        // The server's other address is on another subnet, and as in IP the way leads to that subnet.
+        // The server's other address is on another subnet, and as in IP the route leads to that subnet.
         assert_eq!(hops(&topology, "client", hol_wire::ipv4(10, 0, 3, 2)), ["a:1", "b:2", "server:3"]);
         assert_eq!(hops(&topology, "b", hol_wire::ipv4(10, 0, 1, 1)), ["a:2", "client:1"]);
     }

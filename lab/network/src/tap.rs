@@ -56,7 +56,7 @@ impl TapEvent {
             Self::Sent => "sent",
             Self::Dequeued => "dequeued",
             Self::Received => "received",
-            Self::Lost => "lost on the line",
+            Self::Lost => "lost on the link",
             Self::QueueFull => "dropped: queue full",
             Self::DroppedEarly => "dropped: early",
             Self::Policed => "dropped: above the policed rate",

@@ -7,18 +7,19 @@ use crate::link_change::LinkChange;
 use crate::loss::{LossSpec, TimedBursts};
 use crate::topology::{ScheduledChange, Topology};
 
-/// Bursts begin until a day has passed, or the mean time of so many of them: a run's changes are known before it starts.
+/// Bursts are scheduled before the run starts: for a day, or the mean time of `MOST_BURSTS` of them if that
+/// is shorter.
 const HORIZON: Duration = Duration::from_secs(24 * 3600);
 const MOST_BURSTS: u64 = 36_000;
 
-/// The shortest mean time from one burst to the next, so that they come for an hour at least.
+/// The minimum mean time from one burst to the next; with it `MOST_BURSTS` bursts last for an hour.
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
         (self.good_for + self.bad_for < SHORTEST_CYCLE)
-            .then_some("`good_for` and `bad_for` are below 100ms together; raise one, or use good_to_bad and bad_to_good")
+            .then_some("the sum of `good_for` and `bad_for` is below 100ms; raise one, or use good_to_bad and bad_to_good")
     }
 
     /// Returns the changes of a link, by time.
@@ -39,7 +40,8 @@ impl TimedBursts {
 }
 
 impl Topology {
-    /// Returns the changes of a run with `seed`, by time: those of the experiment, and the beginnings and ends of bursts.
+    /// Returns the changes of a run with `seed`, by time: those of the experiment, and the starts and ends of
+    /// bursts.
     pub fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         let mut changes = self.changes.clone();
         for (id, link) in (0..).zip(&self.links) {

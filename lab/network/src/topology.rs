@@ -62,14 +62,14 @@ pub struct Segment {
 /// The link directions of a segment.
 #[derive(Debug, Clone, Copy)]
 pub enum Medium {
-    /// One for each direction; `up` leads away from the segment's first interface.
+    /// One direction each way; `up` leads away from the segment's first interface.
     Link {
         /// From the first interface to the second.
         up: LinkId,
         /// From the second interface to the first.
         down: LinkId,
     },
-    /// One for all.
+    /// One direction for all interfaces.
     Lan(LinkId),
 }
 
@@ -137,8 +137,8 @@ impl Topology {
         self.nodes.len()
     }
 
-    /// Returns the addresses at which a node is reached, in the order of its interfaces. Interfaces to which
-    /// a route changes are excluded: like a care-of address (RFC 5944) they are another route to the others.
+    /// Returns the addresses of a node, in the order of its interfaces. It excludes interfaces to which a
+    /// route changes: like a care-of address (RFC 5944) they are only another route to the other addresses.
     pub fn addresses(&self, node: NodeId) -> Vec<Address> {
         let own =
             (0..).map(InterfaceId).zip(&self.interfaces).filter(|(_, interface)| interface.node == node);

@@ -195,7 +195,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Octets of the packet that an opportunity lets pass, including those beyond IP.
 const OPPORTUNITY: u64 = 1500 + 14;
-/// The opportunities within this time give a rate.
+/// The opportunities within this time determine a rate.
 const BIN: Duration = Duration::from_millis(100);
 /// A trace of opportunities is repeated until it has lasted this long.
 const LASTS: Duration = Duration::from_secs(600);
@@ -210,7 +210,7 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
         let ms: u64 = words.parse().map_err(|_| {
             refuse(
                 line,
-                &format!("{words:?} is not a whole number of milliseconds, as on the previous lines"),
+                &format!("{words:?} is not a time in whole milliseconds, unlike the first line; a mahimahi trace has one per line"),
             )
         })?;
         if count == MOST_LINES {
@@ -287,19 +287,22 @@ fn is_plain(words: &str) -> bool {
 fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     rows(lines(text), |line, words| {
-        let problem = format!("{words:?} is not a time in s and a rate in Mbit/s, as on the previous lines");
+        let problem = format!(
+            "{words:?} is not a time in s and a rate in Mbit/s, unlike the first line; write both on every line"
+        );
         let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
         row(line, &format!("{time},{rate}"), &columns)
     })
 }
 
-/// The columns of G-NetTrack's CSV that are read: a time of day, and rates in kbit/s. Irish 5G and 4G data sets have it (Raca,
-/// Leahy, Sreenan and Quinlan 2020).
+/// The columns of G-NetTrack's CSV that are read: a time of day, and rates in kbit/s. Irish 5G and 4G data
+/// sets use this format (Raca, Leahy, Sreenan and Quinlan 2020).
 const DRIVE_TIME: &str = "Timestamp";
 const DRIVE_DOWN: &str = "DL_bitrate";
 const DRIVE_UP: &str = "UL_bitrate";
 
-/// Parses G-NetTrack's CSV, of which a direction has its own rate and both have that of the download.
+/// Parses G-NetTrack's CSV. A single direction gets its own rate; with both directions, each gets the rate of
+/// the download.
 fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
     let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
@@ -314,7 +317,7 @@ fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> 
         let seconds = cells.get(time).and_then(|cell| seconds_of(cell));
         let problem = "the time is not of the form 2019.12.14_10.16.30";
         let seconds = seconds.ok_or_else(|| refuse(line, problem))?;
-        // A dash or nothing: no change.
+        // A dash or an empty cell means no change.
         let rate = cells.get(rate).filter(|cell| cell.parse::<f64>().is_ok()).unwrap_or(&"");
         row(line, &format!("{seconds},{rate}"), &columns)
     })
@@ -333,7 +336,7 @@ fn seconds_of(text: &str) -> Option<i64> {
     (is_date && is_time).then_some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
-/// A first time later than this is that of a calendar.
+/// If the first time is later than this, times are those of a calendar.
 const CALENDAR: Duration = Duration::from_secs(100_000_000);
 
 /// The columns of a table.
@@ -392,7 +395,7 @@ fn rows<'t>(
 ) -> Result<Vec<Step>, TraceError> {
     let mut steps: Vec<Step> = Vec::new();
     let mut origin = None;
-    // Since when nothing has passed, and the line of that step.
+    // The first step of the current period with a rate of 0.
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MOST_LINES {
@@ -490,7 +493,7 @@ fn is_zero(cell: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Milliseconds, the rate, and the delay in milliseconds.
+    /// The time in ms, the rate, and the delay in ms.
     type Event = (u64, Option<String>, Option<u64>);
 
     fn read(text: &str) -> Result<Vec<Event>, String> {
@@ -518,14 +521,15 @@ mod tests {
         assert_eq!(read(head), Ok(expected));
     }
 
-    /// Each line is a packet of 1500 octets and 14 around it: ten in a tenth of a second are 1.2112 Mbit/s, and where there is none
-    /// for 200 ms one passes in these. <https://github.com/ravinet/mahimahi>: the trace begins again at its end.
+    /// Each line is a packet of 1500 octets and a header of 14: ten in a tenth of a second are 1.2112 Mbit/s,
+    /// and in a gap of 200 ms one packet passes. <https://github.com/ravinet/mahimahi>: the trace begins
+    /// again at its end.
     #[test]
     fn mahimahis_opportunities_are_rates() {
         let even: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
         let rates: Vec<_> =
             read(&even).unwrap().into_iter().take(3).map(|(at, rate, _)| (at, rate.unwrap())).collect();
-        // 24 in the first tenth, then 25, and in the last one with that at its end.
+        // 24 packets in the first tenth, then 25, and in the last one also the packet at its end.
         let expected = [(0, "2906880bit"), (100, "3028kbit"), (900, "3149120bit")];
         assert_eq!(rates, expected.map(|(at, rate)| (at, rate.to_owned())));
         let lines: String = (1..=10)
@@ -533,7 +537,7 @@ mod tests {
             .chain((30..40).map(|k| format!("{k}5\n")))
             .collect();
         let events = read(&lines).unwrap();
-        // The last slot has 95 ms, and the next round begins behind it.
+        // The last slot has 95 ms, and the next round begins after it.
         let expected = [
             (0, bits("1211200bit"), None),
             (100, bits("60560bit"), None),
@@ -554,7 +558,7 @@ mod tests {
         assert_eq!(rates, [0, 100, 105, 205]);
     }
 
-    /// Pensieve's traces, those of FCC among them: seconds and Mbit/s.
+    /// Traces of Pensieve, among them those of the FCC: seconds and Mbit/s.
     #[test]
     fn two_columns_without_a_header_are_seconds_and_megabits() {
         let expected = Ok(vec![
@@ -610,7 +614,7 @@ mod tests {
             ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
-            ("5\nx\n", "line 2: \"x\" is not a whole number"),
+            ("5\nx\n", "line 2: \"x\" is not a time in whole milliseconds"),
             ("0\n0\n", "it needs later times"),
             (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
             (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the previous line"),

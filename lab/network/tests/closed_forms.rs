@@ -1,4 +1,4 @@
-//! The network against what can be said about it with pencil and paper.
+//! Compares the network with closed forms.
 
 use bytes::Bytes;
 use hol_base::{Duration, Rng, Seed, Time};
@@ -11,7 +11,7 @@ use hol_wire::{Address, Packet, Transport, tcp};
 const CLIENT: NodeId = NodeId(0);
 const SERVER_ADDRESS: Address = hol_wire::ipv4(10, 0, 1, 2);
 
-/// An IP packet of `length` octets that carries a number.
+/// Returns an IP packet of `length` octets that contains a number.
 fn packet(number: u32, length: usize) -> Packet {
     let segment = tcp::Segment {
         source_port: 1,
@@ -151,7 +151,7 @@ fn a_drop_tail_queue_holds_its_limit_with_the_packet_in_transmission() {
 
 #[test]
 fn a_full_queue_drops_what_the_line_cannot_carry() {
-    // 1 ms a packet, one packet every 0.8 ms: a fifth is too much.
+    // A packet takes 1 ms, and one arrives every 0.8 ms: a fifth exceeds the rate.
     let table = "rate = '1Mbit'\noverhead = '0B'\nqueue = '10p'";
     let (_, drops) = deliver(network(table), &every(Duration::from_micros(800), 50_000), 125);
     assert!(drops.queue.abs_diff(10_000) < 20, "{drops:?}");
@@ -266,7 +266,7 @@ fn packets_cross_a_router_and_a_lan() {
     let server = topology.node("server").unwrap();
     let mut packet = packet(0, 125);
     packet.destination = topology.addresses(server)[0];
-    let mut seen = Fates::default();
+    let mut seen = Events::default();
     let mut network = Network::new(&topology, Seed(0), Some(&mut seen));
     network.send(Time::ZERO, topology.node("client").unwrap(), packet);
     let arrival = loop {
@@ -286,22 +286,23 @@ fn packets_cross_a_router_and_a_lan() {
         ("router:2", TapEvent::Dequeued),
         ("server:2", TapEvent::Received),
     ];
-    assert_eq!(seen.0, expected.map(|(name, fate)| (name.to_owned(), fate)));
+    assert_eq!(seen.0, expected.map(|(name, event)| (name.to_owned(), event)));
 }
 
 #[derive(Default)]
-struct Fates(Vec<(String, TapEvent)>);
+struct Events(Vec<(String, TapEvent)>);
 
-impl Tap for Fates {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, fate: TapEvent) {
-        self.0.push((point.name.to_owned(), fate));
+impl Tap for Events {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, _: &Transit, event: TapEvent) {
+        self.0.push((point.name.to_owned(), event));
     }
 }
 
 #[test]
 fn early_drops_settle_the_queue_where_they_match_the_overload() {
-    // 12 ms a packet, and 5 % more of them than that: 1 in 21 has to go. The share dropped at probability p is
-    // 2p/(1+p), so p is 1/41, which is the one at an average of 5 + 45 · 10/41 = 16 packets.
+    // A packet takes 12 ms, and 5 % more packets arrive than can leave: 1 in 21 must be dropped. The share
+    // dropped at probability p is 2p/(1+p), so p is 1/41, the probability at an average of 5 + 45 · 10/41 =
+    // 16 packets.
     let red = "discipline = { red = { min = '5p', max = '50p', weight = 0.02 } }";
     let network = network(&format!("rate = '1Mbit'\ndelay = '0ms'\nqueue = '100p'\n{red}"));
     let times = every(Duration::from_nanos(12_000_000 * 20 / 21), 40_000);
@@ -310,14 +311,14 @@ fn early_drops_settle_the_queue_where_they_match_the_overload() {
     let settled = arrivals.iter().filter(|(number, _)| *number > 4_000);
     let sojourns = settled.map(|(number, at)| at.since(times[*number as usize]).as_millis_f64() / 12.0);
     let sojourns: Vec<f64> = sojourns.collect();
-    // A packet finds those that wait, half of the one in transmission, and takes its own time.
+    // A packet waits for the queued packets and half of the one in transmission, then takes its own time.
     let waiting = sojourns.iter().sum::<f64>() / sojourns.len() as f64 - 1.5;
     assert!((waiting - (5.0 + 45.0 * 10.0 / 41.0)).abs() < 1.0, "{waiting}");
 }
 
 #[test]
 fn the_police_drops_exactly_what_is_too_much() {
-    // 125 octets every 0.8 ms are 1.25 Mbit/s, of which a fifth is too much; the burst passes beside.
+    // 125 octets every 0.8 ms are 1.25 Mbit/s, a fifth above the rate; the burst passes in addition.
     let table = "police = { rate = '1Mbit', burst = '2000B' }";
     let times = every(Duration::from_micros(800), 50_000);
     let (arrivals, drops) = deliver(network(table), &times, 125);
@@ -328,7 +329,7 @@ fn the_police_drops_exactly_what_is_too_much() {
         (passed, Drops { police: 50_000 - passed, ..Drops::default() })
     );
     let on_the_way = |(id, at): &(u32, Time)| at.since(times[*id as usize]).as_nanos();
-    assert!(arrivals.iter().all(|arrival| on_the_way(arrival) == 10_011_120), "nobody waits");
+    assert!(arrivals.iter().all(|arrival| on_the_way(arrival) == 10_011_120), "no packet waits");
     let (arrivals, _) = deliver(network(table), &[Time::ZERO; 20], 125);
     assert_eq!(arrivals.len(), 16, "a burst passes whole");
 }
@@ -342,8 +343,9 @@ fn a_copy_takes_tokens_too() {
 
 #[test]
 fn lines_on_a_channel_transmit_one_packet_at_a_time_in_turns() {
-    // 1 ms a packet, which is on the air twice: the client's k-th from 2k − 1 to 2k ms, and again from 2k + 2 on. Having no
-    // more to send it leaves the air to the router, so all are over when 200 ms are full.
+    // A packet takes 1 ms on each of its two hops over the channel: the client's k-th packet from 2k − 1 to
+    // 2k ms, and again from 2k + 2 on. After the client's last packet only the router sends, so all have
+    // arrived after 200 ms.
     let table = "overhead = '0B'\nrate = '1Mbit'\ndelay = '10us'\nchannel = 'air'\nnodes = ['client', 'router', 'server']
         links = [{ from = 'client', to = 'router' }, { from = 'router', to = 'server' }]";
     let topology = topology(table);

@@ -244,7 +244,7 @@ fn keys(workload: &str) -> &'static str {
         // A lost packet loses a frame, and no frame is too late.
         "media" => "packing = 'adu'\nbuffer = '100s'",
         "rpc" => "arrivals = 'periodic'\nservice = '1ms'",
-        "files" => "files = 1\ndeeds = ['put']",
+        "files" => "files = 1\noperations = ['put']",
         _ => "",
     }
 }

@@ -11,15 +11,15 @@ use crate::{RunEnd, Scenario, ScenarioError};
 /// Connects the applications of a flow with applications of other flows on the same hosts.
 #[derive(Debug, Default)]
 pub struct OnwardLinks {
-    /// The queue from which a client takes the requests that it sends on behalf of a server.
-    pub asker: Option<OnwardClient>,
-    /// The requests of a server that wait for replies from other servers.
-    pub desk: Option<PendingRequests>,
+    /// Queue from which a client takes the requests that it sends on behalf of a server.
+    pub onward_client: Option<OnwardClient>,
+    /// Requests that wait until the server has asked others.
+    pub pending_requests: Option<PendingRequests>,
 }
 
 impl Scenario {
-    /// Returns the links of each flow: the measured one, `background` ones, then onward flows. `wake` returns the callback that wakes the
-    /// applications of a flow.
+    /// Connects the flows: the measured one, `background` ones, then onward flows. `wake` returns the
+    /// callback that wakes the applications of a flow.
     pub fn link_onward_flows(
         &self,
         background: usize,
@@ -31,16 +31,16 @@ impl Scenario {
         let mut asked: BTreeMap<&str, (PendingRequests, usize)> = BTreeMap::new();
         let flows = [(0, &self.workload)].into_iter().chain((first..).zip(onward));
         for (flow, workload) in flows {
-            if let Some((desk, place)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
-                links[flow].asker = Some(desk.asker(*place, wake(flow)));
-                *place += 1;
+            if let Some((pending, index)) = asked.get_mut(workload.from()).filter(|_| flow > 0) {
+                links[flow].onward_client = Some(pending.client(*index, wake(flow)));
+                *index += 1;
             }
-            let askers = self.onward_count(workload.to());
-            if askers > 0 {
-                let desk = PendingRequests::new(askers);
-                desk.on_ready(wake(flow));
-                links[flow].desk = Some(desk.clone());
-                asked.insert(workload.to(), (desk, 0));
+            let clients = self.onward_count(workload.to());
+            if clients > 0 {
+                let pending_requests = PendingRequests::new(clients);
+                pending_requests.on_ready(wake(flow));
+                links[flow].pending_requests = Some(pending_requests.clone());
+                asked.insert(workload.to(), (pending_requests, 0));
             }
         }
         links
@@ -154,12 +154,14 @@ mod tests {
         let scenario = scenario(ECHO, &[("b c", ECHO), ("b d", ECHO), ("d a", ECHO)]);
         assert_eq!(["a", "b", "c", "d"].map(|server| scenario.onward_count(server)), [0, 2, 0, 1]);
         let links = scenario.link_onward_flows(2, |_| Box::new(|| ()));
-        let shape: Vec<(bool, bool)> =
-            links.iter().map(|links| (links.asker.is_some(), links.desk.is_some())).collect();
+        let shape: Vec<(bool, bool)> = links
+            .iter()
+            .map(|links| (links.onward_client.is_some(), links.pending_requests.is_some()))
+            .collect();
         let (measured, beside) = ((false, true), (false, false));
         assert_eq!(shape, [measured, beside, beside, (true, false), (true, true), (true, false)]);
         // Two onward flows depend on the measured flow, with different positions.
-        let places = |flow: usize| format!("{:?}", links[flow].asker).contains("place: 1");
+        let places = |flow: usize| format!("{:?}", links[flow].onward_client).contains("index: 1");
         assert_eq!([3, 4, 5].map(places), [false, true, false]);
     }
 }

@@ -11,7 +11,7 @@ use hol_transport::PathStatus;
 use hol_workloads::{HostSpec, Processor, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 
-/// One flow: a workload over a transport between two ends.
+/// The parameters of one flow: a workload over a transport between two ends.
 #[derive(Debug, Clone)]
 pub struct Assignment {
     /// The transport.
@@ -35,8 +35,8 @@ pub struct Assignment {
     pub processors: [Option<Processor>; 2],
     /// How the flow's connections end.
     pub ending: Ending,
-    /// Whether waiting messages are passed to the kernel in groups, with reads in between: real time passes
-    /// meanwhile, and a late sender could never catch up one message at a time.
+    /// Whether the sender passes waiting messages to the kernel in groups and reads between them. In real
+    /// time, a late sender could not catch up message by message.
     pub gathers: bool,
     /// Whether the kernel reports when it received data, to measure how long messages waited in the sockets
     /// of TCP, MPTCP and UDP.
@@ -46,7 +46,7 @@ pub struct Assignment {
 /// How the connections of a run end once its records are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Both ends abort (RST, ABORT), so that a later run on the same ports meets nothing of this one.
+    /// Both ends abort (RST, ABORT), so that no packet of this run reaches a later run on the same ports.
     Abort,
     /// Both ends close in order (FIN, SHUTDOWN), so that hosts may cache metrics.
     Close,
@@ -89,14 +89,14 @@ pub struct FlowRun {
     pub secrets: String,
     /// State changes of the paths of an SCTP association, in the order of the notifications.
     pub paths: Vec<PathChange>,
-    /// The rules in the packet filter at the end, if there was one.
+    /// The rules in the packet filter at the end, if there was a filter.
     pub filter: Option<FilterReport>,
     /// Samples of the flow's senders, if requested.
     pub samples: Vec<Sample>,
 }
 
 impl FlowRun {
-    /// Returns how long messages waited in the sockets of each end, as far as known.
+    /// Returns how long messages waited in the sockets of each end, if known.
     pub fn waited(&self) -> BTreeMap<Side, ReadDelays> {
         let sides = [Side::Client, Side::Server].into_iter().zip(self.waits);
         sides.filter_map(|(side, waits)| Some((side, waits?))).collect()

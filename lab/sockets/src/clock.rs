@@ -14,12 +14,12 @@ use rustix::time::{
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: u64,
-    /// The reading at the last wake-up, for a clock that stands still between wake-ups. There a reading is a
+    /// The reading at the last wake-up, for a clock that stops between wake-ups: there, reading it is a
     /// system call that takes the host longer than handling an event.
-    standing: Option<Cell<u64>>,
+    stopped_at: Option<Cell<u64>>,
 }
 
-/// Where the kernel names its clock source, and the name of one that stands still during computation:
+/// The file with the name of the kernel's clock source, and the name of one that stops during computation:
 /// User-Mode Linux with time-travel=inf-cpu.
 const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const STANDING: &str = "time-travel-clock";
@@ -37,9 +37,9 @@ impl Clock {
 
     /// Starts the clock.
     pub(crate) fn start() -> Self {
-        let stands_still = clocksource() == STANDING;
+        let is_standing = clocksource() == STANDING;
         let start = monotonic();
-        Self { start, standing: stands_still.then(|| Cell::new(start)) }
+        Self { start, stopped_at: is_standing.then(|| Cell::new(start)) }
     }
 
     /// Returns when the clock was created, in ns on the kernel's monotonic clock.
@@ -49,13 +49,13 @@ impl Clock {
 
     /// Returns the time of the last wake-up.
     pub(crate) fn now(&self) -> Time {
-        let now = self.standing.as_ref().map_or_else(monotonic, Cell::get);
+        let now = self.stopped_at.as_ref().map_or_else(monotonic, Cell::get);
         Time::from_nanos(now - self.start)
     }
 
-    /// Notes a wake-up; to be called after each wait.
+    /// Records a wake-up; to be called after each wait.
     pub(crate) fn wake(&self) {
-        self.standing.iter().for_each(|standing| standing.set(monotonic()));
+        self.stopped_at.iter().for_each(|stopped_at| stopped_at.set(monotonic()));
     }
 
     /// Returns the wall-clock time at which the clock was created, in ns since 1970.
@@ -85,7 +85,7 @@ pub(crate) fn jiffy() -> Duration {
 pub(crate) fn epoch_of(origin: u64) -> u64 {
     // The wall clock is read between two readings, since a reading takes time too.
     let before = monotonic();
-    let wall = wall();
+    let wall = wall_clock();
     let now = before.midpoint(monotonic());
     wall.saturating_sub(now.saturating_sub(origin))
 }
@@ -96,7 +96,7 @@ pub fn monotonic() -> u64 {
 }
 
 /// Returns the kernel's wall clock, in ns since 1970.
-pub(crate) fn wall() -> u64 {
+pub(crate) fn wall_clock() -> u64 {
     nanos(ClockId::Realtime)
 }
 
@@ -139,11 +139,11 @@ mod tests {
 
     #[test]
     fn a_clock_that_stands_still_is_read_at_each_wake_up_and_any_other_each_time() {
-        let standing = Clock { start: 0, standing: Some(Cell::new(7)) };
-        assert_eq!((standing.now(), standing.now()), (Time::from_nanos(7), Time::from_nanos(7)));
-        standing.wake();
-        assert!(standing.now() > Time::from_nanos(7));
-        let running = Clock { start: 0, standing: None };
+        let stopped_at = Clock { start: 0, stopped_at: Some(Cell::new(7)) };
+        assert_eq!((stopped_at.now(), stopped_at.now()), (Time::from_nanos(7), Time::from_nanos(7)));
+        stopped_at.wake();
+        assert!(stopped_at.now() > Time::from_nanos(7));
+        let running = Clock { start: 0, stopped_at: None };
         let before = running.now();
         assert!((0..1_000_000).any(|_| running.now() > before));
     }

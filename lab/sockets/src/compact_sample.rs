@@ -1,4 +1,4 @@
-//! Compact samples of an end's senders, for the host where the ends of a flow are joined.
+//! Compact samples of an end's senders, for the host that joins the ends of a flow.
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
-/// A sample of a sender without flow and end, which the receiver knows: the time on the sender's clock, the
-/// connection, the peer's address, and the numbers.
+/// A sample of a sender without flow and end, which the receiving host knows: the time on the sender's clock,
+/// the connection, the peer's address, and the numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
 
-/// Maximum of a sender's number; as many of them as a run has samples can be added.
+/// Maximum of a number in a sample; the sum over all samples of a run fits into 64 bits.
 const MOST: u64 = 1 << 42;
 
 impl CompactSenderSample {
@@ -26,7 +26,7 @@ impl CompactSenderSample {
         Some(Self(sample.at, connection, peer, numbers))
     }
 
-    /// Returns the sample of an end on this `side`, without impossible numbers.
+    /// Returns the sample of the end on this `side`, without numbers above the maximum.
     pub(crate) fn sample(self, side: Side) -> Sample {
         let Self(at, connection, peer, numbers) = self;
         let [cwnd, ssthresh, srtt, pacing_rate, in_flight, sent_again] =
@@ -56,23 +56,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_of_a_sender_is_its_sample() {
+    fn a_compact_sender_sample_decodes_to_the_sample() {
         let text = serde_json::to_string(&CompactSenderSample::of(&sample(14_480)).unwrap()).unwrap();
-        let told: CompactSenderSample = serde_json::from_str(&text).unwrap();
-        assert_eq!(told.sample(Side::Server), sample(14_480));
+        let decoded: CompactSenderSample = serde_json::from_str(&text).unwrap();
+        assert_eq!(decoded.sample(Side::Server), sample(14_480));
     }
 
     #[test]
     fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
         assert!(MOST.checked_mul(Sample::MOST + 1).is_some());
         for absurd in [MOST + 1, u64::MAX] {
-            let SampleValue::Sender(told) =
+            let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
             else {
                 unreachable!("it is of a sender")
             };
-            let PathState { cwnd, srtt, in_flight, .. } = told.path;
-            assert_eq!((cwnd, srtt, in_flight, told.sent_again), (None, None, None, None));
+            let PathState { cwnd, srtt, in_flight, .. } = decoded.path;
+            assert_eq!((cwnd, srtt, in_flight, decoded.sent_again), (None, None, None, None));
         }
     }
 }

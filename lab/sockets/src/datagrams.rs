@@ -1,4 +1,4 @@
-//! A UDP socket below a transport of this program: datagrams to and from one peer, with their ECN marks.
+//! A UDP socket below a userspace transport: datagrams to and from one peer, with their ECN marks.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -12,7 +12,7 @@ use socket2::{MsgHdr, Protocol, Socket, Type};
 use crate::assignment::EndAddresses;
 use crate::error::SocketsError;
 use crate::ip_options::IpOptions;
-use crate::transceiver::{self, ConnectionFault, Family, refused};
+use crate::transceiver::{self, ConnectionFault, Family, failed_to};
 use crate::turns::{read_up_to, reads};
 
 /// Maximum datagrams per send (Linux' UDP_MAX_SEGMENTS), and their octets.
@@ -23,15 +23,15 @@ const MOST_OCTETS: usize = 65_000;
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
-    /// Whether several datagrams are read before others get their turn.
+    /// Whether several datagrams are read per turn.
     gathers: bool,
     /// Whether several datagrams can be sent in one call.
-    joins: bool,
-    /// This many at the front must be sent one by one.
-    alone: usize,
+    segments: bool,
+    /// This many datagrams at the front must be sent one by one.
+    unbatched: usize,
     options: &'static IpOptions,
     /// The ECN field that the socket currently sends.
-    says: Ecn,
+    current_ecn: Ecn,
     unsent: VecDeque<(Bytes, Ecn)>,
     /// Datagrams that arrived before the socket existed.
     early: VecDeque<(Bytes, Ecn)>,
@@ -48,49 +48,49 @@ impl Datagrams {
 
     /// Opens a socket that never fragments, even if the path MTU is known to be too small: datagrams that are
     /// too long are lost. It reports ECN marks if requested.
-    pub(crate) fn open(site: &EndAddresses, tells_marks: bool) -> Result<Socket, SocketsError> {
+    pub(crate) fn open(site: &EndAddresses, reports_ecn: bool) -> Result<Socket, SocketsError> {
         let socket = Self::FAMILY.socket(site)?;
         let options = IpOptions::of(site.addresses[0]);
         let set =
             |name, value: libc::c_int| system::set_option(&socket, options.level, name, &value.to_ne_bytes());
-        set(options.mtu_discover, libc::IP_PMTUDISC_PROBE).map_err(refused("set IP_MTU_DISCOVER"))?;
-        if tells_marks {
-            set(options.tells_service, 1).map_err(refused("set IP_RECVTOS"))?;
+        set(options.mtu_discover, libc::IP_PMTUDISC_PROBE).map_err(failed_to("set IP_MTU_DISCOVER"))?;
+        if reports_ecn {
+            set(options.report_service, 1).map_err(failed_to("set IP_RECVTOS"))?;
         }
         Ok(socket)
     }
 
     /// Connects a client's socket to its server.
     pub(crate) fn connect(socket: Socket, server: &EndAddresses) -> Result<Socket, SocketsError> {
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
     /// Wraps a socket that is, or will be, connected to this address.
-    pub(crate) fn over(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
+    pub(crate) fn new(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
         let set = |name, value: libc::c_int| {
             system::set_option(&socket, libc::SOL_UDP, name, &value.to_ne_bytes()).is_ok()
         };
         if gathers {
-            // A kernel without it delivers them one by one.
+            // A kernel without this option delivers datagrams one by one.
             set(libc::UDP_GRO, 1);
         }
-        // A kernel that does not know the option would send several as one. Linux 4.18
-        let joins = gathers && set(libc::UDP_SEGMENT, 0);
-        let (options, says) = (IpOptions::of(peer), Ecn::NotCapable);
+        // A kernel without this option (before Linux 4.18) would send several datagrams as one.
+        let segments = gathers && set(libc::UDP_SEGMENT, 0);
+        let (options, current_ecn) = (IpOptions::of(peer), Ecn::NotCapable);
         Self {
             socket,
             gathers,
-            joins,
-            alone: 0,
+            segments,
+            unbatched: 0,
             options,
-            says,
+            current_ecn,
             unsent: VecDeque::new(),
             early: VecDeque::new(),
         }
     }
 
-    /// Sends a datagram after all that wait.
+    /// Sends a datagram after those that wait.
     pub(crate) fn push(&mut self, octets: Bytes, ecn: Ecn) {
         self.unsent.push_back((octets, ecn));
     }
@@ -103,35 +103,35 @@ impl Datagrams {
     /// Sends as many datagrams as there is room for.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while let Some((_, ecn)) = self.unsent.front() {
-            if *ecn != self.says {
+            if *ecn != self.current_ecn {
                 let octet = libc::c_int::from(ecn.bits()).to_ne_bytes();
                 system::set_option(&self.socket, self.options.level, self.options.service, &octet)?;
-                self.says = *ecn;
+                self.current_ecn = *ecn;
             }
-            let together = self.together();
+            let together = self.batch_length();
             let mut sent = self.send(together);
-            if sent.as_ref().is_err_and(is_of_the_path) {
-                // That error was of an earlier datagram; this one has not been sent yet.
+            if sent.as_ref().is_err_and(is_path_error) {
+                // The error belongs to an earlier datagram; this one has not been sent yet.
                 sent = self.send(together);
             }
             match sent {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if together > 1 && is_too_long(&error) => self.alone = together,
-                Err(error) if together > 1 && is_of_their_being_several(&error) => self.joins = false,
-                Err(error) if !is_of_the_path(&error) => return Err(error),
+                Err(error) if together > 1 && is_too_long(&error) => self.unbatched = together,
+                Err(error) if together > 1 && is_segmentation_error(&error) => self.segments = false,
+                Err(error) if !is_path_error(&error) => return Err(error),
                 _ => {
                     self.unsent.drain(..together);
-                    self.alone = self.alone.saturating_sub(together);
+                    self.unbatched = self.unbatched.saturating_sub(together);
                 }
             }
         }
         Ok(())
     }
 
-    /// Returns how many at the front fit into one call: of the same length and mark, except that the last may
-    /// be shorter.
-    fn together(&self) -> usize {
-        if !self.joins || self.alone > 0 {
+    /// Returns how many datagrams at the front can be sent in one call: those of the same length and mark, of
+    /// which the last may be shorter.
+    fn batch_length(&self) -> usize {
+        if !self.segments || self.unbatched > 0 {
             return 1;
         }
         let (first, mark) = &self.unsent[0];
@@ -170,52 +170,53 @@ impl Datagrams {
         self.early.push_back((octets, ecn));
     }
 
-    /// Passes what has arrived to `take`, at most as much as one turn permits.
+    /// Passes the datagrams that have arrived to `take`, up to the limit of one turn.
     pub(crate) fn receive_all(
         &mut self,
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), ConnectionFault> {
         read_up_to(reads(self.gathers), || {
-            if let Some(Read { octets, ecn, each }) = self.receive(buffer)? {
+            if let Some(DatagramBatch { octets, ecn, each }) = self.receive(buffer)? {
                 octets.chunks(each).for_each(|octets| take(octets, ecn));
             }
             Ok(())
         })
     }
 
-    /// Reads into `buffer`; `None`: an ICMP error of the path, which is ignored (RFC 9000 section 14.2.1).
-    fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<Read<'b>>> {
+    /// Reads into `buffer`; returns `None` for an ICMP error of the path, which is ignored (RFC 9000 section
+    /// 14.2.1).
+    fn receive<'b>(&mut self, buffer: &'b mut [u8]) -> io::Result<Option<DatagramBatch<'b>>> {
         if let Some((octets, ecn)) = self.early.pop_front() {
             let place = &mut buffer[..octets.len()];
             place.copy_from_slice(&octets);
-            return Ok(Some(Read { each: place.len().max(1), octets: place, ecn }));
+            return Ok(Some(DatagramBatch { each: place.len().max(1), octets: place, ecn }));
         }
         match read(&self.socket, buffer) {
-            Err(error) if is_of_the_path(&error) => Ok(None),
+            Err(error) if is_path_error(&error) => Ok(None),
             read => read.map(Some),
         }
     }
 }
 
 /// The datagrams of one read.
-pub(crate) struct Read<'b> {
+pub(crate) struct DatagramBatch<'b> {
     pub(crate) octets: &'b [u8],
-    /// ECN codepoint of all of the datagrams.
+    /// ECN codepoint of all datagrams.
     pub(crate) ecn: Ecn,
     /// Length of each datagram; the last one may be shorter.
     pub(crate) each: usize,
 }
 
 /// Reads from a socket into `buffer`.
-pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Read<'b>> {
+pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<DatagramBatch<'b>> {
     // Room for two numbers: the Type of Service or traffic class, and the length of each. ip(7), ipv6(7),
     // udp(7)
     let mut control = [0; 64];
     let read = system::receive(socket, buffer, &mut control)?;
     let control = &control[..read.control_length];
     let each = system::items(control).find_map(length_of_each).unwrap_or(read.length);
-    Ok(Read { octets: &buffer[..read.length], ecn: marks(control), each: each.max(1) })
+    Ok(DatagramBatch { octets: &buffer[..read.length], ecn: ecn_of(control), each: each.max(1) })
 }
 
 /// Returns the number in an item of ancillary data of UDP_GRO.
@@ -226,24 +227,24 @@ fn length_of_each((level, kind, value): (libc::c_int, libc::c_int, &[u8])) -> Op
 }
 
 /// Returns the ECN field of the IP header, if the kernel reports it.
-fn marks(control: &[u8]) -> Ecn {
+fn ecn_of(control: &[u8]) -> Ecn {
     let of_service = |(level, kind, value)| IpOptions::service_in(level, kind, value);
     system::items(control).find_map(of_service).map_or(Ecn::NotCapable, Ecn::from_bits)
 }
 
-/// Returns whether one of several is too long; the kernel does not say which.
+/// Returns whether a datagram of the call is too long; the kernel does not report which one.
 fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }
 
-/// Returns whether the route cannot segment them, now and later.
-fn is_of_their_being_several(error: &io::Error) -> bool {
+/// Returns whether the route cannot segment datagrams, which remains so.
+fn is_segmentation_error(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
 /// Returns whether the path or the interface rejected a datagram: it is lost, like others that are lost
 /// silently.
-fn is_of_the_path(error: &io::Error) -> bool {
+fn is_path_error(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -265,17 +266,17 @@ mod tests {
     use super::*;
     use crate::turns::BUFFER;
 
-    /// Two ends over loopback that know each other.
+    /// Returns two connected sockets over loopback.
     fn pair(gathers: bool) -> [Datagrams; 2] {
         let here = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let sockets = [(); 2].map(|()| Datagrams::open(&here, true).unwrap());
         for (one, other) in [(0, 1), (1, 0)] {
             sockets[one].connect(&sockets[other].local_addr().unwrap()).unwrap();
         }
-        sockets.map(|socket| Datagrams::over(socket, here.addresses[0], gathers))
+        sockets.map(|socket| Datagrams::new(socket, here.addresses[0], gathers))
     }
 
-    /// Datagrams of these lengths and marks, no two alike.
+    /// Returns datagrams of these lengths and marks, all different.
     fn datagrams(of: &[(usize, Ecn)]) -> Vec<(Bytes, Ecn)> {
         (0u8..).zip(of).map(|(number, (length, ecn))| (vec![number; *length].into(), *ecn)).collect()
     }
@@ -293,22 +294,22 @@ mod tests {
     ];
 
     #[test]
-    fn what_goes_together_comes_as_it_was_with_its_marks() {
+    fn batched_datagrams_arrive_unchanged_with_their_ecn_marks() {
         for gathers in [false, true] {
             let [mut one, mut other] = pair(gathers);
             let sent = datagrams(&MIXED);
             sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
             one.flush().unwrap();
             assert!(!one.is_full());
-            let (mut heard, mut buffer) = (Vec::new(), vec![0; BUFFER]);
-            while heard.len() < sent.len() {
-                let take = |octets: &[u8], ecn| heard.push((Bytes::copy_from_slice(octets), ecn));
+            let (mut received, mut buffer) = (Vec::new(), vec![0; BUFFER]);
+            while received.len() < sent.len() {
+                let take = |octets: &[u8], ecn| received.push((Bytes::copy_from_slice(octets), ecn));
                 match other.receive_all(&mut buffer, take) {
-                    Err(fault) if !fault.is_idle() => panic!("{fault:?}"),
+                    Err(fault) if !fault.is_would_block() => panic!("{fault:?}"),
                     _ => {}
                 }
             }
-            assert_eq!(heard, sent);
+            assert_eq!(received, sent);
         }
     }
 
@@ -318,7 +319,7 @@ mod tests {
         let mut calls = Vec::new();
         datagrams(&MIXED).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
         while one.is_full() {
-            let together = one.together();
+            let together = one.batch_length();
             calls.push(together);
             one.unsent.drain(..together);
         }
@@ -326,12 +327,12 @@ mod tests {
         datagrams(&[(60_000, Ecn::NotCapable); 2])
             .into_iter()
             .for_each(|(octets, ecn)| one.push(octets, ecn));
-        assert_eq!(one.together(), 1, "no more than IP takes");
+        assert_eq!(one.batch_length(), 1, "no more than IP takes");
         one.unsent.clear();
         datagrams(&[(9, Ecn::NotCapable); 100]).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
-        assert_eq!(one.together(), MOST_TOGETHER);
-        // Together they could not.
-        one.alone = 2;
-        assert_eq!(one.together(), 1);
+        assert_eq!(one.batch_length(), MOST_TOGETHER);
+        // They could not share a call.
+        one.unbatched = 2;
+        assert_eq!(one.batch_length(), 1);
     }
 }

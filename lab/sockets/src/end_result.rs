@@ -22,11 +22,11 @@ pub struct EndResult {
     pub counts: Counts,
     /// How long messages waited in the end's sockets before delivery, if the kernel reported it.
     pub waits: Option<ReadDelays>,
-    /// How the flow ended, from the end that decides it.
+    /// How the flow ended, reported by the end that decides it.
     pub verdict: Option<Verdict>,
     /// Data that only this host uses; samples are sent separately, by [`Self::sender_samples`].
     #[serde(skip)]
-    pub(crate) aside: LocalData,
+    pub(crate) local: LocalData,
 }
 
 /// How a flow ended.
@@ -54,34 +54,34 @@ pub(crate) struct LocalData {
 impl EndResult {
     /// Returns the samples of the end's senders, which are sent in parts because of their number.
     pub fn sender_samples(&self) -> impl Iterator<Item = CompactSenderSample> {
-        self.aside.samples.iter().filter_map(CompactSenderSample::of)
+        self.local.samples.iter().filter_map(CompactSenderSample::of)
     }
 
-    /// Adds a sample of a sender, by the clock of its host.
-    pub fn add_sender_sample(&mut self, seen: CompactSenderSample) {
+    /// Adds a sample of a sender, timed by the clock of its host.
+    pub fn add_sender_sample(&mut self, sample: CompactSenderSample) {
         let side = if self.verdict.is_some() { Side::Client } else { Side::Server };
-        self.aside.samples.push(seen.sample(side));
+        self.local.samples.push(sample.sample(side));
     }
 
-    /// Converts the result of another host to this host's clock with `clock`; `None` if no end of a flow can
-    /// have sent it.
+    /// Converts the result of another host to this host's clock with `clock`; `None` if the result is
+    /// impossible for an end of a flow.
     pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
-        let Self { ledger, origin, counts, waits, verdict, mut aside } = self;
-        let (mut ledger, own) = (ledger.from_afar()?, clock(origin));
+        let Self { ledger, origin, counts, waits, verdict, mut local } = self;
+        let (mut ledger, own) = (ledger.validated()?, clock(origin));
         let time =
             |time: Time| Time::from_nanos(clock(origin.saturating_add(time.as_nanos())).saturating_sub(own));
         ledger.on_clock(time);
-        aside.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
+        local.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         let verdict = verdict.map(|verdict| Verdict {
             connected: verdict.connected.map(time),
             ended: time(verdict.ended),
             ..verdict
         });
-        Some(Self { ledger, origin: own, counts, waits, verdict, aside })
+        Some(Self { ledger, origin: own, counts, waits, verdict, local })
     }
 
-    /// Joins the client's end with the `server` end, both on this host's clock; `None` if the client's
-    /// result does not say how the flow ended. Also returns how many times were below their lower bound.
+    /// Joins the client's end with the `server` end, both on this host's clock; `None` if the client's result
+    /// has no verdict. Also returns how many times were below their lower bound.
     pub fn join(self, server: Self, reading: LedgerJoin) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
         let Verdict { connected, ended, stopped, was_stopped } = client.verdict?;
@@ -90,14 +90,14 @@ impl EndResult {
             let (from, to) = (server.origin, client.origin);
             let time = |time: Time| Time::from_nanos(time.as_nanos().saturating_add(from).saturating_sub(to));
             server.ledger.on_clock(time);
-            server.aside.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
+            server.local.samples.iter_mut().for_each(|sample| sample.at = time(sample.at));
         }
         let (mut records, mut wrong) = (Vec::new(), 0);
         reading.settle_all(&mut client.ledger, &mut server.ledger, |record| {
             let record = if are_apart { in_order(record, &mut wrong) } else { record };
-            records.push(without_passage(record));
+            records.push(without_packet_times(record));
         });
-        let (own, other) = (client.aside, server.aside);
+        let (own, other) = (client.local, server.local);
         let run = FlowRun {
             records,
             epoch: epoch_of(client.origin),
@@ -117,15 +117,16 @@ impl EndResult {
     }
 }
 
-/// Enforces that nothing is delivered before it was written, nor answered before it was delivered, despite
-/// differing clocks.
+/// Enforces the order of the times of a record, which differing clocks may violate: written, delivered,
+/// answered.
 fn in_order(record: Record, wrong: &mut u64) -> Record {
     let mut between = |time: Time, least: Time, most: Time| {
         let right = time.max(least).min(most);
         *wrong += u64::from(time != right);
         right
     };
-    // The start of a request and the end of a reply are on one clock, the times between on the other.
+    // The client's clock measured the start of a request and the end of its reply, the server's clock the
+    // times between.
     let begin = record.request.map_or(record.scheduled, |leg| leg.written.max(record.scheduled));
     let end = record.reply.map_or(Time::MAX, |reply| reply.delivered.max(begin));
     let request = record.request.map(|leg| TransferTimes {
@@ -143,7 +144,7 @@ fn in_order(record: Record, wrong: &mut u64) -> Record {
 }
 
 /// Sockets report only when a message was written and when it was delivered.
-fn without_passage(record: Record) -> Record {
+fn without_packet_times(record: Record) -> Record {
     let unseen = |TransferTimes { written, delivered, .. }| TransferTimes {
         written,
         first_sent: written,
@@ -180,12 +181,13 @@ mod tests {
             counts: Counts::default(),
             waits: None,
             verdict,
-            aside: LocalData::default(),
+            local: LocalData::default(),
         }
     }
 
-    /// A transaction that was due after 100 µs, came to the server 50 µs later, and was answered 10 µs after that; the answer took 50 µs.
-    /// The server's clock began `later` µs after the client's.
+    /// Returns the results of a transaction that was due after 100 µs, reached the server 50 µs later, and
+    /// was answered 10 µs after that; the answer took 50 µs. The server's clock began `later` µs after the
+    /// client's.
     fn halves(later: u64) -> [EndResult; 2] {
         let arrived = |at| MessageArrival { passage: DeliveryTimes::default(), delivered: at };
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
@@ -200,7 +202,7 @@ mod tests {
         client.note_due(us(100), due);
         assert!(client.note_reply(0, arrived(us(210)), false));
         let entry = server.note_request(0, arrived(us(150 - later)));
-        server.note_answer_written(entry, us(160 - later));
+        server.note_reply_written(entry, us(160 - later));
         [half(client, 1_000_000, true), half(server, 1_000_000 + later * 1000, false)]
     }
 
@@ -220,8 +222,8 @@ mod tests {
     }
 
     #[test]
-    fn a_half_from_afar_tells_its_times_by_the_clock_here() {
-        // That host has been up for a minute longer.
+    fn a_remote_result_is_converted_to_the_local_clock() {
+        // The other host started a minute earlier.
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
         let there = EndResult { origin: server.origin + UP, ..server };
@@ -233,15 +235,15 @@ mod tests {
     }
 
     #[test]
-    fn how_senders_afar_stood_is_told_by_the_clock_here() {
+    fn remote_sender_samples_are_converted_to_the_local_clock() {
         const UP: u64 = 60_000_000_000;
         let [client, server] = halves(30);
         let mut there = EndResult { origin: server.origin + UP, ..server };
-        let seen = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
-        there.add_sender_sample(serde_json::from_str(seen).unwrap());
-        let told: Vec<String> =
-            there.sender_samples().map(|seen| serde_json::to_string(&seen).unwrap()).collect();
-        assert_eq!(told, [seen]);
+        let sample = r#"[120000,1,"192.0.2.7",[14480,null,40000,null,1448,2]]"#;
+        there.add_sender_sample(serde_json::from_str(sample).unwrap());
+        let samples: Vec<String> =
+            there.sender_samples().map(|sample| serde_json::to_string(&sample).unwrap()).collect();
+        assert_eq!(samples, [sample]);
         let here = there.from_afar(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();
         let [Sample { at, of: SampleValue::Sender(sender) }] = run.samples[..] else {
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!((sender.path.cwnd, sender.sent_again), (Some(14_480), Some(2)));
     }
 
-    /// The round trip is the client's own; only what lies between may be wrong.
+    /// The client measures the round trip alone; only the times between may be wrong.
     #[test]
     fn clocks_that_differ_by_more_than_the_way_takes_put_nothing_before_its_cause() {
         for (ahead, legs_then, wrongs) in [
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_times_come_from_afar_the_records_make_sense() {
+    fn records_are_consistent_for_any_remote_origin() {
         for origin in [0, 1, 999_999, u64::MAX / 2, u64::MAX] {
             let [client, server] = halves(0);
             let there = EndResult { origin, ..server }.from_afar(|time| time).unwrap();
@@ -280,7 +282,7 @@ mod tests {
         let [server, _] = halves(0);
         assert!(
             EndResult { verdict: None, ..client }.join(server, READING).is_none(),
-            "nobody has the rules"
+            "neither end has the rules"
         );
     }
 }

@@ -8,7 +8,7 @@ use hol_workloads::WorkloadError;
 /// A run that could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketsError {
-    /// The kernel cannot do what was requested.
+    /// The kernel does not support an option.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
     /// The kernel lacks the protocol.
@@ -39,14 +39,14 @@ pub enum SocketsError {
     /// The kernel rejected a call.
     #[error("cannot {doing}: {source}")]
     Refused {
-        /// What was attempted, such as `set SCTP_RTOINFO`.
+        /// The attempted operation, such as `set SCTP_RTOINFO`.
         doing: String,
         /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// An option that the kernel cannot honour. Nothing is approximated silently.
+/// An option that the kernel does not support. No option is approximated silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the kernel cannot honour {option}: {why}")]
 pub struct Unsupported {

@@ -16,18 +16,18 @@ use socket2::Socket;
 
 use crate::assignment::{Assignment, EndAddresses, Ending, FlowRun, PathChange};
 use crate::clock::{Alarm, Clock};
-use crate::datagrams::{self, Read};
+use crate::datagrams::{self, DatagramBatch};
 use crate::end_result::{EndResult, LocalData, Verdict};
 use crate::error::SocketsError;
 use crate::filter::Filter;
-use crate::flow_side::{FlowSide, Followed};
+use crate::flow_side::{ConnectionProgress, FlowSide};
 use crate::host_addresses::HostAddresses;
 use crate::peer_report::ReportReceiver;
 use crate::read_delays::ReadDelayRecorder;
 use crate::referee::Referee;
 use crate::ticks::Ticks;
 use crate::token::Token;
-use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, own_port, refused};
+use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, failed_to, own_port};
 use crate::turns::MOST_AT_ONCE;
 use crate::wake_signal::WakeSignal;
 
@@ -42,30 +42,30 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) alarm: Alarm,
     pub(crate) poller: Poller<Token>,
     pub(crate) opener: Box<dyn Opener>,
-    /// The server's socket: it accepts, or serves the first client; `None` if nobody listens, or if the
-    /// client has it.
+    /// The server's socket: it accepts, or serves the first client; `None` if the server does not listen, or
+    /// if the client's connection uses the socket.
     pub(crate) listener: Option<Socket>,
     /// The server's address, with the port that the kernel chose.
     pub(crate) server_site: EndAddresses,
     /// The addresses of the client's host, if they change during the run.
-    pub(crate) presence: Option<HostAddresses>,
+    pub(crate) host_addresses: Option<HostAddresses>,
     /// Number of connections that wait for an address.
-    pub(crate) homeless: usize,
+    pub(crate) awaiting_address: usize,
     /// The source port of each connection.
     pub(crate) client_ports: Vec<u16>,
     pub(crate) client: FlowSide,
     pub(crate) server: FlowSide,
-    pub(crate) bell: Option<WakeSignal>,
+    pub(crate) wake_signal: Option<WakeSignal>,
     pub(crate) filter: Option<Filter>,
     pub(crate) flow: Referee<'p>,
     /// Whether the other end is on another host.
-    pub(crate) is_alone: bool,
+    pub(crate) is_single_ended: bool,
     /// Reports from the other host.
-    pub(crate) mail: Option<ReportReceiver>,
+    pub(crate) peer_reports: Option<ReportReceiver>,
     /// Progress of the application on the other host.
-    pub(crate) far_standing: Rc<Cell<Progress>>,
+    pub(crate) remote_progress: Rc<Cell<Progress>>,
     /// Clients on another host whose datagrams have a socket of their own.
-    pub(crate) met: BTreeMap<SocketAddr, ConnectionId>,
+    pub(crate) remote_clients: BTreeMap<SocketAddr, ConnectionId>,
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
     /// Sampling times, if samples are requested.
@@ -75,24 +75,24 @@ pub(crate) struct EventLoop<'p> {
 }
 
 impl EventLoop<'_> {
-    /// Sockets handled before the alarm is set again.
+    /// Maximum number of events handled before the alarm is set again.
     const MOST_READY: usize = 64;
 
     /// Runs until the flow has ended; returns the time of its end.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
         let mut ready = Events::with_capacity(Self::MOST_READY);
-        self.serve(Side::Client)?;
-        if self.is_alone {
-            self.serve(Side::Server)?;
+        self.poll_application(Side::Client)?;
+        if self.is_single_ended {
+            self.poll_application(Side::Server)?;
         }
         self.await_tick()?;
         while self.flow.stopped().is_none() {
             let wake = self.client.wake.min(self.server.wake).min(self.client.due()).min(self.server.due());
-            let deadline = wake.min(self.flow.deadline(self.standings()));
-            self.alarm.set(&self.clock, deadline).map_err(refused("set the alarm"))?;
-            self.poller.wait(None, &mut ready).map_err(refused("wait for the sockets"))?;
+            let deadline = wake.min(self.flow.deadline(self.progress()));
+            self.alarm.set(&self.clock, deadline).map_err(failed_to("set the alarm"))?;
+            self.poller.wait(None, &mut ready).map_err(failed_to("wait for the sockets"))?;
             self.clock.wake();
-            (self.client.said, self.server.said) = (0, 0);
+            (self.client.sent_this_turn, self.server.sent_this_turn) = (0, 0);
             for one in ready.iter() {
                 self.handle(one)?;
             }
@@ -102,7 +102,7 @@ impl EventLoop<'_> {
 
     /// Joins the ledgers of both ends, reads the sockets' counters, and ends the connections.
     pub(crate) fn finish(mut self, ended: Time) -> Result<FlowRun, SocketsError> {
-        let [client, server] = self.halves(ended)?;
+        let [client, server] = self.end_results(ended)?;
         let Assignment { transport, workload, .. } = self.assignment;
         let joined = client.join(server, workload.reading(transport.gives_up()));
         let (run, _) = joined.expect("the client's end has the rules");
@@ -110,16 +110,16 @@ impl EventLoop<'_> {
         Ok(run)
     }
 
-    /// Returns the result of the local end, and its connections, which are to be ended after the other end
-    /// has finished, too.
-    pub(crate) fn half(&mut self, ended: Time) -> Result<EndResult, SocketsError> {
-        let [client, server] = self.halves(ended)?;
-        Ok(if self.mail.is_some() { client } else { server })
+    /// Returns the result of the local end. Its connections must be ended after the other end has finished,
+    /// too.
+    pub(crate) fn end_result(&mut self, ended: Time) -> Result<EndResult, SocketsError> {
+        let [client, server] = self.end_results(ended)?;
+        Ok(if self.peer_reports.is_some() { client } else { server })
     }
 
-    /// Returns the notes of each end.
-    fn halves(&mut self, ended: Time) -> Result<[EndResult; 2], SocketsError> {
-        // Records are kept to the end: a run in real time has few.
+    /// Returns the results of both ends.
+    fn end_results(&mut self, ended: Time) -> Result<[EndResult; 2], SocketsError> {
+        // Records stay in memory to the end, because a run in real time has few.
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
         let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
@@ -140,7 +140,7 @@ impl EventLoop<'_> {
             counts: self.client.counts(),
             waits: self.client.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: Some(verdict),
-            aside: LocalData {
+            local: LocalData {
                 paths: std::mem::take(&mut self.paths),
                 secrets: self.opener.secrets(),
                 filter: None,
@@ -153,8 +153,8 @@ impl EventLoop<'_> {
             counts: self.server.counts(),
             waits: self.server.waits.take().and_then(ReadDelayRecorder::finish),
             verdict: None,
-            aside: LocalData {
-                filter: self.filter.as_ref().map_or(Ok(None), Filter::held)?,
+            local: LocalData {
+                filter: self.filter.as_ref().map_or(Ok(None), Filter::report)?,
                 samples: of_server,
                 ..LocalData::default()
             },
@@ -165,7 +165,7 @@ impl EventLoop<'_> {
     /// Ends the connections as configured; dropping a socket alone would close it in order.
     pub(crate) fn end_connections(mut self) -> Result<(), SocketsError> {
         if self.assignment.ending == Ending::Abort {
-            self.client.abort().and_then(|()| self.server.abort()).map_err(refused("set SO_LINGER"))?;
+            self.client.abort().and_then(|()| self.server.abort()).map_err(failed_to("set SO_LINGER"))?;
         }
         Ok(())
     }
@@ -174,12 +174,12 @@ impl EventLoop<'_> {
     fn handle(&mut self, ready: Ready<Token>) -> Result<(), SocketsError> {
         match ready.token {
             Token::Alarm => {
-                self.act();
-                let (now, standings) = (self.clock.now(), self.standings());
-                self.flow.check(now, standings);
-                self.serve(Side::Client)?;
+                self.run_timers();
+                let (now, progress) = (self.clock.now(), self.progress());
+                self.flow.check(now, progress);
+                self.poll_application(Side::Client)?;
                 if self.server.wake <= now || self.server.has_timers() {
-                    self.serve(Side::Server)
+                    self.poll_application(Side::Server)
                 } else {
                     Ok(())
                 }
@@ -189,19 +189,19 @@ impl EventLoop<'_> {
                 self.flow.end();
                 Ok(())
             }
-            Token::Bell => {
-                self.bell.iter().for_each(WakeSignal::silence);
-                self.serve(Side::Client)?;
-                self.serve(Side::Server)
+            Token::WakeSignal => {
+                self.wake_signal.iter().for_each(WakeSignal::clear);
+                self.poll_application(Side::Client)?;
+                self.poll_application(Side::Server)
             }
-            Token::Far => {
-                self.hear();
+            Token::PeerReport => {
+                self.take_peer_reports();
                 Ok(())
             }
-            Token::Tick => self.look(),
-            Token::Presence => {
-                self.follow()?;
-                self.serve(Side::Client)
+            Token::Tick => self.sample(),
+            Token::HostAddresses => {
+                self.change_addresses()?;
+                self.poll_application(Side::Client)
             }
             Token::Listener => {
                 if let Err(fault) = self.accept() {
@@ -210,81 +210,80 @@ impl EventLoop<'_> {
                 Ok(())
             }
             Token::Connection(end, id) => {
-                self.look_after(end, id, ready);
-                self.serve(end)
+                self.handle_connection(end, id, ready);
+                self.poll_application(end)
             }
         }
     }
 
     /// Samples all senders, without influencing the timing of anything else.
-    fn look(&mut self) -> Result<(), SocketsError> {
+    fn sample(&mut self) -> Result<(), SocketsError> {
         let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
         for flow_side in [client, server] {
-            flow_side.look(clock.now(), &mut ticks.samples);
+            flow_side.sample(clock.now(), &mut ticks.samples);
         }
         self.await_tick()
     }
 
     fn await_tick(&mut self) -> Result<(), SocketsError> {
         let Self { ticks: Some(ticks), clock, .. } = self else { return Ok(()) };
-        ticks.set(clock, clock.now()).map_err(refused("set the alarm"))
+        ticks.set(clock, clock.now()).map_err(failed_to("set the alarm"))
     }
 
-    fn look_after(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
+    fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
         let Self { client, server, poller, clock, paths, buffer, .. } = self;
         let flow_side = if end == Side::Client { client } else { server };
-        let mut followed = [Followed::Nothing; 2];
+        let mut progress = [ConnectionProgress::Nothing; 2];
         if ready.writable {
-            followed[0] = flow_side.write(poller, id, clock.now());
+            progress[0] = flow_side.write(poller, id, clock.now());
         }
         if ready.readable {
-            followed[1] = flow_side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
+            progress[1] = flow_side.read(poller, id, buffer, || clock.now(), note_path(end, paths));
         }
-        followed.into_iter().for_each(|followed| self.note(end, followed));
+        progress.into_iter().for_each(|progress| self.report(end, progress));
     }
 
-    /// Lets connections act whose timers are due.
-    fn act(&mut self) {
+    /// Handles the timers of connections that are due.
+    fn run_timers(&mut self) {
         for end in [Side::Client, Side::Server] {
             let now = self.clock.now();
-            // A connection with more to send is called again, up to this number of times; then others get
-            // their turn.
+            // A connection with more to send is due again at once; the limit gives other events their turn.
             for _ in 0..Self::MOST_READY {
-                let (flow_side, poller) = self.party_and_poller(end);
+                let (flow_side, poller) = self.side_and_poller(end);
                 let Some(id) = flow_side.next_due(now) else { break };
-                let followed = flow_side.act(poller, id, now);
-                self.note(end, followed);
+                let progress = flow_side.act(poller, id, now);
+                self.report(end, progress);
             }
         }
     }
 
-    /// Reports an event of an end to the flow.
-    fn note(&mut self, end: Side, followed: Followed) {
+    /// Reports the progress of a connection to the flow.
+    fn report(&mut self, end: Side, progress: ConnectionProgress) {
         let now = self.clock.now();
-        match (followed, end) {
-            (Followed::Nothing, _) => {}
-            (Followed::Opened, Side::Client) => self.flow.note_opened(now),
-            (Followed::Opened, Side::Server) => self.flow.note_accepted(now),
-            (Followed::Delivered, _) => self.flow.note_delivery(now, self.standings()),
+        match (progress, end) {
+            (ConnectionProgress::Nothing, _) => {}
+            (ConnectionProgress::Opened, Side::Client) => self.flow.note_opened(now),
+            (ConnectionProgress::Opened, Side::Server) => self.flow.note_accepted(now),
+            (ConnectionProgress::Delivered, _) => self.flow.note_delivery(now, self.progress()),
         }
     }
 
-    /// Handles news from the other host.
-    fn hear(&mut self) {
-        let letters = self.mail.as_ref().map_or(Vec::new(), ReportReceiver::take);
-        for news in letters {
-            self.far_standing.set(news.standing);
-            let standings = self.standings();
-            self.flow.note_news(self.clock.now(), news, standings);
+    /// Handles the reports from the other host.
+    fn take_peer_reports(&mut self) {
+        let reports = self.peer_reports.as_ref().map_or(Vec::new(), ReportReceiver::take);
+        for report in reports {
+            self.remote_progress.set(report.progress);
+            let progress = self.progress();
+            self.flow.note_peer_report(self.clock.now(), report, progress);
         }
     }
 
     /// Accepts waiting connections.
     fn accept(&mut self) -> Result<(), ConnectionFault> {
         if !self.opener.accepts() {
-            return self.meet_all();
+            return self.accept_datagrams();
         }
-        if !self.opener.accepts_at_home() || self.is_alone {
+        if !self.opener.accepts_in_server_network() || self.is_single_ended {
             return self.accept_next();
         }
         (self.enter)(Side::Server)?;
@@ -298,61 +297,62 @@ impl EventLoop<'_> {
     fn accept_next(&mut self) -> Result<(), ConnectionFault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (from, transceiver) =
-            match self.opener.accept(listener, &self.assignment.client, self.presence.is_some()) {
+            match self.opener.accept(listener, &self.assignment.client, self.host_addresses.is_some()) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 other => other?,
             };
-        if self.is_ours(from) {
+        if self.is_from_client(from) {
             self.server.add(&self.poller, transceiver, self.clock.now())?;
         }
         Ok(())
     }
 
-    /// Returns whether the address is our client's. The ports of a client on another host are unknown here.
-    fn is_ours(&self, from: Option<SocketAddr>) -> bool {
-        if self.is_alone {
+    /// Returns whether the address belongs to the client of this run. The ports of a client on another host
+    /// are unknown here.
+    fn is_from_client(&self, from: Option<SocketAddr>) -> bool {
+        if self.is_single_ended {
             return from.is_some_and(|from| self.assignment.client.addresses.contains(&from.ip()));
         }
         self.client_ports.contains(&from.map_or(0, |from| from.port()))
     }
 
-    /// Gives each client on another host whose datagrams have arrived its own socket, and passes them on.
-    fn meet_all(&mut self) -> Result<(), ConnectionFault> {
-        // A limited number at a time, since anybody may send some; then others get their turn.
+    /// Handles datagrams from clients on another host: each client gets a socket of its own.
+    fn accept_datagrams(&mut self) -> Result<(), ConnectionFault> {
+        // The number is limited, because any host may send datagrams; then other events get their turn.
         for _ in 0..Self::MOST_READY {
             let Some(listener) = &self.listener else { return Ok(()) };
             match early(listener, &mut self.buffer) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // An ICMP error for an earlier datagram.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
-                other => self.meet_one(other?)?,
+                other => self.accept_datagram(other?)?,
             }
         }
         Ok(())
     }
 
-    fn meet_one(&mut self, (from, octets, ecn): Early) -> Result<(), ConnectionFault> {
-        if !self.is_ours(Some(from)) {
+    fn accept_datagram(&mut self, (from, octets, ecn): Early) -> Result<(), ConnectionFault> {
+        if !self.is_from_client(Some(from)) {
             return Ok(());
         }
         let (mut own, mut strays) = (vec![(octets, ecn)], Vec::new());
-        // The port of a finished connection may be another one's now.
-        let id = match self.met.get(&from) {
+        // Another connection may use the port of a finished one.
+        let id = match self.remote_clients.get(&from) {
             Some(id) if self.server.has(*id) => *id,
-            _ => self.meet_at_once(from, &mut own, &mut strays)?,
+            _ => self.add_remote_client(from, &mut own, &mut strays)?,
         };
         for (octets, ecn) in own {
             if self.server.handle_early_datagram(id, octets, ecn) {
                 let ready = Ready { token: Token::Listener, readable: true, writable: true };
-                self.look_after(Side::Server, id, ready);
+                self.handle_connection(Side::Server, id, ready);
             }
         }
-        strays.into_iter().try_for_each(|stray| self.meet_one(stray))
+        strays.into_iter().try_for_each(|stray| self.accept_datagram(stray))
     }
 
-    /// Creates the socket of a client, with the datagrams that came before it was connected; from then on it
-    /// receives only from this client.
-    fn meet_at_once(
+    /// Creates the socket of a client, and collects the datagrams that arrived before it was connected;
+    /// afterwards it receives only from this client.
+    fn add_remote_client(
         &mut self,
         from: SocketAddr,
         own: &mut Vec<(Bytes, Ecn)>,
@@ -370,51 +370,54 @@ impl EventLoop<'_> {
         }
         let peer = EndAddresses { addresses: vec![from.ip()], port: from.port() };
         let id = ConnectionId(self.server.connections() as u32);
-        let transceiver = self.opener.answerer(socket, &peer);
+        let transceiver = self.opener.dedicated_transceiver(socket, &peer);
         self.server.add(&self.poller, transceiver, self.clock.now())?;
-        self.met.insert(from, id);
+        self.remote_clients.insert(from, id);
         Ok(id)
     }
 
-    /// Handles added or removed addresses of the client: its connections are told, and those waiting for an
-    /// address may open.
-    fn follow(&mut self) -> Result<(), SocketsError> {
-        let changes = self.presence.as_mut().map_or(Ok(Vec::new()), HostAddresses::changes);
-        for change in changes.map_err(refused("read the kernel's routing"))? {
-            self.client.follow(change, self.clock.now());
+    /// Handles added or removed addresses of the client: informs its connections, and opens those that waited
+    /// for an address.
+    fn change_addresses(&mut self) -> Result<(), SocketsError> {
+        let changes = self.host_addresses.as_mut().map_or(Ok(Vec::new()), HostAddresses::changes);
+        for change in changes.map_err(failed_to("read the kernel's routing"))? {
+            self.client.change_address(change, self.clock.now());
         }
-        while self.homeless > 0 && self.is_at_home() {
-            self.homeless -= 1;
+        while self.awaiting_address > 0 && self.has_address() {
+            self.awaiting_address -= 1;
             self.connect()?;
         }
         Ok(())
     }
 
     /// Returns whether the client has an address.
-    fn is_at_home(&self) -> bool {
+    fn has_address(&self) -> bool {
         let Assignment { client, .. } = self.assignment;
-        self.presence.as_ref().is_none_or(|presence| client.addresses.iter().any(|own| presence.has(*own)))
+        self.host_addresses
+            .as_ref()
+            .is_none_or(|host_addresses| client.addresses.iter().any(|own| host_addresses.has(*own)))
     }
 
     /// Opens a connection as soon as the client has an address.
     fn open(&mut self, ConnectionId(id): ConnectionId) -> Result<(), SocketsError> {
-        let next = self.client.connections() + self.homeless;
+        let next = self.client.connections() + self.awaiting_address;
         assert_eq!(id as usize, next, "connections are numbered in the order of their opening");
         self.flow.note_opening();
-        if self.homeless == 0 && self.is_at_home() {
+        if self.awaiting_address == 0 && self.has_address() {
             return self.connect();
         }
-        self.homeless += 1;
+        self.awaiting_address += 1;
         Ok(())
     }
 
-    /// Starts to connect from the client, from the port after that of the last connection, while there are
-    /// any.
+    /// Starts to connect from the client, from the port after that of the last connection; after port 65535
+    /// the kernel chooses.
     fn connect(&mut self) -> Result<(), SocketsError> {
         let [EndAddresses { port, addresses: own }, server] = [&self.assignment.client, &self.server_site];
         let number = self.client.connections() as u16;
         let port = if *port == 0 { 0 } else { port.checked_add(number).unwrap_or(0) };
-        let is_here = |address| self.presence.as_ref().is_none_or(|presence| presence.has(address));
+        let is_here =
+            |address| self.host_addresses.as_ref().is_none_or(|host_addresses| host_addresses.has(address));
         let [own, peer] = connection_addresses(own, &server.addresses, is_here);
         let (from, to) =
             (EndAddresses { addresses: own, port }, EndAddresses { addresses: peer, port: server.port });
@@ -422,54 +425,54 @@ impl EventLoop<'_> {
         let port = own_port(&socket)?;
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
-        self.client.add(&self.poller, client, self.clock.now()).map_err(refused("watch a socket"))?;
-        if !self.opener.accepts() && self.assignment.workload.listens && !self.is_alone {
-            self.meet(&EndAddresses { port, ..from })?;
+        self.client.add(&self.poller, client, self.clock.now()).map_err(failed_to("watch a socket"))?;
+        if !self.opener.accepts() && self.assignment.workload.listens && !self.is_single_ended {
+            self.add_local_client(&EndAddresses { port, ..from })?;
         }
         Ok(())
     }
 
-    /// For transports without accept: the server has a socket for each client.
-    fn meet(&mut self, peer: &EndAddresses) -> Result<(), SocketsError> {
+    /// Adds the socket of a local client to the server, for transports without accept.
+    fn add_local_client(&mut self, peer: &EndAddresses) -> Result<(), SocketsError> {
         let socket = match self.listener.take() {
             Some(socket) => socket,
             None => {
-                (self.enter)(Side::Server).map_err(refused("enter the server's network"))?;
+                (self.enter)(Side::Server).map_err(failed_to("enter the server's network"))?;
                 let socket = self.opener.listen(&self.server_site)?;
-                (self.enter)(Side::Client).map_err(refused("enter the client's network"))?;
+                (self.enter)(Side::Client).map_err(failed_to("enter the client's network"))?;
                 socket
             }
         };
-        transceiver::begin(socket.connect(&transceiver::address(peer)), peer)?;
-        let server = self.opener.answerer(socket, peer);
-        self.server.add(&self.poller, server, self.clock.now()).map_err(refused("watch a socket"))
+        transceiver::check_connecting(socket.connect(&transceiver::address(peer)), peer)?;
+        let server = self.opener.dedicated_transceiver(socket, peer);
+        self.server.add(&self.poller, server, self.clock.now()).map_err(failed_to("watch a socket"))
     }
 
-    /// Handles the outputs of an end's application until it waits.
-    fn serve(&mut self, end: Side) -> Result<(), SocketsError> {
+    /// Handles the outputs of the application at one end until it waits.
+    fn poll_application(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.flow_side(end).said == MOST_AT_ONCE {
-                return self.rest(end, now, now);
+            if self.assignment.gathers && self.flow_side(end).sent_this_turn == MOST_AT_ONCE {
+                return self.set_wake(end, now, now);
             }
             match self.flow_side(end).application.poll(now) {
                 Output::Send(outgoing) => {
                     if end == Side::Client && outgoing.is_message() {
-                        self.flow.note_sending(now, self.standings());
+                        self.flow.note_sending(now, self.progress());
                     }
-                    let (flow_side, poller) = self.party_and_poller(end);
-                    flow_side.said += 1;
+                    let (flow_side, poller) = self.side_and_poller(end);
+                    flow_side.sent_this_turn += 1;
                     flow_side.send(poller, outgoing, now);
                 }
                 Output::Open(id) => self.open(id)?,
                 Output::Close(id) => self.flow_side(end).close(id, now),
-                Output::Took => {
-                    let standings = self.standings();
-                    self.flow.note_delivery(now, standings);
+                Output::Processed => {
+                    let progress = self.progress();
+                    self.flow.note_delivery(now, progress);
                 }
-                Output::Wait(until) => return self.rest(end, until, now),
+                Output::Wait(until) => return self.set_wake(end, until, now),
                 Output::Stop(quit) => {
-                    let (flow_side, poller) = self.party_and_poller(end);
+                    let (flow_side, poller) = self.side_and_poller(end);
                     flow_side.wake = Time::MAX;
                     flow_side.send_all(poller, now);
                     self.flow.note_quit(now, quit);
@@ -480,18 +483,18 @@ impl EventLoop<'_> {
     }
 
     /// Sets the time at which an end's application acts next.
-    fn rest(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
-        let (flow_side, poller) = self.party_and_poller(end);
+    fn set_wake(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
+        let (flow_side, poller) = self.side_and_poller(end);
         flow_side.wake = if flow_side.send_all(poller, now) { until } else { now };
-        flow_side.watch_for_data(poller, now).map_err(refused("watch a socket"))
+        flow_side.watch_for_data(poller, now).map_err(failed_to("watch a socket"))
     }
 
     fn flow_side(&mut self, end: Side) -> &mut FlowSide {
-        self.party_and_poller(end).0
+        self.side_and_poller(end).0
     }
 
     /// Returns an end, and the poller of its sockets.
-    fn party_and_poller(&mut self, end: Side) -> (&mut FlowSide, &Poller<Token>) {
+    fn side_and_poller(&mut self, end: Side) -> (&mut FlowSide, &Poller<Token>) {
         let flow_side = match end {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
@@ -499,8 +502,8 @@ impl EventLoop<'_> {
         (flow_side, &self.poller)
     }
 
-    fn standings(&self) -> [Progress; 2] {
-        [&self.client, &self.server].map(|flow_side| flow_side.application.standing())
+    fn progress(&self) -> [Progress; 2] {
+        [&self.client, &self.server].map(|flow_side| flow_side.application.progress())
     }
 }
 
@@ -509,13 +512,13 @@ type Early = (SocketAddr, Bytes, Ecn);
 
 fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
     let from = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1;
-    let Read { octets, ecn, .. } = datagrams::read(socket, buffer)?;
+    let DatagramBatch { octets, ecn, .. } = datagrams::read(socket, buffer)?;
     Ok((from, Bytes::copy_from_slice(octets), ecn))
 }
 
 fn note_path(end: Side, paths: &mut Vec<PathChange>) -> impl FnMut(Time, SocketEvent) {
-    move |at, heard| {
-        if let SocketEvent::Path(address, status) = heard {
+    move |at, event| {
+        if let SocketEvent::Path(address, status) = event {
             paths.push(PathChange { at, end, address, status });
         }
     }

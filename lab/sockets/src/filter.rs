@@ -13,14 +13,14 @@ use hol_workloads::RuleEnforcer;
 /// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
 const TICK: Duration = Duration::from_millis(10);
 
-/// A packet filter shared by the middlebox during the run and by the run afterwards.
+/// A packet filter. The middlebox uses it during the run, the event loop afterwards.
 #[derive(Clone)]
 pub(crate) struct Filter(Rc<RefCell<Inner>>);
 
 struct Inner {
     nftables: Nftables,
-    /// The rules in it at the end, compared with those that the middlebox granted.
-    held: Option<Result<FilterReport, FilterError>>,
+    /// The comparison of the rules in the filter at the end with those that the middlebox granted.
+    report: Option<Result<FilterReport, FilterError>>,
 }
 
 impl Filter {
@@ -29,12 +29,13 @@ impl Filter {
     pub(crate) fn new() -> Result<Self, FilterError> {
         let mut nftables = Nftables::open(Config::new())?;
         nftables.reconcile(Time::ZERO, &[])?;
-        Ok(Self(Rc::new(RefCell::new(Inner { nftables, held: None }))))
+        Ok(Self(Rc::new(RefCell::new(Inner { nftables, report: None }))))
     }
 
-    /// Returns whether the kernel had the rules that the middlebox granted; `None` before the end.
-    pub(crate) fn held(&self) -> Result<Option<FilterReport>, FilterError> {
-        self.0.borrow_mut().held.take().transpose()
+    /// Returns the comparison of the rules in the kernel with those that the middlebox granted; `None` before
+    /// the end.
+    pub(crate) fn report(&self) -> Result<Option<FilterReport>, FilterError> {
+        self.0.borrow_mut().report.take().transpose()
     }
 }
 
@@ -43,13 +44,13 @@ impl RuleEnforcer for Filter {
         self.0.borrow_mut().nftables.apply(now, changes).is_ok()
     }
 
-    fn settle(&mut self, now: Time, rules: &[Rule]) {
-        let Inner { nftables, held } = &mut *self.0.borrow_mut();
+    fn verify_rules(&mut self, now: Time, rules: &[Rule]) {
+        let Inner { nftables, report } = &mut *self.0.borrow_mut();
         let facts = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
             FilterReport { rules: rules.len(), ending, missing, surplus }
         };
-        *held = Some(nftables.reconcile(now, rules).map(facts));
+        *report = Some(nftables.reconcile(now, rules).map(facts));
     }
 }
 

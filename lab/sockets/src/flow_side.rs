@@ -14,26 +14,26 @@ use crate::assignment::Counts;
 use crate::host_addresses::Change;
 use crate::read_delays::ReadDelayRecorder;
 use crate::token::Token;
-use crate::transceiver::{ConnectionFault, Sent, SocketEvent, Transceiver};
+use crate::transceiver::{ConnectionFault, SendOutcome, SocketEvent, Transceiver};
 
 /// An end of a flow.
 pub(crate) struct FlowSide {
     pub(crate) end: Side,
     pub(crate) application: Box<dyn Application>,
-    /// When the end acts next by itself.
+    /// When the application acts next without an input.
     pub(crate) wake: Time,
-    /// Messages passed since the last turn of others.
-    pub(crate) said: usize,
+    /// Messages sent in the current turn.
+    pub(crate) sent_this_turn: usize,
     /// Whether its connections have their own timers.
-    timed: bool,
-    /// Whether they may hold back data.
-    hold_back: bool,
+    has_timers: bool,
+    /// Whether its connections may hold back data.
+    holds_back: bool,
     /// Whether its connections are watched for data to read.
     reads: bool,
-    /// By number; `None`: finished.
+    /// Connections by number; `None` if finished.
     connections: Vec<Option<Connection>>,
     /// Counters of finished connections.
-    past: Counts,
+    finished_counts: Counts,
     /// How long messages waited in their sockets, if that is measured.
     pub(crate) waits: Option<ReadDelayRecorder>,
     /// Connections that may hold back messages of the application.
@@ -43,23 +43,23 @@ pub(crate) struct FlowSide {
 struct Connection {
     transceiver: Box<dyn Transceiver>,
     is_open: bool,
-    /// The peer sends no more.
+    /// Whether the peer has closed its direction.
     is_half_closed: bool,
-    /// This end sends no more.
+    /// Whether this end has closed its direction.
     is_closing: bool,
-    /// The application is busy with other messages.
+    /// Whether the socket is not read because the application is busy with other messages.
     is_held: bool,
-    /// The application has seen its end; it remains only to tell its peer.
+    /// Whether the application knows that the connection has ended. It remains only to answer its peer.
     is_over: bool,
-    /// Its socket does not allow that.
+    /// Whether its socket has failed, so that it cannot answer its peer any more.
     cannot_linger: bool,
-    /// The events it is watched for; `None`: none.
+    /// The events for which the socket is watched, if any.
     interest: Option<Interest>,
 }
 
 /// The result of handling a ready connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Followed {
+pub(crate) enum ConnectionProgress {
     Nothing,
     /// The connection is open.
     Opened,
@@ -72,19 +72,19 @@ impl FlowSide {
     pub(crate) fn new(
         end: Side,
         application: Box<dyn Application>,
-        (timed, gathers): (bool, bool),
+        (has_timers, gathers): (bool, bool),
         waits: Option<ReadDelayRecorder>,
     ) -> Self {
         Self {
             end,
             application,
             wake: Time::MAX,
-            said: 0,
-            timed,
-            hold_back: timed || gathers,
+            sent_this_turn: 0,
+            has_timers,
+            holds_back: has_timers || gathers,
             reads: true,
             connections: Vec::new(),
-            past: Counts::default(),
+            finished_counts: Counts::default(),
             waits,
             sending: Vec::new(),
         }
@@ -122,11 +122,11 @@ impl FlowSide {
     /// Returns the kernel's counters of all connections.
     pub(crate) fn counts(&self) -> Counts {
         let present = self.connections.iter().flatten().map(|connection| connection.transceiver.counts());
-        present.chain([self.past]).sum()
+        present.chain([self.finished_counts]).sum()
     }
 
     /// Adds a sample of each connection that has sent data; the caller fills in the flow.
-    pub(crate) fn look(&self, at: Time, samples: &mut Vec<Sample>) {
+    pub(crate) fn sample(&self, at: Time, samples: &mut Vec<Sample>) {
         for (connection, open) in (0..).zip(&self.connections) {
             let Some(sending) = open.as_ref().and_then(|open| open.transceiver.sending()) else { continue };
             let sender = |path| SenderSample {
@@ -134,10 +134,11 @@ impl FlowSide {
                 connection,
                 side: self.end,
                 path,
-                sent_again: Some(sending.again),
+                sent_again: Some(sending.retransmissions),
             };
-            let seen = sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
-            samples.extend(seen);
+            let path_samples =
+                sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
+            samples.extend(path_samples);
         }
     }
 
@@ -149,12 +150,12 @@ impl FlowSide {
 
     /// Returns whether the connections have their own timers.
     pub(crate) fn has_timers(&self) -> bool {
-        self.timed
+        self.has_timers
     }
 
-    /// Returns when a connection acts next by itself.
+    /// Returns the time of the next timer of a connection.
     pub(crate) fn due(&self) -> Time {
-        if !self.timed {
+        if !self.has_timers {
             return Time::MAX;
         }
         let due = self.connections.iter().flatten().map(|connection| connection.transceiver.due());
@@ -166,44 +167,49 @@ impl FlowSide {
         let is_due = |connection: &Option<Connection>| {
             connection.as_ref().is_some_and(|connection| connection.transceiver.due() <= now)
         };
-        let first = self.timed.then(|| self.connections.iter().position(is_due)).flatten();
+        let first = self.has_timers.then(|| self.connections.iter().position(is_due)).flatten();
         first.map(|number| ConnectionId(number as u32))
     }
 
     /// Handles the timer of a connection.
-    pub(crate) fn act(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
-        self.listen(poller, id, || now, |_, _| {}, |transceiver, take| transceiver.act(now, take))
+    pub(crate) fn act(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> ConnectionProgress {
+        self.handle_events(poller, id, || now, |_, _| {}, |transceiver, take| transceiver.act(now, take))
     }
 
-    /// Handles a writable connection: it is now open, or has room again.
-    pub(crate) fn write(&mut self, poller: &Poller<Token>, id: ConnectionId, now: Time) -> Followed {
-        if self.timed {
+    /// Handles a writable connection: it has opened, or has room again.
+    pub(crate) fn write(
+        &mut self,
+        poller: &Poller<Token>,
+        id: ConnectionId,
+        now: Time,
+    ) -> ConnectionProgress {
+        if self.has_timers {
             return self.act(poller, id, now);
         }
         let token = Token::Connection(self.end, id);
-        let Some(connection) = self.connection(id) else { return Followed::Nothing };
+        let Some(connection) = self.connection(id) else { return ConnectionProgress::Nothing };
         let was_open = connection.is_open;
         if let Err(fault) = connection.becomes_writable(poller, token, now) {
             self.fail(id, now, &fault);
-            return Followed::Nothing;
+            return ConnectionProgress::Nothing;
         }
         if connection.transceiver.waits_for_room() {
-            return Followed::Nothing;
+            return ConnectionProgress::Nothing;
         }
         let has_opened = connection.is_open && !was_open;
         let input = if has_opened { self.opened(id) } else { Input::Writable(id) };
         self.application.handle(now, input);
-        if has_opened { Followed::Opened } else { Followed::Nothing }
+        if has_opened { ConnectionProgress::Opened } else { ConnectionProgress::Nothing }
     }
 
-    /// Passes on a datagram that came before the socket of its connection existed; returns false if the
+    /// Passes on a datagram that arrived before the socket of its connection existed; returns false if the
     /// connection has finished.
     pub(crate) fn handle_early_datagram(&mut self, id: ConnectionId, octets: Bytes, ecn: Ecn) -> bool {
         let connection = self.connection(id);
         connection.map(|connection| connection.transceiver.handle_early_datagram(octets, ecn)).is_some()
     }
 
-    /// Returns the application's input for an open connection.
+    /// Returns the application's input for a connection that has opened.
     fn opened(&self, id: ConnectionId) -> Input {
         match self.end {
             Side::Client => Input::Opened(id),
@@ -211,73 +217,74 @@ impl FlowSide {
         }
     }
 
-    /// Reads a connection: passes its messages to the application, and other events to `tell`.
+    /// Reads a connection: passes its messages to the application, and other events to `report`.
     pub(crate) fn read(
         &mut self,
         poller: &Poller<Token>,
         id: ConnectionId,
         buffer: &mut [u8],
         now: impl Fn() -> Time,
-        tell: impl FnMut(Time, SocketEvent),
-    ) -> Followed {
+        report: impl FnMut(Time, SocketEvent),
+    ) -> ConnectionProgress {
         let at = now();
-        self.listen(poller, id, now, tell, |transceiver, take| transceiver.receive(buffer, at, take))
+        self.handle_events(poller, id, now, report, |transceiver, take| transceiver.receive(buffer, at, take))
     }
 
-    /// Lets a connection act, and passes on what it reports.
-    fn listen(
+    /// Performs an action on a connection, and handles the events that it reports.
+    fn handle_events(
         &mut self,
         poller: &Poller<Token>,
         id: ConnectionId,
         now: impl Fn() -> Time,
-        mut tell: impl FnMut(Time, SocketEvent),
-        deed: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault>,
-    ) -> Followed {
+        mut report: impl FnMut(Time, SocketEvent),
+        action: impl FnOnce(&mut dyn Transceiver, &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault>,
+    ) -> ConnectionProgress {
         let token = Token::Connection(self.end, id);
         let Self { application, connections, waits, .. } = self;
         let connection = connections[id.0 as usize].as_mut().filter(|connection| !connection.is_half_closed);
-        let Some(connection) = connection else { return Followed::Nothing };
-        let speaks = connection.transceiver.speaks_for_itself();
-        if !speaks && !application.is_reading() {
-            return Followed::Nothing;
+        let Some(connection) = connection else { return ConnectionProgress::Nothing };
+        let reports_events = connection.transceiver.reports_events();
+        if !reports_events && !application.is_reading() {
+            return ConnectionProgress::Nothing;
         }
         // Octets of an incomplete message are progress, too; path changes are not.
-        let mut followed = if speaks { Followed::Nothing } else { Followed::Delivered };
-        let (mut is_up, mut has_closed, mut came) = (false, false, None);
+        let mut progress =
+            if reports_events { ConnectionProgress::Nothing } else { ConnectionProgress::Delivered };
+        let (mut is_up, mut has_closed, mut received_at) = (false, false, None);
         let is_over = connection.is_over;
-        let result = deed(&mut *connection.transceiver, &mut |heard| match heard {
+        let result = action(&mut *connection.transceiver, &mut |event| match event {
             _ if is_over => {}
-            SocketEvent::Came(at) => came = at,
+            SocketEvent::ReceivedAt(at) => received_at = at,
             SocketEvent::Message(stream, payload) => {
-                followed = Followed::Delivered;
+                progress = ConnectionProgress::Delivered;
                 let passage = DeliveryTimes::default();
                 let delivery = Delivery { connection: id, stream, payload, passage };
                 let now = now();
-                if let Some((waits, came)) = waits.as_mut().zip(came) {
-                    waits.note(now, came);
+                if let Some((waits, received_at)) = waits.as_mut().zip(received_at) {
+                    waits.note(now, received_at);
                 }
                 application.handle(now, Input::Message(delivery));
             }
-            SocketEvent::Part => followed = Followed::Delivered,
+            SocketEvent::Part => progress = ConnectionProgress::Delivered,
             SocketEvent::Up(_) => is_up = true,
-            SocketEvent::Room => application.handle(now(), Input::Writable(id)),
+            SocketEvent::Writable => application.handle(now(), Input::Writable(id)),
             SocketEvent::PeerClosed => application.handle(now(), Input::PeerClosed(id)),
             SocketEvent::Closed => has_closed = true,
             other @ SocketEvent::Path(..) => {
-                followed = Followed::Nothing;
-                tell(now(), other);
+                progress = ConnectionProgress::Nothing;
+                report(now(), other);
             }
         });
         if is_over {
-            let has_failed = result.is_err_and(|fault| !fault.is_idle());
+            let has_failed = result.is_err_and(|fault| !fault.is_would_block());
             connection.cannot_linger |= has_failed;
             self.forget(id);
-            return Followed::Nothing;
+            return ConnectionProgress::Nothing;
         }
         if result.is_err() {
-            followed = Followed::Nothing;
+            progress = ConnectionProgress::Nothing;
         }
-        let result = result.and_then(|()| Ok(connection.watch_for_its_room(poller, token)?));
+        let result = result.and_then(|()| Ok(connection.watch_for_own_room(poller, token)?));
         if is_up && !connection.is_open {
             return self.open(id, now());
         }
@@ -288,32 +295,32 @@ impl FlowSide {
             }
             Err(ConnectionFault::PeerClosed) if connection.is_open => {
                 connection.is_half_closed = true;
-                // Nothing more can be read, and it would be readable forever.
+                // The socket would be readable for ever, although there is nothing to read.
                 match connection.watch_for_room(poller, token, connection.waits_for_room()) {
                     Ok(()) => application.handle(now(), Input::PeerClosed(id)),
                     Err(error) => self.fail(id, now(), &error.into()),
                 }
             }
-            Err(fault) if !fault.is_idle() => self.fail(id, now(), &fault),
+            Err(fault) if !fault.is_would_block() => self.fail(id, now(), &fault),
             _ if has_closed => {
                 self.forget(id);
                 self.application.handle(now(), Input::Closed(id));
             }
             _ => {}
         }
-        followed
+        progress
     }
 
-    /// Notes that a connection has reported that it is open.
-    fn open(&mut self, id: ConnectionId, now: Time) -> Followed {
-        let Some(connection) = self.connection(id) else { return Followed::Nothing };
+    /// Handles the report of a connection that it is open.
+    fn open(&mut self, id: ConnectionId, now: Time) -> ConnectionProgress {
+        let Some(connection) = self.connection(id) else { return ConnectionProgress::Nothing };
         if let Err(fault) = connection.opens() {
             self.fail(id, now, &fault);
-            return Followed::Nothing;
+            return ConnectionProgress::Nothing;
         }
         let input = self.opened(id);
         self.application.handle(now, input);
-        Followed::Opened
+        ConnectionProgress::Opened
     }
 
     /// Watches the connections for data if the application reads.
@@ -335,10 +342,11 @@ impl FlowSide {
     }
 
     /// Reports an added or removed address of the host to every connection.
-    pub(crate) fn follow(&mut self, change: Change, now: Time) {
+    pub(crate) fn change_address(&mut self, change: Change, now: Time) {
         for id in (0..self.connections.len() as u32).map(ConnectionId) {
-            let followed = self.connection(id).map(|connection| connection.transceiver.follow(change));
-            if let Some(Err(fault)) = followed {
+            let progress =
+                self.connection(id).map(|connection| connection.transceiver.change_address(change));
+            if let Some(Err(fault)) = progress {
                 self.fail(id, now, &fault);
             }
         }
@@ -349,16 +357,18 @@ impl FlowSide {
         let (end, id) = (self.end, outgoing.connection);
         let Some(connection) = self.connection(id) else { return };
         let sent = connection.transceiver.send(&outgoing, now).and_then(|sent| {
-            connection.watch_for_its_room(poller, Token::Connection(end, id))?;
-            if sent == Sent::WouldBlock && !connection.transceiver.speaks_for_itself() {
+            connection.watch_for_own_room(poller, Token::Connection(end, id))?;
+            if sent == SendOutcome::WouldBlock && !connection.transceiver.reports_events() {
                 connection.watch_for_room(poller, Token::Connection(end, id), true)?;
             }
             Ok(sent)
         });
         match sent {
-            Ok(Sent::Whole) if self.hold_back && self.sending.last() != Some(&id) => self.sending.push(id),
-            Ok(Sent::Whole) => {}
-            Ok(Sent::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),
+            Ok(SendOutcome::Complete) if self.holds_back && self.sending.last() != Some(&id) => {
+                self.sending.push(id);
+            }
+            Ok(SendOutcome::Complete) => {}
+            Ok(SendOutcome::WouldBlock) => self.application.handle(now, Input::Full(outgoing)),
             Err(error) => self.fail(id, now, &error.into()),
         }
     }
@@ -371,7 +381,7 @@ impl FlowSide {
             let token = Token::Connection(self.end, id);
             let Some(connection) = self.connection(id) else { continue };
             let sent = connection.transceiver.send_all(now);
-            if let Err(error) = sent.and_then(|()| connection.watch_for_its_room(poller, token)) {
+            if let Err(error) = sent.and_then(|()| connection.watch_for_own_room(poller, token)) {
                 self.fail(id, now, &error.into());
                 went_well = false;
             }
@@ -398,18 +408,19 @@ impl FlowSide {
 
     /// Removes a finished connection, unless it still has to answer its peer.
     fn forget(&mut self, id: ConnectionId) {
-        let place = self.connections.get_mut(id.0 as usize);
-        let over = place.and_then(|place| {
-            place.as_mut().into_iter().for_each(|connection| connection.is_over = true);
-            place.take_if(|connection| connection.cannot_linger || !connection.transceiver.lingers())
+        let entry = self.connections.get_mut(id.0 as usize);
+        let over = entry.and_then(|entry| {
+            entry.as_mut().into_iter().for_each(|connection| connection.is_over = true);
+            entry.take_if(|connection| connection.cannot_linger || !connection.transceiver.lingers())
         });
-        self.past = [self.past].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
+        self.finished_counts =
+            [self.finished_counts].into_iter().chain(over.map(|one| one.transceiver.counts())).sum();
     }
 
     /// Returns whether this connection exists and has not finished.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
-        let place = self.connections.get(id.0 as usize);
-        place.is_some_and(|connection| connection.as_ref().is_some_and(|connection| !connection.is_over))
+        let entry = self.connections.get(id.0 as usize);
+        entry.is_some_and(|connection| connection.as_ref().is_some_and(|connection| !connection.is_over))
     }
 
     fn connection(&mut self, id: ConnectionId) -> Option<&mut Connection> {
@@ -429,7 +440,7 @@ impl Connection {
         }
         if self.transceiver.waits_for_room() {
             self.transceiver.send_all(now)?;
-            self.watch_for_its_room(poller, token)?;
+            self.watch_for_own_room(poller, token)?;
         }
         if self.is_open || !self.transceiver.is_open_when_writable() {
             return Ok(());
@@ -451,10 +462,10 @@ impl Connection {
     }
 
     /// Watches for room that the connection itself needs.
-    fn watch_for_its_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
+    fn watch_for_own_room(&mut self, poller: &Poller<Token>, token: Token) -> io::Result<()> {
         let wants = self.transceiver.waits_for_room();
-        // The application may wait for room too, unless the connection reports it.
-        let is_watched = wants == self.waits_for_room() || !(wants || self.transceiver.speaks_for_itself());
+        // The application may wait for room, too, unless the connection reports room as an event.
+        let is_watched = wants == self.waits_for_room() || !(wants || self.transceiver.reports_events());
         if is_watched {
             return Ok(());
         }
@@ -492,11 +503,11 @@ mod tests {
     use crate::transceiver::Opener;
     use crate::unix::Unix;
 
-    /// Notes what it is told.
+    /// An application that records its inputs.
     #[derive(Debug, Default)]
-    struct Told(Rc<RefCell<Vec<String>>>, Ledger);
+    struct EventRecorder(Rc<RefCell<Vec<String>>>, Ledger);
 
-    impl Application for Told {
+    impl Application for EventRecorder {
         fn handle(&mut self, _: Time, input: Input) {
             let word = format!("{input:?}");
             self.0.borrow_mut().push(word.split('(').next().unwrap_or_default().to_owned());
@@ -504,7 +515,7 @@ mod tests {
         fn poll(&mut self, _: Time) -> Output {
             Output::Wait(Time::MAX)
         }
-        fn standing(&self) -> Progress {
+        fn progress(&self) -> Progress {
             Progress::default()
         }
         fn ledger(&mut self) -> &mut Ledger {
@@ -517,19 +528,19 @@ mod tests {
 
     const ID: ConnectionId = ConnectionId(0);
 
-    /// A client with an open connection, its peer, and what the application has been told.
+    /// Returns a client with an open connection, its poller, its peer, and the inputs of its application.
     fn connected() -> (FlowSide, Poller<Token>, TcpStream, Rc<RefCell<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let opener = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
+        let opener = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
         let transceiver = opener.transceiver(own.into(), &EndAddresses { addresses: vec![], port: 0 });
-        let (told, poller) = (Told::default(), Poller::new().unwrap());
-        let words = Rc::clone(&told.0);
-        let mut flow_side = FlowSide::new(Side::Client, Box::new(told), (false, false), None);
+        let (recorder, poller) = (EventRecorder::default(), Poller::new().unwrap());
+        let words = Rc::clone(&recorder.0);
+        let mut flow_side = FlowSide::new(Side::Client, Box::new(recorder), (false, false), None);
         flow_side.add(&poller, transceiver, Time::ZERO).unwrap();
-        assert_eq!(flow_side.write(&poller, ID, Time::ZERO), Followed::Opened);
+        assert_eq!(flow_side.write(&poller, ID, Time::ZERO), ConnectionProgress::Opened);
         (flow_side, poller, listener.accept().unwrap().0, words)
     }
 
@@ -539,31 +550,31 @@ mod tests {
 
     /// RFC 9293 section 3.6: a half-closed connection still carries data the other way.
     #[test]
-    fn a_peer_that_sends_no_more_is_told_once_and_may_still_be_watched_for_room() {
-        let (mut flow_side, poller, peer, told) = connected();
+    fn a_half_close_of_the_peer_is_reported_once_and_allows_waiting_for_room() {
+        let (mut flow_side, poller, peer, recorder) = connected();
         peer.shutdown(Shutdown::Write).unwrap();
-        while told.borrow().len() < 2 {
+        while recorder.borrow().len() < 2 {
             read(&mut flow_side, &poller);
         }
         read(&mut flow_side, &poller);
-        assert_eq!(*told.borrow(), ["Opened", "PeerClosed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed"]);
         let connection = flow_side.connection(ID).expect("it is there");
         for room in [true, false, false, true] {
             connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }
         flow_side.close(ID, Time::ZERO);
-        assert_eq!(*told.borrow(), ["Opened", "PeerClosed", "Closed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed", "Closed"]);
     }
 
     #[test]
-    fn who_closes_first_is_told_when_it_is_over() {
-        let (mut flow_side, poller, peer, told) = connected();
+    fn the_end_that_closes_first_is_notified_when_closed() {
+        let (mut flow_side, poller, peer, recorder) = connected();
         flow_side.close(ID, Time::ZERO);
-        assert_eq!(*told.borrow(), ["Opened"]);
+        assert_eq!(*recorder.borrow(), ["Opened"]);
         drop(peer);
-        while told.borrow().len() < 2 {
+        while recorder.borrow().len() < 2 {
             read(&mut flow_side, &poller);
         }
-        assert_eq!(*told.borrow(), ["Opened", "Closed"]);
+        assert_eq!(*recorder.borrow(), ["Opened", "Closed"]);
     }
 }

@@ -20,8 +20,8 @@ struct StreamKind<'s> {
     host: HostSpec,
 }
 
-/// Returns the measured flow, background flows, then onward flows. `site` returns the address of a node,
-/// given a port that no other flow uses.
+/// Returns the measured flow, background flows, then onward flows. `site` returns the addresses of a node,
+/// with a port that no other flow uses.
 pub fn assignments(
     scenario: &Scenario,
     seed: Seed,
@@ -99,27 +99,29 @@ impl FlowRuns {
         other: impl Fn(usize, RunLinks<'_>) -> Result<FlowRun, SocketsError> + Sync,
         measured: impl FnOnce(RunLinks<'_>) -> Result<(FlowRun, T), E>,
     ) -> Result<(Self, T), E> {
-        let mut ties = ties(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
-        let (_, own) = ties.next().expect("a scenario has a flow that is measured");
+        let mut run_links =
+            run_links(scenario, assignments.len(), stop, beginning, interval)?.into_iter().enumerate();
+        let (_, own) = run_links.next().expect("a scenario has a flow that is measured");
         let (run, others, raised) = thread::scope(|scope| {
             let other = &other;
-            let others: Vec<_> = ties.map(|(flow, ties)| scope.spawn(move || other(flow, ties))).collect();
+            let others: Vec<_> =
+                run_links.map(|(flow, run_links)| scope.spawn(move || other(flow, run_links))).collect();
             let run = measured(own);
             let raised = stop.raise();
             let ended: Vec<_> =
                 others.into_iter().map(|other| other.join().expect("a run does not panic")).collect();
             (run, ended, raised)
         });
-        let (run, told) = run?;
+        let (run, result) = run?;
         raised?;
         let mut flows = vec![run];
         flows.extend(others.into_iter().collect::<Result<Vec<_>, SocketsError>>()?);
-        Ok((Self::since_the_first(flows, assignments), told))
+        Ok((Self::with_times_of_run(flows, assignments), result))
     }
 
     /// Shifts times, which count from each flow's first attempt to connect, to times since the start of the
     /// run: the earliest first attempt minus its flow's start time.
-    pub(crate) fn since_the_first(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
+    pub(crate) fn with_times_of_run(mut flows: Vec<FlowRun>, assignments: &[Assignment]) -> Self {
         let due = assignments.iter().map(|assignment| assignment.workload.start.as_nanos());
         let epoch =
             flows.iter().zip(due).map(|(run, due)| run.epoch.saturating_sub(due)).min().unwrap_or_default();
@@ -144,40 +146,48 @@ impl FlowRuns {
     }
 }
 
-/// Returns the ties of each flow to others.
-fn ties<'s>(
+/// Returns the links of each flow to others.
+fn run_links<'s>(
     scenario: &Scenario,
     flows: usize,
     stop: &'s Stop,
     beginning: &'s RunStart,
     interval: Option<Duration>,
 ) -> io::Result<Vec<RunLinks<'s>>> {
-    let ties = bonds(scenario, flows)?.into_iter().enumerate();
-    let ties = ties.map(|(flow, SharedRequests { tied: OnwardLinks { asker, desk }, bell })| RunLinks {
-        stop: (flow > 0).then_some(stop),
-        asker,
-        desk,
-        bell,
-        beginning: Some(beginning),
-        interval,
-    });
-    Ok(ties.collect())
+    let run_links = shared_requests(scenario, flows)?.into_iter().enumerate();
+    let run_links = run_links.map(
+        |(flow, SharedRequests { links: OnwardLinks { onward_client, pending_requests }, wake_signal })| {
+            RunLinks {
+                stop: (flow > 0).then_some(stop),
+                onward_client,
+                pending_requests,
+                wake_signal,
+                beginning: Some(beginning),
+                interval,
+            }
+        },
+    );
+    Ok(run_links.collect())
 }
 
 /// The pending requests shared by a flow's applications, and the signal that wakes them.
 pub(crate) struct SharedRequests {
-    pub(crate) tied: OnwardLinks,
-    pub(crate) bell: Option<WakeSignal>,
+    pub(crate) links: OnwardLinks,
+    pub(crate) wake_signal: Option<WakeSignal>,
 }
 
 /// Returns the shared requests by flow.
-pub(crate) fn bonds(scenario: &Scenario, flows: usize) -> io::Result<Vec<SharedRequests>> {
-    let bells = (0..flows).map(|_| WakeSignal::new()).collect::<io::Result<Vec<WakeSignal>>>()?;
+pub(crate) fn shared_requests(scenario: &Scenario, flows: usize) -> io::Result<Vec<SharedRequests>> {
+    let wake_signals = (0..flows).map(|_| WakeSignal::new()).collect::<io::Result<Vec<WakeSignal>>>()?;
     let background = flows - 1 - scenario.onward.len();
-    let tied = scenario.link_onward_flows(background, |flow| bells[flow].ringer()).into_iter().zip(&bells);
-    let bonds = tied.map(|(tied, bell)| {
-        let bell = (tied.asker.is_some() || tied.desk.is_some()).then(|| bell.clone());
-        SharedRequests { tied, bell }
+    let links = scenario
+        .link_onward_flows(background, |flow| wake_signals[flow].waker())
+        .into_iter()
+        .zip(&wake_signals);
+    let shared_requests = links.map(|(links, wake_signal)| {
+        let wake_signal =
+            (links.onward_client.is_some() || links.pending_requests.is_some()).then(|| wake_signal.clone());
+        SharedRequests { links, wake_signal }
     });
-    Ok(bonds.collect())
+    Ok(shared_requests.collect())
 }

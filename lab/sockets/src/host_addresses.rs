@@ -10,51 +10,51 @@ use hol_netlink::{Message, Socket, attributes};
 #[derive(Debug)]
 pub(crate) struct HostAddresses {
     events: Socket,
-    here: Vec<IpAddr>,
+    addresses: Vec<IpAddr>,
 }
 
 /// An address was added or removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    Came(IpAddr),
-    Went(IpAddr),
+    Added(IpAddr),
+    Removed(IpAddr),
 }
 
 /// linux/rtnetlink.h
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-/// Routes instead of addresses, because an address can be bound only with its local route.
+/// Events of routes, not of addresses: bind(2) accepts an address only after its local route has been added.
 const RTMGRP_IPV4_ROUTE: u32 = 0x40;
 const AF_INET: u8 = 2;
 
 impl HostAddresses {
-    /// Watches the network of this thread.
+    /// Watches the addresses in the network namespace of this thread.
     pub(crate) fn watch() -> io::Result<Self> {
         let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
-        let mut here = Vec::new();
+        let mut addresses = Vec::new();
         let all = Message::new(RTM_GETROUTE, 0, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        Socket::routing()?.list(all, |route| here.extend(local(route)))?;
-        Ok(Self { events, here })
+        Socket::routing()?.list(all, |route| addresses.extend(local(route)))?;
+        Ok(Self { events, addresses })
     }
 
     /// Returns whether the host has an address.
     pub(crate) fn has(&self, address: IpAddr) -> bool {
-        self.here.contains(&address)
+        self.addresses.contains(&address)
     }
 
     /// Returns the changes since the last call.
     pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
-        let Self { events, here } = self;
+        let Self { events, addresses } = self;
         let mut changes = Vec::new();
         events.answers(|event| match (event.kind, local(event.body)) {
-            (RTM_NEWROUTE, Some(address)) if !here.contains(&address) => {
-                here.push(address);
-                changes.push(Change::Came(address));
+            (RTM_NEWROUTE, Some(address)) if !addresses.contains(&address) => {
+                addresses.push(address);
+                changes.push(Change::Added(address));
             }
-            (RTM_DELROUTE, Some(address)) if here.contains(&address) => {
-                here.retain(|other| *other != address);
-                changes.push(Change::Went(address));
+            (RTM_DELROUTE, Some(address)) if addresses.contains(&address) => {
+                addresses.retain(|other| *other != address);
+                changes.push(Change::Removed(address));
             }
             _ => {}
         })?;
@@ -100,7 +100,10 @@ mod tests {
 
     #[test]
     fn this_host_has_its_loopback_address() {
-        let presence = HostAddresses::watch().unwrap();
-        assert!(presence.has(Ipv4Addr::LOCALHOST.into()) && !presence.has(IpAddr::from([192, 0, 2, 1])));
+        let host_addresses = HostAddresses::watch().unwrap();
+        assert!(
+            host_addresses.has(Ipv4Addr::LOCALHOST.into())
+                && !host_addresses.has(IpAddr::from([192, 0, 2, 1]))
+        );
     }
 }

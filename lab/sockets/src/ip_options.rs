@@ -9,14 +9,14 @@ use libc::c_int;
 pub(crate) struct IpOptions {
     /// The level of all options and ancillary data.
     pub(crate) level: c_int,
-    /// The path MTU of a connected socket.
+    /// The option with the path MTU of a connected socket.
     pub(crate) mtu: c_int,
-    /// Whether datagrams may be fragmented.
+    /// The option that controls fragmentation.
     pub(crate) mtu_discover: c_int,
-    /// The octet of the header with the ECN field.
+    /// The option that sets the octet of the header with the ECN field.
     pub(crate) service: c_int,
-    /// Whether the octet with the ECN field is reported with each datagram.
-    pub(crate) tells_service: c_int,
+    /// The option that reports this octet with each datagram.
+    pub(crate) report_service: c_int,
 }
 
 const V4: IpOptions = IpOptions {
@@ -24,7 +24,7 @@ const V4: IpOptions = IpOptions {
     mtu: libc::IP_MTU,
     mtu_discover: libc::IP_MTU_DISCOVER,
     service: libc::IP_TOS,
-    tells_service: libc::IP_RECVTOS,
+    report_service: libc::IP_RECVTOS,
 };
 
 const V6: IpOptions = IpOptions {
@@ -32,7 +32,7 @@ const V6: IpOptions = IpOptions {
     mtu: libc::IPV6_MTU,
     mtu_discover: libc::IPV6_MTU_DISCOVER,
     service: libc::IPV6_TCLASS,
-    tells_service: libc::IPV6_RECVTCLASS,
+    report_service: libc::IPV6_RECVTCLASS,
 };
 
 /// Returns the unspecified address of the same version as `address`.

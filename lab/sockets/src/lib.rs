@@ -2,11 +2,11 @@
 //! UDP.
 //!
 //! [`run`] drives both ends of one flow in one thread and event loop; [`FlowRuns`] runs all flows of a
-//! scenario, [`LocalEnds`] those ends that are on one of several hosts. The caller's `enter` moves the
-//! thread to the network in which an end's sockets are created, so the ends may be in two network
-//! namespaces. [`sysctls`] returns the settings that a transport needs in those namespaces; what the kernel
-//! cannot do is rejected before anything is opened. The kernel's routing socket reports changes of a
-//! client's addresses (`host_addresses`), and its connections follow.
+//! scenario, [`LocalEnds`] those ends that are on one of several hosts. The caller's `enter` moves the thread
+//! to the network in which an end's sockets are created, so the ends may be in two network namespaces.
+//! [`sysctls`] returns the settings that a transport needs in those namespaces; options that the kernel does
+//! not support are rejected before any socket is opened. The kernel's routing socket reports changes of a
+//! client's addresses (`host_addresses`), which its connections then use.
 //!
 //! Sockets do not report when a message left the sender or was complete at the receiver. So records have
 //! written = first sent = last sent and arrived = delivered, and all delay except the time behind schedule
@@ -19,6 +19,7 @@ mod datagrams;
 mod end_result;
 mod error;
 mod event_loop;
+mod event_loop_setup;
 mod filter;
 mod flow_side;
 mod flows;
@@ -28,9 +29,7 @@ mod local_ends;
 mod mobile_association;
 mod mptcp;
 mod one_to_many;
-mod open;
 mod over_udp;
-mod own_sctp;
 mod peer_report;
 mod quic;
 mod read_delays;
@@ -51,13 +50,14 @@ mod tuning;
 mod turns;
 mod udp;
 mod unix;
+mod userspace_sctp;
 mod wake_signal;
 mod wall_clock_offset;
 
 use std::io;
 
+use event_loop_setup::LocalEnd;
 use hol_scenario::Side;
-use open::LocalEnd;
 
 pub use assignment::{Assignment, Counts, EndAddresses, Ending, FlowRun, PathChange};
 pub use clock::{clocksource, monotonic};
@@ -80,66 +80,66 @@ pub fn run(
     assignment: &Assignment,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
-    run_tied(assignment, RunLinks::default(), enter)
+    run_linked(assignment, RunLinks::default(), enter)
 }
 
 /// Runs `assignment` as [`run`] does, connected to other runs.
-pub fn run_tied(
+pub fn run_linked(
     assignment: &Assignment,
-    ties: RunLinks<'_>,
+    links: RunLinks<'_>,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
 ) -> Result<FlowRun, SocketsError> {
     assignment.check()?;
-    let mut event_loop = open::event_loop(assignment, LocalEnd::Both, ties, enter)?;
+    let mut event_loop = event_loop_setup::event_loop(assignment, LocalEnd::Both, links, enter)?;
     let ended = event_loop.run()?;
     event_loop.finish(ended)
 }
 
-/// Runs only the client's end of a flow whose server listens on another host. `mail` delivers the server's
+/// Runs only the client's end of a flow whose server listens on another host. `reports` delivers the server's
 /// reports; only both hosts know `secret`.
 pub fn run_client(
     assignment: &Assignment,
-    (mail, secret): (ReportReceiver, &[u8; 32]),
-    ties: RunLinks<'_>,
+    (reports, secret): (ReportReceiver, &[u8; 32]),
+    links: RunLinks<'_>,
 ) -> Result<EndResult, SocketsError> {
     assignment.check()?;
-    run_half(assignment, LocalEnd::Client(mail, secret), ties, &mut |_| ())
+    run_one_end(assignment, LocalEnd::Client(reports, secret), links, &mut |_| ())
 }
 
-/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `tell` reports to the
-/// client's host.
+/// Runs only the server's end of a flow until it is stopped. `listens` gets the port; `send_report` sends
+/// reports to the client's host.
 pub fn run_server(
     assignment: &Assignment,
-    (tell, secret): (ReportCallback<'_>, &[u8; 32]),
-    ties: RunLinks<'_>,
+    (send_report, secret): (ReportCallback<'_>, &[u8; 32]),
+    links: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     assignment.check()?;
-    run_half(assignment, LocalEnd::Server(tell, secret), ties, listens)
+    run_one_end(assignment, LocalEnd::Server(send_report, secret), links, listens)
 }
 
-fn run_half(
+fn run_one_end(
     assignment: &Assignment,
     here: LocalEnd<'_>,
-    ties: RunLinks<'_>,
+    links: RunLinks<'_>,
     listens: &mut dyn FnMut(u16),
 ) -> Result<EndResult, SocketsError> {
     let stay = &mut |_| Ok(());
-    let mut event_loop = open::event_loop(assignment, here, ties, stay)?;
+    let mut event_loop = event_loop_setup::event_loop(assignment, here, links, stay)?;
     listens(event_loop.server_site.port);
     let ended = event_loop.run()?;
-    let half = event_loop.half(ended)?;
+    let end_result = event_loop.end_result(ended)?;
     event_loop.end_connections()?;
-    Ok(half)
+    Ok(end_result)
 }
 
 impl Assignment {
     /// Checks that this kernel has the protocol.
     pub fn probe(&self) -> Result<(), SocketsError> {
-        open::probe(self)
+        event_loop_setup::probe(self)
     }
 
-    /// Returns an error for a contradiction, or for what the kernel cannot honour.
+    /// Returns an error for a contradiction, or for an option that the kernel does not support.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {
             if site.addresses.is_empty() {

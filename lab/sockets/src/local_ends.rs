@@ -9,7 +9,7 @@ use hol_base::Duration;
 use hol_scenario::{OnwardLinks, Scenario, Side};
 
 use crate::end_result::EndResult;
-use crate::flows::{FlowRuns, SharedRequests, bonds};
+use crate::flows::{FlowRuns, SharedRequests, shared_requests};
 use crate::peer_report::{PeerReport, ReportReceiver, ReportSender};
 use crate::{Assignment, RunLinks, SocketsError, Stop, run_client, run_server};
 
@@ -22,15 +22,15 @@ pub struct ReportRouter(Arc<Mutex<Vec<(usize, ReportSender)>>>);
 
 impl ReportRouter {
     /// Delivers a report about the server of a flow on the other host.
-    pub fn deliver(&self, flow: usize, news: PeerReport) {
-        let letterboxes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, letterbox)) = letterboxes.iter().find(|(own, _)| *own == flow) {
-            letterbox.put(news);
+    pub fn deliver(&self, flow: usize, report: PeerReport) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, report_sender)) = senders.iter().find(|(own, _)| *own == flow) {
+            report_sender.send(report);
         }
     }
 
-    fn add(&self, flow: usize, letterbox: ReportSender) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((flow, letterbox));
+    fn add(&self, flow: usize, report_sender: ReportSender) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((flow, report_sender));
     }
 
     fn forget(&self) {
@@ -44,20 +44,20 @@ pub struct LocalEnds {
     interval: Option<Duration>,
     /// Clients that have not yet started.
     waiting: Vec<(usize, Assignment, SharedRequests)>,
-    /// The letterboxes of those that have.
-    post: ReportRouter,
+    /// Routes reports to the clients that have started.
+    report_router: ReportRouter,
     clients: Ends,
     servers: Ends,
     /// The numbers of flows whose clients have ended.
     over: (Sender<usize>, Receiver<usize>),
 }
 
-/// Reports the end of a client, however it ended.
+/// Reports the end of a client when dropped, even after a failure.
 struct Over(usize, Sender<usize>);
 
 impl Drop for Over {
     fn drop(&mut self) {
-        // There may be no receiver.
+        // The receiver may be gone.
         let _ = self.1.send(self.0);
     }
 }
@@ -76,48 +76,60 @@ impl LocalEnds {
         assignments: Vec<Assignment>,
         here: &[Option<Side>],
         secret: [u8; 32],
-        (tell, post): (&Arc<ReportOf>, &ReportRouter),
+        (send_report, report_router): (&Arc<ReportOf>, &ReportRouter),
         interval: Option<Duration>,
     ) -> Result<(Self, Vec<u16>), SocketsError> {
         let flows = assignments.len();
         let (clients, servers) = (Ends::new()?, Ends::new()?);
         let (waiting, over) = (Vec::new(), channel());
-        post.forget();
-        let mut halves = Self { secret, interval, waiting, post: post.clone(), clients, servers, over };
-        let bonds = bonds(scenario, flows)?;
+        report_router.forget();
+        let mut local_ends =
+            Self { secret, interval, waiting, report_router: report_router.clone(), clients, servers, over };
+        let shared_requests = shared_requests(scenario, flows)?;
         let (listens, listening) = channel();
-        for (flow, ((assignment, bond), end)) in assignments.into_iter().zip(bonds).zip(here).enumerate() {
+        for (flow, ((assignment, shared), end)) in
+            assignments.into_iter().zip(shared_requests).zip(here).enumerate()
+        {
             match end {
                 None => {}
-                Some(Side::Client) => halves.waiting.push((flow, assignment, bond)),
-                Some(Side::Server) => halves.serve(flow, assignment, bond, Arc::clone(tell), listens.clone()),
+                Some(Side::Client) => local_ends.waiting.push((flow, assignment, shared)),
+                Some(Side::Server) => {
+                    local_ends.serve(flow, assignment, shared, Arc::clone(send_report), listens.clone());
+                }
             }
         }
         drop(listens);
         let mut ports = vec![0; flows];
         listening.into_iter().for_each(|(flow, port): (usize, u16)| ports[flow] = port);
-        if halves.servers.threads.iter().any(|(flow, _)| ports[*flow] == 0) {
-            halves.servers.end()?;
+        if local_ends.servers.threads.iter().any(|(flow, _)| ports[*flow] == 0) {
+            local_ends.servers.end()?;
         }
-        Ok((halves, ports))
+        Ok((local_ends, ports))
     }
 
     fn serve(
         &mut self,
         flow: usize,
         assignment: Assignment,
-        bond: SharedRequests,
-        tell: Arc<ReportOf>,
+        shared: SharedRequests,
+        send_report: Arc<ReportOf>,
         listens: Sender<(usize, u16)>,
     ) {
         let (secret, interval) = (self.secret, self.interval);
         self.servers.spawn(flow, move |stop| {
             let mut listens = Some(listens);
-            let SharedRequests { tied: OnwardLinks { desk, .. }, bell } = bond;
-            let ties = RunLinks { stop: Some(stop), asker: None, desk, bell, beginning: None, interval };
-            let tell = Box::new(move |news| tell(flow, news));
+            let SharedRequests { links: OnwardLinks { pending_requests, .. }, wake_signal } = shared;
+            let links = RunLinks {
+                stop: Some(stop),
+                onward_client: None,
+                pending_requests,
+                wake_signal,
+                beginning: None,
+                interval,
+            };
+            let send_report = Box::new(move |report| send_report(flow, report));
             // If a server fails, the wait for the ports must end too.
-            run_server(&assignment, (tell, &secret), ties, &mut |port| {
+            run_server(&assignment, (send_report, &secret), links, &mut |port| {
                 if let Some(listens) = listens.take() {
                     let _ = listens.send((flow, port));
                 }
@@ -127,28 +139,35 @@ impl LocalEnds {
 
     /// Starts the local clients; their servers listen at these ports, by flow.
     pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
-        for (flow, mut assignment, bond) in std::mem::take(&mut self.waiting) {
+        for (flow, mut assignment, shared) in std::mem::take(&mut self.waiting) {
             assignment.server.port = ports.get(flow).copied().unwrap_or_default();
-            let (mail, letterbox) = ReportReceiver::new()?;
-            self.post.add(flow, letterbox);
+            let (peer_reports, report_sender) = ReportReceiver::new()?;
+            self.report_router.add(flow, report_sender);
             let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
             self.clients.spawn(flow, move |stop| {
-                let SharedRequests { tied: OnwardLinks { asker, .. }, bell } = bond;
-                let ties = RunLinks { stop: Some(stop), asker, desk: None, bell, beginning: None, interval };
+                let SharedRequests { links: OnwardLinks { onward_client, .. }, wake_signal } = shared;
+                let links = RunLinks {
+                    stop: Some(stop),
+                    onward_client,
+                    pending_requests: None,
+                    wake_signal,
+                    beginning: None,
+                    interval,
+                };
                 let _over = Over(flow, over);
                 stop.wait(assignment.workload.start)?;
-                run_client(&assignment, (mail, &secret), ties)
+                run_client(&assignment, (peer_reports, &secret), links)
             });
         }
         Ok(())
     }
 
-    /// Waits this long for the client of `flow`; returns whether it has ended.
+    /// Waits up to this time for the client of `flow`; returns whether it has ended.
     pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
         match self.over.1.recv_timeout(within) {
             Ok(own) => own == flow,
             Err(RecvTimeoutError::Timeout) => false,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("a sender is kept"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("`LocalEnds` holds a sender"),
         }
     }
 
@@ -177,7 +196,7 @@ impl Ends {
         self.threads.push((flow, thread::spawn(move || work(&stop))));
     }
 
-    /// Stops them and waits until they have ended.
+    /// Stops the ends and waits for their threads.
     fn end(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.stop.raise()?;
         let all = self.threads.drain(..);
@@ -189,7 +208,7 @@ impl Ends {
 
 impl Drop for LocalEnds {
     fn drop(&mut self) {
-        self.post.forget();
+        self.report_router.forget();
         // The results are not needed.
         let _ = self.clients.end();
         let _ = self.servers.end();
@@ -203,18 +222,18 @@ pub fn joined(
     here: Vec<(usize, EndResult)>,
     there: Vec<(usize, EndResult)>,
 ) -> Option<(FlowRuns, u64)> {
-    let mut halves: Vec<[Option<EndResult>; 2]> = assignments.iter().map(|_| [None, None]).collect();
+    let mut local_ends: Vec<[Option<EndResult>; 2]> = assignments.iter().map(|_| [None, None]).collect();
     // Local data take precedence.
     for (flow, half) in there.into_iter().chain(here) {
         let end = usize::from(half.verdict.is_none());
-        halves.get_mut(flow)?[end] = Some(half);
+        local_ends.get_mut(flow)?[end] = Some(half);
     }
     let (mut flows, mut wrong) = (Vec::new(), 0);
-    for (assignment, [client, server]) in assignments.iter().zip(halves) {
+    for (assignment, [client, server]) in assignments.iter().zip(local_ends) {
         let reading = assignment.workload.reading(assignment.transport.gives_up());
         let (run, more) = client?.join(server?, reading)?;
         flows.push(run);
         wrong += more;
     }
-    Some((FlowRuns::since_the_first(flows, assignments), wrong))
+    Some((FlowRuns::with_times_of_run(flows, assignments), wrong))
 }

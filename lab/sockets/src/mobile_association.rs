@@ -9,7 +9,7 @@ use socket2::Socket;
 use crate::error::SocketsError;
 use crate::host_addresses::Change;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
-use crate::transceiver::{self, ConnectionFault, refused};
+use crate::transceiver::{self, ConnectionFault, failed_to};
 
 /// The addresses of an association's host.
 ///
@@ -17,63 +17,64 @@ use crate::transceiver::{self, ConnectionFault, refused};
 /// So each change is made explicitly at its time (RFC 6458 section 9.1).
 #[derive(Debug, Default)]
 pub(crate) struct MobileAssociation {
-    /// Before the association is up there is no peer to tell. RFC 5061 section 5.1.1 C4.
+    /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
     is_up: bool,
-    waiting: Vec<Change>,
+    pending: Vec<Change>,
     /// The last address, now removed, which the peer still has.
-    left: Option<IpAddr>,
+    removed_last: Option<IpAddr>,
 }
 
 /// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
-/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. It never
-/// leaves the host, so the peer is not told.
+/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. The peer
+/// never learns it.
 const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Prepares a socket that is bound but not yet connected.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
     // The loopback interface of a namespace may be down.
-    socket.set_freebind_v4(true).map_err(refused("set IP_FREEBIND"))?;
-    bindx(socket, BINDX_ADD, ANCHOR).map_err(refused("bind SCTP to the loopback address"))
+    socket.set_freebind_v4(true).map_err(failed_to("set IP_FREEBIND"))?;
+    bindx(socket, BINDX_ADD, ANCHOR).map_err(failed_to("bind SCTP to the loopback address"))
 }
 
 impl MobileAssociation {
     /// Informs the peer of changes before the association was up.
-    pub(crate) fn begin(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
+    pub(crate) fn send_pending_changes(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
         self.is_up = true;
-        std::mem::take(&mut self.waiting).into_iter().try_for_each(|change| self.change(socket, change))
+        std::mem::take(&mut self.pending).into_iter().try_for_each(|change| self.change(socket, change))
     }
 
     /// Handles an added or removed address of the host.
     pub(crate) fn change(&mut self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         if self.is_up {
-            return Ok(self.tell(socket, change)?);
+            return Ok(self.send_change(socket, change)?);
         }
-        if let Change::Went(address) = change
-            && own(socket)? == [address]
+        if let Change::Removed(address) = change
+            && own_addresses(socket)? == [address]
         {
             return Err(ConnectionFault::Protocol("the local address is gone"));
         }
-        self.waiting.push(change);
+        self.pending.push(change);
         Ok(())
     }
 
-    fn tell(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
+    fn send_change(&mut self, socket: &Socket, change: Change) -> io::Result<()> {
         match change {
-            Change::Came(address) => {
+            Change::Added(address) => {
                 bindx(socket, BINDX_ADD, address)?;
                 // Asks the peer to send there: section 5.3 G4.
                 let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
-                self.left.take().map_or(Ok(()), |left| {
-                    // Linux deletes the last address in the ASCONF that adds the next. But its peer refuses,
-                    // because it finds the association by that address, so it is asked again.
-                    bindx(socket, BINDX_ADD, left)?;
-                    bindx(socket, BINDX_REM, left)
+                self.removed_last.take().map_or(Ok(()), |removed| {
+                    // Linux deletes the last address in the ASCONF that adds the next one. But a Linux peer
+                    // refuses that, because it finds the association by this address. So a second ASCONF
+                    // deletes it.
+                    bindx(socket, BINDX_ADD, removed)?;
+                    bindx(socket, BINDX_REM, removed)
                 })
             }
-            Change::Went(address) => {
+            Change::Removed(address) => {
                 bindx(socket, BINDX_REM, address)?;
-                self.left = own(socket)?.is_empty().then_some(address);
+                self.removed_last = own_addresses(socket)?.is_empty().then_some(address);
                 Ok(())
             }
         }
@@ -81,7 +82,7 @@ impl MobileAssociation {
 }
 
 /// Returns the addresses of a socket, without the anchor.
-fn own(socket: &Socket) -> io::Result<Vec<IpAddr>> {
+fn own_addresses(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
     addresses.retain(|address| *address != ANCHOR);
     Ok(addresses)

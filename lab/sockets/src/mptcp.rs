@@ -75,12 +75,12 @@ impl StreamKind for Kind {
     fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
-        let told = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
+        let subflows = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
             let peer: [u8; 4] = *addresses.get(PEER..)?.first_chunk()?;
             tcp::info_sending(info, peer.into(), false)
         });
-        let (paths, again): (Vec<_>, Vec<u64>) = told.unzip();
-        (!paths.is_empty()).then(|| SenderState { paths, again: again.iter().sum() })
+        let (paths, retransmissions): (Vec<_>, Vec<u64>) = subflows.unzip();
+        (!paths.is_empty()).then(|| SenderState { paths, retransmissions: retransmissions.iter().sum() })
     }
 }
 

@@ -16,7 +16,9 @@ use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::sctp::{Association, Sctp};
 use crate::sctp_structures as structures;
-use crate::transceiver::{ConnectionFault, Family, Opener, SenderState, Sent, SocketEvent, Transceiver};
+use crate::transceiver::{
+    ConnectionFault, Family, Opener, SendOutcome, SenderState, SocketEvent, Transceiver,
+};
 
 /// Opens SCTP associations of one-to-many sockets.
 #[derive(Debug)]
@@ -44,8 +46,8 @@ impl Opener for OneToMany {
         Box::new(Member { association: self.0.association(socket, peer), to })
     }
 
-    /// Linux does not branch off associations between network namespaces.
-    fn accepts_at_home(&self) -> bool {
+    /// Returns true: Linux branches off an association only within one network namespace.
+    fn accepts_in_server_network(&self) -> bool {
         true
     }
 
@@ -82,7 +84,7 @@ impl Transceiver for Member {
         self.association.socket()
     }
 
-    /// Such a socket is always writable.
+    /// Returns false, because such a socket is always writable.
     fn is_open_when_writable(&self) -> bool {
         false
     }
@@ -92,9 +94,9 @@ impl Transceiver for Member {
         Ok(self.association.set_stream_values()?)
     }
 
-    /// Sends by address until the association has a number, and not afterwards: otherwise a finished
-    /// association would start again. RFC 6458 section 3.1.4.
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+    /// Sends by address only until the association has a number: later it would start a new association if
+    /// this one had finished. RFC 6458 section 3.1.4.
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         let to = SockAddr::from(self.to);
         let is_up = self.association.number != 0;
         self.association.send_to(Some(&to).filter(|_| !is_up), message)
@@ -107,11 +109,11 @@ impl Transceiver for Member {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         let mut number = self.association.number;
-        let received = self.association.receive(buffer, now, &mut |heard| {
-            if let SocketEvent::Up(own) = heard {
+        let received = self.association.receive(buffer, now, &mut |event| {
+            if let SocketEvent::Up(own) = event {
                 number = own;
             }
-            take(heard);
+            take(event);
         });
         self.association.number = number;
         received
@@ -130,7 +132,7 @@ impl Transceiver for Member {
     }
 }
 
-/// A branched-off association: it has its own socket, but ends differently.
+/// A branched-off association, which has its own socket. It still ends as on a one-to-many socket.
 #[derive(Debug)]
 struct Branch(Association);
 
@@ -143,7 +145,7 @@ impl Transceiver for Branch {
         self.0.opened()
     }
 
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome> {
         self.0.send(message, now)
     }
 
@@ -169,10 +171,10 @@ impl Transceiver for Branch {
     }
 }
 
-/// `shutdown` does nothing on one-to-many sockets: an empty message with SCTP_EOF ends the data. RFC 6458
-/// section 3.1.5.
+/// Ends the data with an empty message with SCTP_EOF, because `shutdown` does nothing on one-to-many sockets.
+/// RFC 6458 section 3.1.5.
 fn shut_down(association: &Association) -> io::Result<()> {
-    let control = structures::end_information(association.number);
+    let control = structures::eof_sndinfo(association.number);
     let end = MsgHdr::new().with_control(&control);
     association.socket.sendmsg(&end, libc::MSG_NOSIGNAL).map(|_| ())
 }

@@ -1,4 +1,4 @@
-//! Transports implemented by this program, over connected UDP sockets.
+//! Userspace transports (SCTP and QUIC) over connected UDP sockets.
 //!
 //! Each end of a connection has its own socket. Nothing is fragmented. ICMP errors are ignored: RFC 9000
 //! section 14.2.1.
@@ -18,10 +18,10 @@ use socket2::Socket;
 use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
-use crate::transceiver::{ConnectionFault, Opener, SenderState, Sent, SocketEvent, Transceiver};
+use crate::transceiver::{ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// A transport implemented by this program.
-pub(crate) trait Protocol {
+/// A userspace transport.
+pub(crate) trait UserspaceTransport {
     /// One end of a connection.
     type Endpoint: Endpoint + 'static;
 
@@ -35,7 +35,7 @@ pub(crate) trait Protocol {
     fn gathers(&self) -> bool;
 
     /// Returns whether messages wait for [`Transceiver::send_all`].
-    fn defers(&self) -> bool;
+    fn defers_sending(&self) -> bool;
 
     /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
     fn secrets(&self) -> String {
@@ -48,19 +48,19 @@ pub(crate) trait Endpoint {
     /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> EndpointOutput<Datagram>;
 
-    /// Takes a received datagram.
-    fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn);
+    /// Handles a received datagram.
+    fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn);
 
-    /// Takes a command of the application.
-    fn tell(&mut self, now: Time, command: Command);
+    /// Handles a command of the application.
+    fn handle_command(&mut self, now: Time, command: Command);
 
-    /// Takes a message if there is room; otherwise it reports later when there is.
+    /// Accepts a message if there is room; otherwise the endpoint reports when there is room.
     fn offer(&mut self, now: Time, message: &Outgoing) -> bool;
 
     /// Sends the offered messages, if they were deferred.
     fn send_offered(&mut self, _now: Time) {}
 
-    /// Stops or resumes sending, as the socket has room.
+    /// Stops sending if `holds`, because the socket has no room; otherwise resumes.
     fn hold(&mut self, _holds: bool) {}
 
     /// Passes the messages in received data to `take`.
@@ -83,16 +83,16 @@ pub(crate) trait Endpoint {
     fn sending(&self) -> Option<SenderState>;
 }
 
-/// Opens connections of a transport of this program.
+/// Opens connections of a userspace transport.
 pub(crate) struct OverUdp<P>(pub(crate) P);
 
-impl<P: Protocol> OverUdp<P> {
+impl<P: UserspaceTransport> OverUdp<P> {
     fn connection(&self, end: Side, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         let endpoint = self.0.endpoint(end, &socket, peer);
         Box::new(Connection {
-            datagrams: Datagrams::over(socket, peer.addresses[0], self.0.gathers()),
+            datagrams: Datagrams::new(socket, peer.addresses[0], self.0.gathers()),
             endpoint,
-            defers: self.0.defers(),
+            defers_sending: self.0.defers_sending(),
             begins: end == Side::Client,
             due: Time::MAX,
             events: VecDeque::new(),
@@ -100,7 +100,7 @@ impl<P: Protocol> OverUdp<P> {
     }
 }
 
-impl<P: Protocol> Opener for OverUdp<P> {
+impl<P: UserspaceTransport> Opener for OverUdp<P> {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         self.0.socket(server)
     }
@@ -113,7 +113,7 @@ impl<P: Protocol> Opener for OverUdp<P> {
         self.connection(Side::Client, socket, peer)
     }
 
-    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
+    fn dedicated_transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.connection(Side::Server, socket, peer)
     }
 
@@ -134,9 +134,9 @@ impl<P: Protocol> Opener for OverUdp<P> {
 struct Connection<E> {
     datagrams: Datagrams,
     endpoint: E,
-    /// Messages wait for [`Transceiver::send_all`].
-    defers: bool,
-    /// A client's connection that has not started.
+    /// Whether messages wait for [`Transceiver::send_all`].
+    defers_sending: bool,
+    /// Whether this is a client's connection that has not started.
     begins: bool,
     /// When the endpoint acts next.
     due: Time,
@@ -160,7 +160,7 @@ impl<E: Endpoint> Connection<E> {
         }
     }
 
-    /// Sends as much as there is room for.
+    /// Sends waiting datagrams while there is room.
     fn flush(&mut self) -> io::Result<()> {
         self.datagrams.flush()?;
         self.endpoint.hold(self.datagrams.is_full());
@@ -168,7 +168,7 @@ impl<E: Endpoint> Connection<E> {
     }
 
     /// Reports events.
-    fn tell(&mut self, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
+    fn report_events(&mut self, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         while let Some(event) = self.events.pop_front() {
             match event {
                 // Events of a connection that was never open are not reported further.
@@ -177,12 +177,12 @@ impl<E: Endpoint> Connection<E> {
                     return Ok(());
                 }
                 Event::Received(received) => self.endpoint.deliver(received, take)?,
-                Event::Writable => take(SocketEvent::Room),
+                Event::Writable => take(SocketEvent::Writable),
                 Event::PeerClosed => take(SocketEvent::PeerClosed),
                 Event::Closed => take(SocketEvent::Closed),
                 Event::Failed { reason } => return Err(ConnectionFault::Protocol(reason.text())),
                 Event::Path { address, status } => take(SocketEvent::Path(address, status)),
-                // Abandoned messages are not reported, for any protocol of this world.
+                // No protocol of this world reports abandoned messages.
                 Event::Abandoned { .. } | Event::Reconfigured { .. } => {}
             }
         }
@@ -203,18 +203,18 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         Ok(None)
     }
 
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome> {
         if !self.endpoint.offer(now, message) {
-            return Ok(Sent::WouldBlock);
+            return Ok(SendOutcome::WouldBlock);
         }
-        if !self.defers {
+        if !self.defers_sending {
             self.drive(now)?;
         }
-        Ok(Sent::Whole)
+        Ok(SendOutcome::Complete)
     }
 
     fn send_all(&mut self, now: Time) -> io::Result<()> {
-        if !self.defers {
+        if !self.defers_sending {
             return Ok(());
         }
         self.endpoint.send_offered(now);
@@ -228,9 +228,9 @@ impl<E: Endpoint> Transceiver for Connection<E> {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         let Self { datagrams, endpoint, .. } = self;
-        datagrams.receive_all(buffer, |octets, ecn| endpoint.hear(now, octets, ecn))?;
+        datagrams.receive_all(buffer, |octets, ecn| endpoint.receive(now, octets, ecn))?;
         self.drive(now)?;
-        self.tell(take)
+        self.report_events(take)
     }
 
     fn handle_early_datagram(&mut self, octets: Bytes, ecn: Ecn) {
@@ -238,7 +238,7 @@ impl<E: Endpoint> Transceiver for Connection<E> {
     }
 
     fn shutdown(&mut self, now: Time) -> io::Result<()> {
-        self.endpoint.tell(now, Command::Close);
+        self.endpoint.handle_command(now, Command::Close);
         self.drive(now)
     }
 
@@ -248,10 +248,10 @@ impl<E: Endpoint> Transceiver for Connection<E> {
 
     fn act(&mut self, now: Time, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         if std::mem::take(&mut self.begins) {
-            self.endpoint.tell(now, Command::Connect);
+            self.endpoint.handle_command(now, Command::Connect);
         }
         self.drive(now)?;
-        self.tell(take)
+        self.report_events(take)
     }
 
     fn waits_for_room(&self) -> bool {
@@ -259,13 +259,13 @@ impl<E: Endpoint> Transceiver for Connection<E> {
     }
 
     fn set_reading(&mut self, reads: bool, now: Time) -> bool {
-        self.endpoint.tell(now, Command::Read(reads));
+        self.endpoint.handle_command(now, Command::Read(reads));
         // The next poll returns what follows.
         self.due = Time::ZERO;
         true
     }
 
-    fn speaks_for_itself(&self) -> bool {
+    fn reports_events(&self) -> bool {
         true
     }
 

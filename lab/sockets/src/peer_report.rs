@@ -11,16 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::WakeSignal;
 
-/// What a server's host reports to the client's host during a flow, as needed to decide when it ends.
+/// A report of the server's host to the client's host during a flow, which the client needs to decide when
+/// the flow ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PeerReport {
     /// Progress of the server's application.
-    pub standing: Progress,
+    #[serde(rename = "standing")]
+    pub progress: Progress,
     /// Whether the server has accepted a connection since the last report.
     pub accepted: bool,
     /// Whether something was delivered to the server since the last report.
     pub delivered: bool,
-    /// Why the server cannot continue, in terms of the RFC.
+    /// Why the server cannot continue, in the terms of the RFC.
     pub failed: Option<String>,
 }
 
@@ -30,64 +32,64 @@ pub type ReportCallback<'t> = Box<dyn FnMut(PeerReport) + Send + 't>;
 /// The receiver of reports from the other host, for the local end.
 #[derive(Debug)]
 pub struct ReportReceiver {
-    pub(crate) bell: WakeSignal,
-    letters: Receiver<PeerReport>,
+    pub(crate) wake_signal: WakeSignal,
+    reports: Receiver<PeerReport>,
 }
 
 /// The sender of reports from another thread.
 pub struct ReportSender {
-    letters: Sender<PeerReport>,
-    ring: Box<dyn Fn() + Send>,
+    reports: Sender<PeerReport>,
+    wake: Box<dyn Fn() + Send>,
 }
 
 impl ReportReceiver {
     /// Creates a connected receiver and sender.
     pub fn new() -> io::Result<(Self, ReportSender)> {
-        let (bell, (sender, letters)) = (WakeSignal::new()?, channel());
-        let letterbox = ReportSender { letters: sender, ring: bell.ringer() };
-        Ok((Self { bell, letters }, letterbox))
+        let (wake_signal, (sender, reports)) = (WakeSignal::new()?, channel());
+        let report_sender = ReportSender { reports: sender, wake: wake_signal.waker() };
+        Ok((Self { wake_signal, reports }, report_sender))
     }
 
     /// Returns all reports received.
     pub(crate) fn take(&self) -> Vec<PeerReport> {
-        self.bell.silence();
-        self.letters.try_iter().collect()
+        self.wake_signal.clear();
+        self.reports.try_iter().collect()
     }
 }
 
 impl ReportSender {
-    /// Passes on a report; a report for a finished flow is lost.
-    pub fn put(&self, news: PeerReport) {
-        if self.letters.send(news).is_ok() {
-            (self.ring)();
+    /// Sends a report; a report for a finished flow is lost.
+    pub fn send(&self, report: PeerReport) {
+        if self.reports.send(report).is_ok() {
+            (self.wake)();
         }
     }
 }
 
 impl fmt::Debug for ReportSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Letterbox")
+        f.write_str("ReportSender")
     }
 }
 
-/// A stand-in for the application on the other host: it does nothing, and has the reported progress.
+/// A placeholder for the application on the other host, with its reported progress.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteApplication {
-    pub(crate) standing: Rc<Cell<Progress>>,
+    pub(crate) progress: Rc<Cell<Progress>>,
     ledger: Ledger,
 }
 
 impl Application for RemoteApplication {
     fn handle(&mut self, _: Time, input: Input) {
-        unreachable!("nothing is delivered to who is not here: {input:?}");
+        unreachable!("an application on another host gets no input: {input:?}");
     }
 
     fn poll(&mut self, _: Time) -> Output {
         Output::Wait(Time::MAX)
     }
 
-    fn standing(&self) -> Progress {
-        self.standing.get()
+    fn progress(&self) -> Progress {
+        self.progress.get()
     }
 
     fn ledger(&mut self) -> &mut Ledger {

@@ -12,7 +12,7 @@ use hol_scenario::Side;
 use hol_system as system;
 use hol_transport::{Command, DeliveryTimes, Framer, Message, Received, Reliability};
 use hol_wire::{Address, Ecn, ip_header, udp};
-use hol_workloads::{LengthOf, Outgoing};
+use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
 use crate::assignment::{Counts, EndAddresses};
@@ -26,22 +26,22 @@ use crate::transceiver::{ConnectionFault, SenderState, SocketEvent};
 pub(crate) struct Quic {
     config: Arc<Config>,
     carriage: MessageMapping,
-    length_of: LengthOf,
+    framing_fn: FramingFn,
     tls: Tls,
     log: KeyLog,
     seed: Seed,
-    /// Number of endpoints so far, which names their seeds.
+    /// Number of endpoints so far, from which their seeds derive.
     endpoints: Cell<u64>,
     /// Whether messages sent at once share datagrams, and several datagrams are sent or read at a time.
     gathers: bool,
 }
 
 impl Quic {
-    /// Creates the opener. `shared`: the secret of ends on two hosts.
+    /// Creates the opener. `shared` is the secret of ends on two hosts.
     pub(crate) fn new(
         config: &Config,
         carriage: MessageMapping,
-        length_of: LengthOf,
+        framing_fn: FramingFn,
         seed: Seed,
         shared: Option<&[u8; 32]>,
         gathers: bool,
@@ -55,7 +55,7 @@ impl Quic {
             tls,
             config: Arc::new(config.clone()),
             carriage,
-            length_of,
+            framing_fn,
             log,
             seed: seed.derive("quic"),
             endpoints: Cell::new(0),
@@ -64,7 +64,7 @@ impl Quic {
     }
 }
 
-impl over_udp::Protocol for Quic {
+impl over_udp::UserspaceTransport for Quic {
     type Endpoint = Connection;
 
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
@@ -81,7 +81,7 @@ impl over_udp::Protocol for Quic {
             Side::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
             Side::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
         };
-        let framing = (self.carriage == MessageMapping::Streams).then(|| (self.length_of, Vec::new()));
+        let framing = (self.carriage == MessageMapping::Streams).then(|| (self.framing_fn, Vec::new()));
         Connection { peer, endpoint, framing }
     }
 
@@ -89,7 +89,7 @@ impl over_udp::Protocol for Quic {
         self.gathers
     }
 
-    fn defers(&self) -> bool {
+    fn defers_sending(&self) -> bool {
         self.gathers
     }
 
@@ -111,8 +111,8 @@ fn largest(socket: &Socket, peer: Address) -> Option<u64> {
 pub(crate) struct Connection {
     peer: (Address, u16),
     endpoint: Endpoint<EncryptedPackets>,
-    /// For byte streams: a framer each.
-    framing: Option<(LengthOf, Vec<Framer>)>,
+    /// The framing of byte streams, and a framer for each stream.
+    framing: Option<(FramingFn, Vec<Framer>)>,
 }
 
 impl over_udp::Endpoint for Connection {
@@ -120,11 +120,11 @@ impl over_udp::Endpoint for Connection {
         self.endpoint.poll(now)
     }
 
-    fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
+    fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
         self.endpoint.receive_datagram(now, self.peer, octets, ecn);
     }
 
-    fn tell(&mut self, now: Time, command: Command) {
+    fn handle_command(&mut self, now: Time, command: Command) {
         self.endpoint.tell(now, command);
     }
 
@@ -150,13 +150,13 @@ impl over_udp::Endpoint for Connection {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         let Received { stream, payload, .. } = received;
-        let Some((length_of, framers)) = &mut self.framing else {
+        let Some((framing_fn, framers)) = &mut self.framing else {
             take(SocketEvent::Message(stream, payload));
             return Ok(());
         };
         let place = usize::from(stream);
         if place >= framers.len() {
-            framers.resize_with(place + 1, || Framer::new(*length_of));
+            framers.resize_with(place + 1, || Framer::new(*framing_fn));
         }
         let framer = &mut framers[place];
         framer.push(payload, DeliveryTimes::default());
@@ -183,6 +183,8 @@ impl over_udp::Endpoint for Connection {
     fn sending(&self) -> Option<SenderState> {
         let mut paths = Vec::new();
         self.endpoint.path(&mut |path| paths.push(path));
-        self.endpoint.has_sent_data().then(|| SenderState { paths, again: self.endpoint.packets_lost() })
+        self.endpoint
+            .has_sent_data()
+            .then(|| SenderState { paths, retransmissions: self.endpoint.packets_lost() })
     }
 }

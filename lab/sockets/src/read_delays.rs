@@ -21,12 +21,15 @@ impl ReadDelayRecorder {
         Self { wall: WallClockOffset::read(), origin, recorder: Recorder::new() }
     }
 
-    /// Notes a message that is delivered `now` and arrived at this time of the wall clock, limited to the
-    /// time of the flow.
-    pub(crate) fn note(&mut self, now: Time, came: u64) {
+    /// Records a message that is delivered `now` and arrived at this time of the wall clock, if that is
+    /// within the flow.
+    pub(crate) fn note(&mut self, now: Time, received_at: u64) {
         let now = self.origin.saturating_add(now.as_nanos());
-        let came = self.wall.monotonic(came).filter(|came| (self.origin..=now).contains(came));
-        came.into_iter().for_each(|came| self.recorder.complete(Duration::from_nanos(now - came)));
+        let received_at =
+            self.wall.monotonic(received_at).filter(|received_at| (self.origin..=now).contains(received_at));
+        received_at
+            .into_iter()
+            .for_each(|received_at| self.recorder.complete(Duration::from_nanos(now - received_at)));
     }
 
     /// Returns the delays; `None` if the wall clock was set meanwhile.
@@ -48,23 +51,23 @@ impl ReadDelayRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::wall;
+    use crate::clock::wall_clock;
 
     #[test]
-    fn what_cannot_have_waited_so_long_or_less_than_nothing_is_left_out() {
+    fn impossible_read_delays_are_ignored() {
         let origin = 1_000_000_000;
         assert_eq!(ReadDelayRecorder::since(origin).finish(), None, "nothing has come");
         let mut waits = ReadDelayRecorder::since(origin);
         let now = Time::from_millis(500);
-        // What the wall clock showed then.
-        let some_time = wall();
+        // The wall clock at the start.
+        let some_time = wall_clock();
         let shown = some_time - waits.wall.monotonic(some_time).unwrap() + origin + now.as_nanos();
         for waited in [1_500_000, 2_500_000, 3_500_000, 501_000_000] {
             waits.note(now, shown - waited);
         }
-        [shown + 1, 0, u64::MAX].into_iter().for_each(|came| waits.note(now, came));
-        let told = waits.finish().unwrap();
-        let whole_ms = [told.median, told.p999, told.max].map(|nanos| nanos / 1_000_000);
-        assert_eq!((told.messages, whole_ms), (3, [2, 3, 3]));
+        [shown + 1, 0, u64::MAX].into_iter().for_each(|received_at| waits.note(now, received_at));
+        let summary = waits.finish().unwrap();
+        let whole_ms = [summary.median, summary.p999, summary.max].map(|nanos| nanos / 1_000_000);
+        assert_eq!((summary.messages, whole_ms), (3, [2, 3, 3]));
     }
 }

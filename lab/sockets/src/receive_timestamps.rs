@@ -5,27 +5,27 @@ use std::io::{self, Read};
 use hol_system as system;
 use socket2::Socket;
 
-/// Enables timestamps on a socket; without support nothing is reported.
-pub(crate) fn ask(socket: &Socket) {
+/// Enables timestamps on a socket; a kernel without support reports none.
+pub(crate) fn enable(socket: &Socket) {
     let asked = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
     let _ = system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &asked.to_ne_bytes());
 }
 
 /// Reads from a socket, with the kernel's receive timestamps if they are enabled.
 #[derive(Debug)]
-pub(crate) struct Stamped {
-    is_asked: bool,
+pub(crate) struct TimestampedReader {
+    is_enabled: bool,
     reads: u64,
 }
 
-impl Stamped {
-    /// One read in this many has a timestamp: with all of them a busy host would do a tenth less. Group sizes
-    /// are no multiple of it.
+impl TimestampedReader {
+    /// One read in this many gets a timestamp, because timestamps of all reads cost a busy host a tenth of
+    /// its throughput. No group size is a multiple of it.
     const ONE_IN: u64 = 7;
 
-    /// Creates the reader of a socket; `is_asked` says whether timestamps were enabled on it.
-    pub(crate) fn new(is_asked: bool) -> Self {
-        Self { is_asked, reads: 0 }
+    /// Creates the reader of a socket; `is_enabled`: whether timestamps were enabled on it.
+    pub(crate) fn new(is_enabled: bool) -> Self {
+        Self { is_enabled, reads: 0 }
     }
 
     /// Reads from the socket; also returns when the last octets arrived, in ns of the wall clock, if known.
@@ -34,11 +34,11 @@ impl Stamped {
         mut socket: &Socket,
         buffer: &mut [u8],
     ) -> io::Result<(usize, Option<u64>)> {
-        let read = if self.is_asked && self.reads.is_multiple_of(Self::ONE_IN) {
+        let read = if self.is_enabled && self.reads.is_multiple_of(Self::ONE_IN) {
             // Room for `struct scm_timestamping` only; nothing else was enabled.
             let mut control = [0; 64];
             let read = system::receive(socket, buffer, &mut control)?;
-            (read.length, told(&control[..read.control_length]))
+            (read.length, kernel_time(&control[..read.control_length]))
         } else {
             (socket.read(buffer)?, None)
         };
@@ -48,7 +48,7 @@ impl Stamped {
 }
 
 /// Returns the first time of `struct scm_timestamping`, the kernel's, unless it is zero.
-fn told(control: &[u8]) -> Option<u64> {
+fn kernel_time(control: &[u8]) -> Option<u64> {
     let is_stamp = |item: &(i32, i32, &[u8])| (item.0, item.1) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
     let (_, _, times) = system::items(control).find(is_stamp)?;
     let number = |at: usize| Some(u64::from_ne_bytes(*times.get(at..)?.first_chunk()?));
@@ -69,11 +69,11 @@ mod tests {
 
     #[test]
     fn the_kernels_time_is_taken_and_what_is_none_is_not() {
-        let stamp = |numbers: &[u64]| told(&control(libc::SCM_TIMESTAMPING, numbers));
+        let stamp = |numbers: &[u64]| kernel_time(&control(libc::SCM_TIMESTAMPING, numbers));
         assert_eq!(stamp(&[1_700_000_000, 7, 0, 0, 0, 0]), Some(1_700_000_000_000_000_007));
         assert_eq!(stamp(&[0; 6]), None, "there was none");
         assert_eq!(stamp(&[u64::MAX, 0, 0, 0, 0, 0]), None);
-        assert_eq!((stamp(&[1]), told(&[])), (None, None));
-        assert_eq!(told(&control(libc::SCM_TIMESTAMPNS, &[1, 2])), None);
+        assert_eq!((stamp(&[1]), kernel_time(&[])), (None, None));
+        assert_eq!(kernel_time(&control(libc::SCM_TIMESTAMPNS, &[1, 2])), None);
     }
 }

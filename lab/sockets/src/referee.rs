@@ -1,4 +1,5 @@
-//! Decides when a flow ends: the rules of the flow, on the client's host; the server's host reports to them.
+//! Decides when a flow ends. The client's host applies the rules of the flow; the server's host reports
+//! events to it.
 
 use hol_base::{Duration, Time};
 use hol_scenario::{Flow, FlowProgress, RunEnd};
@@ -8,18 +9,18 @@ use crate::peer_report::{PeerReport, ReportCallback};
 
 /// Where the events of a flow are reported: to its rules, or to the other host.
 pub(crate) enum Referee<'p> {
-    /// To the local rules.
+    /// The client is on this host: events go to the rules of the flow.
     Rules(Flow),
-    /// To the host that has them.
+    /// The client is on the other host: events are reported to it.
     Host(Reporter<'p>),
 }
 
 /// Reports the local server to the other host, at limited intervals, because reports share the path of the
 /// measured flow.
 pub(crate) struct Reporter<'p> {
-    tell: ReportCallback<'p>,
-    /// The news to report, if any.
-    news: Option<PeerReport>,
+    send_report: ReportCallback<'p>,
+    /// The next report, if there is anything to report.
+    report: Option<PeerReport>,
     /// The earliest time of the next report.
     next: Time,
     stopped: Option<RunEnd>,
@@ -28,32 +29,32 @@ pub(crate) struct Reporter<'p> {
 impl<'p> Reporter<'p> {
     const INTERVAL: Duration = Duration::from_millis(200);
 
-    /// Creates a reporter that uses `tell`.
-    pub(crate) fn new(tell: ReportCallback<'p>) -> Self {
-        Self { tell, news: None, next: Time::ZERO, stopped: None }
+    /// Creates a reporter that uses `send_report`.
+    pub(crate) fn new(send_report: ReportCallback<'p>) -> Self {
+        Self { send_report, report: None, next: Time::ZERO, stopped: None }
     }
 
-    fn news(&mut self) -> &mut PeerReport {
-        self.news.get_or_insert_default()
+    fn report(&mut self) -> &mut PeerReport {
+        self.report.get_or_insert_default()
     }
 
     fn fail(&mut self, reason: &str) {
-        self.news().failed.get_or_insert(reason.to_owned());
+        self.report().failed.get_or_insert(reason.to_owned());
         self.next = Time::ZERO;
     }
 
-    fn tell(&mut self, now: Time, standing: Progress) {
-        if let Some(news) = self.news.take_if(|_| now >= self.next) {
+    fn send_due_report(&mut self, now: Time, progress: Progress) {
+        if let Some(report) = self.report.take_if(|_| now >= self.next) {
             self.next = now + Self::INTERVAL;
-            (self.tell)(PeerReport { standing, ..news });
+            (self.send_report)(PeerReport { progress, ..report });
         }
     }
 }
 
 /// The progress of the client's and of the server's application.
-pub(crate) type Standings = [Progress; 2];
+pub(crate) type EndsProgress = [Progress; 2];
 
-fn tally(flow: &Flow, [client, server]: Standings) -> FlowProgress {
+fn tally(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
     flow.limits().tally(client, server)
 }
 
@@ -66,7 +67,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Returns why the flow ended, once it has; on the server's host, that it was told to end.
+    /// Returns why the flow has ended, if it has. The server's host knows only that it was ended.
     pub(crate) fn stopped(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.stopped(),
@@ -75,55 +76,55 @@ impl Referee<'_> {
     }
 
     /// Returns when to call [`check`](Self::check).
-    pub(crate) fn deadline(&self, standings: Standings) -> Time {
+    pub(crate) fn deadline(&self, progress: EndsProgress) -> Time {
         match self {
-            Self::Rules(flow) => flow.deadline(tally(flow, standings)),
-            Self::Host(Reporter { news: Some(_), next, .. }) => *next,
+            Self::Rules(flow) => flow.deadline(tally(flow, progress)),
+            Self::Host(Reporter { report: Some(_), next, .. }) => *next,
             Self::Host(_) => Time::MAX,
         }
     }
 
-    /// Ends the flow if it has stalled or its time is up.
-    pub(crate) fn check(&mut self, now: Time, standings: Standings) {
+    /// Ends the flow if it has stalled or exceeded its time limit; sends a due report.
+    pub(crate) fn check(&mut self, now: Time, progress: EndsProgress) {
         match self {
-            Self::Rules(flow) => flow.check(now, tally(flow, standings)),
-            Self::Host(reporter) => reporter.tell(now, standings[1]),
+            Self::Rules(flow) => flow.check(now, tally(flow, progress)),
+            Self::Host(reporter) => reporter.send_due_report(now, progress[1]),
         }
     }
 
-    /// Notes that the client requests a connection.
+    /// Handles a connection request of the client.
     pub(crate) fn note_opening(&mut self) {
         self.rules().note_opening();
     }
 
-    /// Notes that a connection of the client is open.
+    /// Handles the opening of a connection of the client.
     pub(crate) fn note_opened(&mut self, now: Time) {
         self.rules().note_opened(now);
     }
 
-    /// Notes that the client sends a message.
-    pub(crate) fn note_sending(&mut self, now: Time, standings: Standings) {
+    /// Handles the sending of a message of the client.
+    pub(crate) fn note_sending(&mut self, now: Time, progress: EndsProgress) {
         let flow = self.rules();
-        flow.note_sending(now, tally(flow, standings));
+        flow.note_sending(now, tally(flow, progress));
     }
 
-    /// Notes that the server has accepted a connection.
+    /// Handles a connection that the server has accepted.
     pub(crate) fn note_accepted(&mut self, now: Time) {
         match self {
             Self::Rules(flow) => flow.note_accepted(now),
-            Self::Host(reporter) => reporter.news().accepted = true,
+            Self::Host(reporter) => reporter.report().accepted = true,
         }
     }
 
-    /// Notes a delivery.
-    pub(crate) fn note_delivery(&mut self, now: Time, standings: Standings) {
+    /// Handles a delivery.
+    pub(crate) fn note_delivery(&mut self, now: Time, progress: EndsProgress) {
         match self {
-            Self::Rules(flow) => flow.note_delivery(now, tally(flow, standings)),
-            Self::Host(reporter) => reporter.news().delivered = true,
+            Self::Rules(flow) => flow.note_delivery(now, tally(flow, progress)),
+            Self::Host(reporter) => reporter.report().delivered = true,
         }
     }
 
-    /// Notes that an application gives up.
+    /// Handles the abort by an application.
     pub(crate) fn note_quit(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
             (Self::Rules(flow), _) => flow.note_quit(now, quit),
@@ -134,7 +135,7 @@ impl Referee<'_> {
         }
     }
 
-    /// Notes that a connection failed.
+    /// Handles the failure of a connection.
     pub(crate) fn note_failure(&mut self, reason: &'static str) {
         match self {
             Self::Rules(flow) => flow.note_failure(reason),
@@ -142,16 +143,16 @@ impl Referee<'_> {
         }
     }
 
-    /// Handles a report of the other host, whose application has the progress in `standings`.
-    pub(crate) fn note_news(&mut self, now: Time, news: PeerReport, standings: Standings) {
+    /// Handles a report of the other host, whose application has the progress in `progress`.
+    pub(crate) fn note_peer_report(&mut self, now: Time, report: PeerReport, progress: EndsProgress) {
         let flow = self.rules();
-        if news.accepted {
+        if report.accepted {
             flow.note_accepted(now);
         }
-        if news.delivered {
-            flow.note_delivery(now, tally(flow, standings));
+        if report.delivered {
+            flow.note_delivery(now, tally(flow, progress));
         }
-        if let Some(reason) = news.failed {
+        if let Some(reason) = report.failed {
             flow.note_failure(reason);
         }
     }
@@ -167,7 +168,7 @@ impl Referee<'_> {
     fn rules(&mut self) -> &mut Flow {
         match self {
             Self::Rules(flow) => flow,
-            Self::Host(_) => unreachable!("the rules are where the client is"),
+            Self::Host(_) => unreachable!("the rules are on the client's host"),
         }
     }
 }
@@ -178,32 +179,32 @@ mod tests {
 
     use super::*;
 
-    fn standing(done: u64) -> Standings {
+    fn progress(done: u64) -> EndsProgress {
         [Progress::default(), Progress { done, ..Progress::default() }]
     }
 
     #[test]
-    fn what_happens_is_told_at_once_and_then_not_before_its_time() {
-        let (sender, told) = channel();
-        let mut referee = Referee::Host(Reporter::new(Box::new(move |news| sender.send(news).unwrap())));
+    fn the_first_report_is_immediate_and_later_ones_wait_for_the_interval() {
+        let (sender, reports) = channel();
+        let mut referee = Referee::Host(Reporter::new(Box::new(move |report| sender.send(report).unwrap())));
         let at = Time::from_millis;
-        assert_eq!(referee.deadline(standing(0)), Time::MAX);
+        assert_eq!(referee.deadline(progress(0)), Time::MAX);
         referee.note_accepted(at(1));
-        assert_eq!(referee.deadline(standing(0)), Time::ZERO);
-        referee.check(at(1), standing(0));
-        let first = told.try_recv().unwrap();
+        assert_eq!(referee.deadline(progress(0)), Time::ZERO);
+        referee.check(at(1), progress(0));
+        let first = reports.try_recv().unwrap();
         assert!(first.accepted && !first.delivered && first.failed.is_none());
-        referee.note_delivery(at(2), standing(1));
-        referee.check(at(2), standing(1));
-        assert!(told.try_recv().is_err(), "it was told 1 ms ago");
-        assert_eq!(referee.deadline(standing(1)), at(201));
-        referee.check(at(201), standing(7));
-        let second = told.try_recv().unwrap();
-        assert!(second.delivered && !second.accepted && second.standing.done == 7);
+        referee.note_delivery(at(2), progress(1));
+        referee.check(at(2), progress(1));
+        assert!(reports.try_recv().is_err(), "the last report was 1 ms ago");
+        assert_eq!(referee.deadline(progress(1)), at(201));
+        referee.check(at(201), progress(7));
+        let second = reports.try_recv().unwrap();
+        assert!(second.delivered && !second.accepted && second.progress.done == 7);
         referee.note_quit(at(202), AbortReason::Nonsense("no number"));
-        referee.check(at(202), standing(7));
-        assert_eq!(told.try_recv().unwrap().failed.as_deref(), Some("no number"));
-        assert_eq!(referee.stopped(), None, "that is decided elsewhere");
+        referee.check(at(202), progress(7));
+        assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
+        assert_eq!(referee.stopped(), None, "the client's host decides that");
         referee.end();
         assert_eq!(referee.stopped(), Some(&RunEnd::Finished));
     }

@@ -8,15 +8,15 @@ use crate::{RunStart, Stop, WakeSignal};
 /// Connections of a run to others; none by default.
 #[derive(Debug, Default)]
 pub struct RunLinks<'t> {
-    /// Raised by another thread to end the run, which then counts as finished.
+    /// The signal by which another thread ends the run, which then counts as finished.
     pub stop: Option<&'t Stop>,
-    /// The queue of a server for which the client asks.
-    pub asker: Option<OnwardClient>,
-    /// The requests that the server answers after asking others.
-    pub desk: Option<PendingRequests>,
+    /// The client of an onward flow, which sends requests on behalf of a server.
+    pub onward_client: Option<OnwardClient>,
+    /// The server's requests that wait for replies to onward requests.
+    pub pending_requests: Option<PendingRequests>,
     /// The signal that wakes the run when one of these has work.
-    pub bell: Option<WakeSignal>,
-    /// The start of the run, to be set when the clock starts.
+    pub wake_signal: Option<WakeSignal>,
+    /// The start of the run, which is set when the clock starts.
     pub beginning: Option<&'t RunStart>,
     /// Sampling interval in the run's time, and how long before the workload's start the run started.
     pub interval: Option<Duration>,

@@ -6,8 +6,8 @@ use hol_base::{Duration, Time};
 
 use crate::clock::{Clock, monotonic};
 
-/// When the first flow of a run made its first attempt to connect, once it has. Scheduled changes of the
-/// network count from that time, like the flows' records, however long the setup took.
+/// The time of the first attempt to connect of the first flow of a run, once made. Scheduled changes of the
+/// network and the flows' records count from then, however long the setup took.
 #[derive(Debug, Clone, Default)]
 pub struct RunStart(Arc<OnceLock<u64>>);
 
@@ -17,12 +17,13 @@ impl RunStart {
         Self(Arc::new(OnceLock::from(monotonic())))
     }
 
-    /// Notes the start of a flow that was due `due` after the start of the run.
+    /// Records the start of a flow that was due this time after the start of the run.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }
 
-    /// Waits until the run has started; returns the time since, which is not zero if the run started before.
+    /// Waits until the run has started; returns the time since its start, which is above zero if it had
+    /// started before.
     pub fn wait(&self) -> Time {
         Time::from_nanos(monotonic() - self.0.wait())
     }

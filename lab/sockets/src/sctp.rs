@@ -17,8 +17,8 @@ use crate::host_addresses::Change;
 use crate::mobile_association::{self, MobileAssociation};
 use crate::sctp_structures::{self as structures, SOL_SCTP};
 use crate::transceiver::{
-    self, ConnectionFault, Family, Opener, SenderState, Sent, SocketEvent, Transceiver, refused,
-    whole_or_nothing,
+    self, ConnectionFault, Family, Opener, SendOutcome, SenderState, SocketEvent, Transceiver,
+    complete_or_blocked, failed_to,
 };
 use hol_system as system;
 
@@ -47,12 +47,13 @@ impl Sctp {
         if self.single_homed { &site.addresses[..1] } else { &site.addresses }
     }
 
-    /// Opens a socket bound to all of them, with all options set; accepted sockets inherit them.
+    /// Opens a socket that is bound to all used addresses and has all options, which accepted sockets
+    /// inherit.
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.family.socket(site)?;
         for option in structures::options(&self.config) {
             system::set_option(&socket, SOL_SCTP, option.name, &option.value)
-                .map_err(refused(option.doing))?;
+                .map_err(failed_to(option.doing))?;
         }
         structures::set_buffers(&socket, &self.config)?;
         if let [_, more @ ..] = self.addresses(site)
@@ -60,7 +61,7 @@ impl Sctp {
         {
             let more = structures::addresses(more, transceiver::own_port(&socket)?);
             system::set_option(&socket, SOL_SCTP, structures::BINDX_ADD, &more)
-                .map_err(refused("bind SCTP to all addresses"))?;
+                .map_err(failed_to("bind SCTP to all addresses"))?;
         }
         Ok(socket)
     }
@@ -78,7 +79,7 @@ impl Sctp {
 impl Opener for Sctp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.socket(server)?;
-        socket.listen(self.associations.into()).map_err(refused("listen"))?;
+        socket.listen(self.associations.into()).map_err(failed_to("listen"))?;
         Ok(socket)
     }
 
@@ -88,7 +89,10 @@ impl Opener for Sctp {
             mobile_association::prepare(&socket)?;
         }
         let all = structures::addresses(self.addresses(server), server.port);
-        transceiver::begin(system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all), server)?;
+        transceiver::check_connecting(
+            system::set_option(&socket, SOL_SCTP, structures::CONNECTX, &all),
+            server,
+        )?;
         Ok(socket)
     }
 
@@ -97,13 +101,13 @@ impl Opener for Sctp {
     }
 }
 
-/// One end of an association of the kernel.
+/// One end of an association of the kernel's SCTP.
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) socket: Socket,
     /// Number of the association on a one-to-many socket; otherwise 0.
     pub(crate) number: u32,
-    /// The peer's address to use while it works.
+    /// The peer's address to use as long as it is reachable.
     primary: IpAddr,
     /// The state of an association that may move.
     moving: Option<MobileAssociation>,
@@ -137,21 +141,21 @@ impl Association {
         })
     }
 
-    /// Sends a message, to this address if the association has no number yet.
-    pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<Sent> {
+    /// Sends a message, to this address while the association has no number.
+    pub(crate) fn send_to(&mut self, to: Option<&SockAddr>, message: &Outgoing) -> io::Result<SendOutcome> {
         let of_its_own = |delivery: DeliveryOptions| {
             structures::send_information(delivery.unordered, delivery.reliability)
         };
         let mut own = message.delivery.map(of_its_own);
         let control = own.as_mut().unwrap_or(&mut self.control);
-        structures::set_place(control, self.number, message.stream);
+        structures::set_association_and_stream(control, self.number, message.stream);
         let parts = [IoSlice::new(&message.payload)];
         let header = MsgHdr::new().with_buffers(&parts).with_control(control);
         let header = match to {
             Some(to) => header.with_addr(to),
             None => header,
         };
-        whole_or_nothing(self.socket.sendmsg(&header, libc::MSG_NOSIGNAL))
+        complete_or_blocked(self.socket.sendmsg(&header, libc::MSG_NOSIGNAL))
     }
 }
 
@@ -164,14 +168,14 @@ impl Transceiver for Association {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
         self.set_primary(port)?;
         self.set_stream_values()?;
-        self.moving.as_mut().map_or(Ok(()), |moving| moving.begin(&self.socket))
+        self.moving.as_mut().map_or(Ok(()), |moving| moving.send_pending_changes(&self.socket))
     }
 
-    fn follow(&mut self, change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
         self.moving.as_mut().map_or(Ok(()), |moving| moving.change(&self.socket, change))
     }
 
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         self.send_to(None, message)
     }
 

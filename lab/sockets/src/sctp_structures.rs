@@ -12,7 +12,7 @@ use socket2::Socket;
 use crate::assignment::Counts;
 use crate::clock::jiffy;
 use crate::error::SocketsError;
-use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, refused};
+use crate::transceiver::{ConnectionFault, SenderState, SocketEvent, failed_to};
 use crate::tuning;
 use hol_system::{self as system, u16_at, u32_at};
 
@@ -99,14 +99,14 @@ impl Octets {
                 self.zeros(8)
             }
             IpAddr::V6(ip) => {
-                // The flow label comes before it, the scope after it.
+                // The flow label precedes the address, the scope follows it.
                 self = self.zeros(4);
                 self.0.extend(ip.octets());
                 self.zeros(4)
             }
         }
     }
-    /// An address as a `struct sockaddr_storage`.
+    /// Appends an address as a `struct sockaddr_storage`.
     fn storage(self, address: SocketAddr) -> Self {
         let end = self.0.len() + STORAGE;
         let mut with_address = self.address(address);
@@ -229,8 +229,8 @@ fn event(kind: u16) -> Setting {
 }
 
 /// Turns notifications of path changes on or off.
-pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: bool) -> io::Result<()> {
-    let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(tells.into()).u8(0).0;
+pub(crate) fn set_path_notifications(socket: &Socket, association: u32, is_enabled: bool) -> io::Result<()> {
+    let value = Octets::default().u32(association).u16(PEER_ADDR_CHANGE).u8(is_enabled.into()).u8(0).0;
     system::set_option(socket, SOL_SCTP, event(PEER_ADDR_CHANGE).name, &value)
 }
 
@@ -238,7 +238,7 @@ pub(crate) fn set_path_notifications(socket: &Socket, association: u32, tells: b
 /// 6.1.5.
 pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
     let Setting { name, value, doing } = event(SHUTDOWN_EVENT);
-    system::set_option(socket, SOL_SCTP, name, &value).map_err(refused(doing))
+    system::set_option(socket, SOL_SCTP, name, &value).map_err(failed_to(doing))
 }
 
 /// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
@@ -253,14 +253,14 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
         socket
             .set_send_buffer_size(octets / 2)
             .and_then(|()| limited(octets / 2 * 2, socket.send_buffer_size()?, "net.core.wmem_max"))
-            .map_err(refused("set SO_SNDBUF"))?;
+            .map_err(failed_to("set SO_SNDBUF"))?;
     }
     if config.receive_buffer.0 != tuning::SCTP_RECEIVE_BUFFER {
         let octets = config.receive_buffer.0 as usize;
         socket
             .set_recv_buffer_size(octets)
             .and_then(|()| limited(octets * 2, socket.recv_buffer_size()?, "net.core.rmem_max"))
-            .map_err(refused("set SO_RCVBUF"))?;
+            .map_err(failed_to("set SO_RCVBUF"))?;
     }
     Ok(())
 }
@@ -335,9 +335,9 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
 }
 
 /// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
-pub(crate) fn end_information(association: u32) -> Vec<u8> {
+pub(crate) fn eof_sndinfo(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF);
-    set_place(&mut control, association, 0);
+    set_association_and_stream(&mut control, association, 0);
     control
 }
 
@@ -350,7 +350,7 @@ fn with_flags(flags: u16) -> Vec<u8> {
 }
 
 /// Sets association and stream in the result of [`send_information`].
-pub(crate) fn set_place(control: &mut [u8], association: u32, stream: u16) {
+pub(crate) fn set_association_and_stream(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
@@ -433,7 +433,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
     }
     let peers = peer_addresses(socket, association).ok()?;
     let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
-    Some(SenderState { paths, again: at(SENT_AGAIN) })
+    Some(SenderState { paths, retransmissions: at(SENT_AGAIN) })
 }
 
 /// `struct sctp_paddrinfo`.
@@ -490,7 +490,7 @@ mod tests {
 
     /// RFC 8260 section 4.3.
     #[test]
-    fn interleaving_and_schedulers_are_asked_for_where_they_are_not_the_default() {
+    fn interleaving_and_schedulers_are_requested_if_not_the_default() {
         let asked = |text: &str| -> Vec<_> {
             let options = options(&config(text)).into_iter();
             let new = options.filter(|option| matches!(option.name, 18 | 123..=125));
@@ -528,7 +528,7 @@ mod tests {
     #[test]
     fn a_message_says_its_stream_and_when_to_give_up() {
         let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
-        set_place(&mut control, 0x0102_0304, 7);
+        set_association_and_stream(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
         assert_eq!((items[0].1, u16_at(items[0].2, 0), u16_at(items[0].2, 2)), (SNDINFO, Some(7), Some(1)));
         assert_eq!(
@@ -557,7 +557,7 @@ mod tests {
         let shutdown = Octets::default().u16(SHUTDOWN_EVENT).u16(0).u32(12).u32(9).0;
         assert!(matches!(notification(&shutdown), Err(ConnectionFault::PeerClosed)));
         for length in 0..lost.len().min(10) {
-            assert!(notification(&lost[..length]).is_ok_and(|heard| heard.is_none()));
+            assert!(notification(&lost[..length]).is_ok_and(|event| event.is_none()));
         }
     }
 }

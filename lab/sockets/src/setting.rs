@@ -14,7 +14,7 @@ pub fn kernel_version() -> String {
     ["kernel/osrelease", "kernel/version"].map(|name| setting(name).unwrap_or_default()).join(" ")
 }
 
-/// Returns the path of a setting; those of modules do not belong to a namespace.
+/// Returns the path of a setting; settings of modules do not belong to a namespace.
 pub fn setting_path(name: &str) -> String {
     if name.starts_with("module/") { format!("/sys/{name}") } else { format!("/proc/sys/{name}") }
 }

@@ -6,34 +6,34 @@ use std::net::Shutdown;
 use bytes::Bytes;
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Framer};
-use hol_workloads::{LengthOf, Outgoing};
+use hol_workloads::{FramingFn, Outgoing};
 use socket2::Socket;
 
 use crate::assignment::Counts;
 use crate::host_addresses::Change;
-use crate::receive_timestamps::Stamped;
-use crate::transceiver::{ConnectionFault, SenderState, Sent, SocketEvent, Transceiver};
+use crate::receive_timestamps::TimestampedReader;
+use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent, Transceiver};
 
 /// One end of a connection.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
-    /// Octets that the kernel took of a message, if not all.
+    /// Octets of the current message that the kernel has accepted, if not all.
     taken: usize,
     /// Messages waiting for the kernel, if gathered.
-    gathered: Option<Gathered>,
+    gathered: Option<MessageBatch>,
     /// The receive timestamps.
-    stamped: Stamped,
+    stamped: TimestampedReader,
 }
 
 /// Messages that are sent together.
 #[derive(Debug, Default)]
-struct Gathered {
+struct MessageBatch {
     octets: Vec<u8>,
-    /// The kernel did not take all of it.
+    /// Whether the kernel did not accept all of the batch.
     is_blocked: bool,
-    /// Nothing follows.
+    /// Whether nothing follows the batch.
     is_last: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) trait StreamKind {
         Ok(())
     }
 
-    fn follow(&self, _socket: &Socket, _change: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&self, _socket: &Socket, _change: Change) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl<K: StreamKind> Transceiver for Connection<K> {
         self.of.opened(&self.stream.socket)
     }
 
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         self.stream.send(&message.payload)
     }
 
@@ -96,8 +96,8 @@ impl<K: StreamKind> Transceiver for Connection<K> {
         self.stream.waits_for_room()
     }
 
-    fn follow(&mut self, change: Change) -> Result<(), ConnectionFault> {
-        self.of.follow(&self.stream.socket, change)
+    fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
+        self.of.change_address(&self.stream.socket, change)
     }
 
     fn counts(&self) -> Counts {
@@ -112,18 +112,24 @@ impl<K: StreamKind> Transceiver for Connection<K> {
 impl Stream {
     /// Wraps a socket that is, or will be, open. With `gathers` it holds messages back until
     /// [`Self::send_all`]; with `stamps` it reports when the kernel received what it reads.
-    pub(crate) fn new(socket: Socket, length_of: LengthOf, gathers: bool, stamps: bool) -> Self {
-        let gathered = gathers.then(Gathered::default);
-        Self { socket, framer: Framer::new(length_of), taken: 0, gathered, stamped: Stamped::new(stamps) }
+    pub(crate) fn new(socket: Socket, framing_fn: FramingFn, gathers: bool, stamps: bool) -> Self {
+        let gathered = gathers.then(MessageBatch::default);
+        Self {
+            socket,
+            framer: Framer::new(framing_fn),
+            taken: 0,
+            gathered,
+            stamped: TimestampedReader::new(stamps),
+        }
     }
 
     /// Sends a message; one that would block must be repeated before any other.
-    fn send(&mut self, message: &[u8]) -> io::Result<Sent> {
+    fn send(&mut self, message: &[u8]) -> io::Result<SendOutcome> {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
         }
         let (taken, sent) = send(&self.socket, &message[self.taken..]);
-        self.taken = if matches!(sent, Ok(Sent::Whole)) { 0 } else { self.taken + taken };
+        self.taken = if matches!(sent, Ok(SendOutcome::Complete)) { 0 } else { self.taken + taken };
         sent
     }
 
@@ -132,7 +138,7 @@ impl Stream {
         self.gathered.as_mut().map_or(Ok(()), |gathered| gathered.send(&self.socket))
     }
 
-    /// Returns whether something held back waits for room.
+    /// Returns whether messages that were held back wait for room.
     fn waits_for_room(&self) -> bool {
         self.gathered.as_ref().is_some_and(|gathered| gathered.is_blocked)
     }
@@ -154,11 +160,11 @@ impl Stream {
         buffer: &mut [u8],
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
-        let (length, came) = self.stamped.read(&self.socket, buffer)?;
+        let (length, received_at) = self.stamped.read(&self.socket, buffer)?;
         if length == 0 {
             return Err(ConnectionFault::PeerClosed);
         }
-        take(SocketEvent::Came(came));
+        take(SocketEvent::ReceivedAt(received_at));
         self.framer.push(Bytes::copy_from_slice(&buffer[..length]), DeliveryTimes::default());
         while let Some(framed) = self.framer.next()? {
             take(SocketEvent::Message(0, framed.payload));
@@ -167,25 +173,25 @@ impl Stream {
     }
 }
 
-impl Gathered {
+impl MessageBatch {
     /// Maximum octets sent at once.
     const MOST: usize = 1 << 14;
 
-    fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<Sent> {
+    fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {
         if self.is_blocked {
-            return Ok(Sent::WouldBlock);
+            return Ok(SendOutcome::WouldBlock);
         }
         self.octets.extend_from_slice(message);
         if self.octets.len() >= Self::MOST {
             self.send(socket)?;
         }
-        Ok(Sent::Whole)
+        Ok(SendOutcome::Complete)
     }
 
     fn send(&mut self, socket: &Socket) -> io::Result<()> {
         let (taken, sent) = send(socket, &self.octets);
         self.octets.drain(..taken);
-        self.is_blocked = sent? == Sent::WouldBlock;
+        self.is_blocked = sent? == SendOutcome::WouldBlock;
         if !self.is_blocked && std::mem::take(&mut self.is_last) {
             socket.shutdown(Shutdown::Write)?;
         }
@@ -193,17 +199,17 @@ impl Gathered {
     }
 }
 
-/// Sends octets; returns how many the kernel took, and whether that is all.
-fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<Sent>) {
+/// Sends octets; returns how many the kernel accepted, and whether that is all.
+fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<SendOutcome>) {
     let mut taken = 0;
     while taken < octets.len() {
         match socket.send_with_flags(&octets[taken..], libc::MSG_NOSIGNAL) {
             Ok(octets) => taken += octets,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return (taken, Ok(Sent::WouldBlock)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return (taken, Ok(SendOutcome::WouldBlock)),
             Err(e) => return (taken, Err(e)),
         }
     }
-    (taken, Ok(Sent::Whole))
+    (taken, Ok(SendOutcome::Complete))
 }
 
 #[cfg(test)]
@@ -214,13 +220,13 @@ mod tests {
 
     use super::*;
 
-    /// Both ends, of which one `gathers`.
+    /// Returns both ends of a connection, of which the first `gathers`.
     fn pair(gathers: bool) -> (Stream, Socket) {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
         own.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
-        (Stream::new(own, workload.kind.workload().length_of(), gathers, false), peer)
+        (Stream::new(own, workload.kind.workload().framing_fn(), gathers, false), peer)
     }
 
     fn read(peer: &Socket) -> Vec<u8> {
@@ -230,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gathered_leaves_together_and_the_end_behind_it() {
+    fn batched_messages_are_sent_together_before_the_end() {
         let (mut stream, peer) = pair(true);
         for message in [b"one", b"two"] {
-            assert_eq!(stream.send(message).unwrap(), Sent::Whole);
+            assert_eq!(stream.send(message).unwrap(), SendOutcome::Complete);
         }
         assert_eq!(read(&peer), b"");
         stream.shutdown().unwrap();
@@ -242,17 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_waits_for_it_in_its_order_and_so_does_the_end() {
+    fn messages_without_room_and_the_end_wait_in_order() {
         for gathers in [false, true] {
             let (mut stream, peer) = pair(gathers);
             let message = |number: u32| number.to_be_bytes().repeat(10_000);
-            let (mut sent, mut came, mut had_no_room) = (0, Vec::new(), 0);
+            let (mut sent, mut received_at, mut had_no_room) = (0, Vec::new(), 0);
             while sent < 100 {
                 match stream.send(&message(sent)).unwrap() {
-                    Sent::Whole => sent += 1,
-                    Sent::WouldBlock => {
+                    SendOutcome::Complete => sent += 1,
+                    SendOutcome::WouldBlock => {
                         had_no_room += 1;
-                        came.extend(read(&peer));
+                        received_at.extend(read(&peer));
                         stream.send_all().unwrap();
                     }
                 }
@@ -260,10 +266,10 @@ mod tests {
             assert!(had_no_room > 0);
             stream.shutdown().unwrap();
             for _ in 0..100 {
-                came.extend(read(&peer));
+                received_at.extend(read(&peer));
                 stream.send_all().unwrap();
             }
-            assert_eq!(came, (0..100).flat_map(message).collect::<Vec<u8>>(), "{gathers}");
+            assert_eq!(received_at, (0..100).flat_map(message).collect::<Vec<u8>>(), "{gathers}");
             assert!(!stream.waits_for_room());
             assert_eq!((&peer).read(&mut [0; 1]).unwrap(), 0);
         }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use hol_base::Duration;
 use hol_tcp::{Algorithm, Nagle};
 use hol_transport::PathState;
-use hol_workloads::LengthOf;
+use hol_workloads::FramingFn;
 use socket2::{Protocol, Socket, TcpKeepalive, Type};
 
 use crate::assignment::{Counts, EndAddresses};
@@ -13,7 +13,7 @@ use crate::error::SocketsError;
 use crate::host_addresses::Change;
 use crate::receive_timestamps;
 use crate::stream::{Connection, Stream, StreamKind};
-use crate::transceiver::{self, ConnectionFault, Family, Opener, SenderState, Transceiver, refused};
+use crate::transceiver::{self, ConnectionFault, Family, Opener, SenderState, Transceiver, failed_to};
 use hol_system::{self as system, u32_at};
 
 /// Opens TCP connections.
@@ -21,7 +21,7 @@ use hol_system::{self as system, u32_at};
 pub(crate) struct Tcp {
     pub(crate) family: Family,
     pub(crate) config: hol_tcp::Config,
-    pub(crate) length_of: LengthOf,
+    pub(crate) framing_fn: FramingFn,
     /// Whether waiting messages are sent together.
     pub(crate) gathers: bool,
     /// Whether the kernel reports receive times.
@@ -37,7 +37,7 @@ impl Tcp {
     /// Sets the options of a bound socket; accepted sockets inherit them.
     fn prepare(&self, socket: Socket) -> Result<Socket, SocketsError> {
         let nodelay = self.config.nagle == Nagle::Off;
-        socket.set_tcp_nodelay(nodelay).map_err(refused("set TCP_NODELAY"))?;
+        socket.set_tcp_nodelay(nodelay).map_err(failed_to("set TCP_NODELAY"))?;
         let congestion = match self.config.congestion {
             Algorithm::Reno => "reno",
             Algorithm::Cubic => "cubic",
@@ -48,74 +48,74 @@ impl Tcp {
         };
         socket
             .set_tcp_congestion(congestion.as_bytes())
-            .map_err(refused(format!("set TCP_CONGESTION to {congestion}")))?;
+            .map_err(failed_to(format!("set TCP_CONGESTION to {congestion}")))?;
         if self.config.mss != hol_tcp::ETHERNET_MSS {
-            socket.set_tcp_mss(self.config.mss.into()).map_err(refused("set TCP_MAXSEG"))?;
+            socket.set_tcp_mss(self.config.mss.into()).map_err(failed_to("set TCP_MAXSEG"))?;
         }
         if !self.config.user_timeout.is_zero() {
             socket
-                .set_tcp_user_timeout(Some(standard(self.config.user_timeout)))
-                .map_err(refused("set TCP_USER_TIMEOUT"))?;
+                .set_tcp_user_timeout(Some(to_std(self.config.user_timeout)))
+                .map_err(failed_to("set TCP_USER_TIMEOUT"))?;
         }
         if !self.config.keepalive.is_zero() {
             let keepalive = TcpKeepalive::new()
-                .with_time(standard(self.config.keepalive))
-                .with_interval(standard(self.config.keepalive_interval))
+                .with_time(to_std(self.config.keepalive))
+                .with_interval(to_std(self.config.keepalive_interval))
                 .with_retries(self.config.keepalive_probes);
-            socket.set_tcp_keepalive(&keepalive).map_err(refused("set SO_KEEPALIVE"))?;
+            socket.set_tcp_keepalive(&keepalive).map_err(failed_to("set SO_KEEPALIVE"))?;
         }
         if self.stamps {
-            receive_timestamps::ask(&socket);
+            receive_timestamps::enable(&socket);
         }
         Ok(socket)
     }
 
     /// Creates the framed stream of a socket.
     pub(crate) fn stream(&self, socket: Socket) -> Stream {
-        Stream::new(socket, self.length_of, self.gathers, self.stamps)
+        Stream::new(socket, self.framing_fn, self.gathers, self.stamps)
     }
 }
 
 impl Opener for Tcp {
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.prepare(self.family.socket_for_all(server)?)?;
-        socket.listen(Self::BACKLOG).map_err(refused("listen"))?;
+        socket.listen(Self::BACKLOG).map_err(failed_to("listen"))?;
         Ok(socket)
     }
 
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.prepare(self.family.socket(client)?)?;
-        transceiver::begin(socket.connect(&transceiver::address(server)), server)?;
+        transceiver::check_connecting(socket.connect(&transceiver::address(server)), server)?;
         Ok(socket)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        let mortal = self.config.address_loss_aborts;
-        let paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3 | Algorithm::Prague);
-        Box::new(Connection { stream: self.stream(socket), of: Kind { mortal, paced } })
+        let ends_with_address = self.config.address_loss_aborts;
+        let is_paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3 | Algorithm::Prague);
+        Box::new(Connection { stream: self.stream(socket), of: Kind { ends_with_address, is_paced } })
     }
 }
 
-/// The same time as the standard library has it.
-const fn standard(time: Duration) -> std::time::Duration {
+/// Converts a duration to the standard library's type.
+const fn to_std(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }
 
 /// The specifics of TCP.
 #[derive(Debug)]
 struct Kind {
-    /// It ends with its own address.
-    mortal: bool,
-    /// Its congestion control paces; for others the pacing rate means nothing.
-    paced: bool,
+    /// Whether the connection ends if its own address is removed.
+    ends_with_address: bool,
+    /// Whether its congestion control paces; otherwise the pacing rate has no meaning.
+    is_paced: bool,
 }
 
 impl StreamKind for Kind {
-    /// Linux does not end a connection whose address is gone; the system or its owner has to. Closed with
-    /// RST, which reaches nobody, it leaves nothing behind.
-    fn follow(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
+    /// Ends the connection if its address was removed, which Linux leaves to the owner of the socket. Closing
+    /// it with RST, which cannot leave the host, frees its state at once.
+    fn change_address(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
-        if !self.mortal || own.map(Change::Went) != Some(change) {
+        if !self.ends_with_address || own.map(Change::Removed) != Some(change) {
             return Ok(());
         }
         socket.set_linger(Some(std::time::Duration::ZERO))?;
@@ -134,8 +134,8 @@ impl StreamKind for Kind {
         let mut info = [0; INFO_LENGTH];
         let length = system::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info).ok()?;
         let peer = socket.peer_addr().ok()?.as_socket()?.ip();
-        let (path, again) = info_sending(&info[..length], peer, self.paced)?;
-        Some(SenderState { paths: vec![path], again })
+        let (path, retransmissions) = info_sending(&info[..length], peer, self.is_paced)?;
+        Some(SenderState { paths: vec![path], retransmissions })
     }
 }
 
@@ -144,24 +144,24 @@ pub(crate) const INFO_LENGTH: usize = 160;
 
 /// Returns a sender's state in `struct tcp_info` and its retransmissions; `None` if it has not sent data.
 /// linux/tcp.h
-pub(crate) fn info_sending(info: &[u8], peer: IpAddr, paced: bool) -> Option<(PathState, u64)> {
+pub(crate) fn info_sending(info: &[u8], peer: IpAddr, is_paced: bool) -> Option<(PathState, u64)> {
     /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
     const INFINITE: u32 = 0x7fff_ffff;
     const DATA_SEGMENTS_OUT: usize = 156;
     let at = |offset| u32_at(info, offset);
-    // Kernels before 4.6 do not count segments, which looks as if none were sent.
+    // Kernels before 4.6 do not count segments: their number is zero.
     at(DATA_SEGMENTS_OUT).filter(|segments| *segments > 0)?;
-    let (mss, [unacked, sacked, lost, again]) = (at(16)?, [at(24)?, at(28)?, at(32)?, at(36)?]);
+    let (mss, [unacked, sacked, lost, retransmissions]) = (at(16)?, [at(24)?, at(28)?, at(32)?, at(36)?]);
     let octets = |segments: u32| u64::from(segments) * u64::from(mss);
     // tcp_packets_in_flight, include/net/tcp.h
-    let in_flight = (unacked + again).saturating_sub(sacked + lost);
+    let in_flight = (unacked + retransmissions).saturating_sub(sacked + lost);
     let rate = info.get(104..112)?.first_chunk().map(|octets| u64::from_ne_bytes(*octets));
     let path = PathState {
         peer,
         cwnd: Some(octets(at(80)?)),
         ssthresh: at(76).filter(|segments| *segments < INFINITE).map(octets),
         srtt: at(68).filter(|micros| *micros > 0).map(|micros| Duration::from_micros(micros.into())),
-        pacing_rate: rate.filter(|rate| paced && *rate < u64::MAX),
+        pacing_rate: rate.filter(|rate| is_paced && *rate < u64::MAX),
         in_flight: Some(octets(in_flight)),
     };
     Some((path, at(100)?.into()))
@@ -177,7 +177,7 @@ pub(crate) fn info_counts(info: &[u8]) -> Counts {
 mod tests {
     use super::*;
 
-    /// `struct tcp_info` with numbers of 32 bits at these places.
+    /// Returns a `struct tcp_info` with numbers of 32 bits at these offsets.
     fn info(numbers: &[(usize, u32)]) -> Vec<u8> {
         let mut info = vec![0; INFO_LENGTH];
         for (at, number) in numbers {
@@ -187,13 +187,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_of_a_sender_is_in_octets_and_what_it_does_not_say_is_empty() {
+    fn the_state_of_a_sender_is_in_octets_and_unreported_fields_are_empty() {
         let peer = IpAddr::from([10, 0, 1, 2]);
-        let said =
+        let fields =
             [(16, 1448), (24, 20), (28, 3), (32, 2), (36, 1), (68, 40_123), (76, 0x7fff_ffff), (80, 30)];
         let info =
-            |more: &[(usize, u32)]| info(&[&said[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
-        let (path, again) = info_sending(&info(&[]), peer, false).unwrap();
+            |more: &[(usize, u32)]| info(&[&fields[..], &[(100, 5), (104, 7), (156, 100)], more].concat());
+        let (path, retransmissions) = info_sending(&info(&[]), peer, false).unwrap();
         let expected = PathState {
             peer,
             cwnd: Some(30 * 1448),
@@ -202,10 +202,11 @@ mod tests {
             pacing_rate: None,
             in_flight: Some((20 + 1 - 3 - 2) * 1448),
         };
-        assert_eq!((path, again), (expected, 5));
+        assert_eq!((path, retransmissions), (expected, 5));
         let (path, _) = info_sending(&info(&[(68, 0), (76, 15)]), peer, true).unwrap();
         assert_eq!((path.srtt, path.ssthresh, path.pacing_rate), (None, Some(15 * 1448), Some(7)));
-        // More reported than was sent, as a moment between two acknowledgments may show it, is nothing in flight.
+        // If more segments are reported as acknowledged or lost than were sent, as may happen between two
+        // acknowledgments, none is in flight.
         let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
         assert_eq!(path.in_flight, Some(0));
         assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "it has sent no data");

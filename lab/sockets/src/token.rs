@@ -7,14 +7,14 @@ use hol_workloads::ConnectionId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
     Alarm,
-    /// Another thread stops the run.
+    /// Another thread ended the run.
     Stop,
-    /// An application on another thread has left work.
-    Bell,
-    /// News from the end on another host.
-    Far,
+    /// An application on another thread has work for this run.
+    WakeSignal,
+    /// A report of the end on another host has arrived.
+    PeerReport,
     /// Addresses of the client were added or removed.
-    Presence,
+    HostAddresses,
     /// It is time to sample the connections.
     Tick,
     /// The server's listening socket.
@@ -29,10 +29,10 @@ impl From<Token> for u64 {
             Token::Alarm => 0,
             Token::Listener => 1,
             Token::Stop => 2,
-            Token::Bell => 3,
-            Token::Presence => 4,
+            Token::WakeSignal => 3,
+            Token::HostAddresses => 4,
             Token::Tick => 5,
-            Token::Far => 6,
+            Token::PeerReport => 6,
             Token::Connection(Side::Client, ConnectionId(number)) => 8 + 2 * Self::from(number),
             Token::Connection(Side::Server, ConnectionId(number)) => 9 + 2 * Self::from(number),
         }
@@ -45,10 +45,10 @@ impl From<u64> for Token {
             0 => Self::Alarm,
             1 => Self::Listener,
             2 => Self::Stop,
-            3 => Self::Bell,
-            4 => Self::Presence,
+            3 => Self::WakeSignal,
+            4 => Self::HostAddresses,
             5 => Self::Tick,
-            6 => Self::Far,
+            6 => Self::PeerReport,
             other => {
                 let end = if other.is_multiple_of(2) { Side::Client } else { Side::Server };
                 Self::Connection(end, ConnectionId(((other - 8) / 2) as u32))
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_comes_back_as_it_was_given() {
+    fn a_token_decodes_to_what_was_encoded() {
         let connections = [0, 1, u32::MAX]
             .map(ConnectionId)
             .into_iter()
@@ -71,10 +71,10 @@ mod tests {
             Token::Alarm,
             Token::Listener,
             Token::Stop,
-            Token::Bell,
-            Token::Presence,
+            Token::WakeSignal,
+            Token::HostAddresses,
             Token::Tick,
-            Token::Far,
+            Token::PeerReport,
         ];
         for token in connections.chain(others) {
             assert_eq!(Token::from(u64::from(token)), token);

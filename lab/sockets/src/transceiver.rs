@@ -17,8 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the server's address, if the kernel cannot choose a port.
-    fn place(&self, server: &EndAddresses) -> EndAddresses {
+    /// Returns the address on which the server listens: another port, if the kernel cannot choose one.
+    fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
 
@@ -31,8 +31,8 @@ pub(crate) trait Opener {
     /// Creates the transceiver of a socket that is, or will be, connected to `peer`.
     fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver>;
 
-    /// Creates the transceiver of a server's socket for this client only.
-    fn answerer(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
+    /// Creates the transceiver of a server's socket that serves only this client.
+    fn dedicated_transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.transceiver(socket, peer)
     }
 
@@ -54,7 +54,7 @@ pub(crate) trait Opener {
     }
 
     /// Returns whether the thread must be in the server's network to accept.
-    fn accepts_at_home(&self) -> bool {
+    fn accepts_in_server_network(&self) -> bool {
         false
     }
 
@@ -79,7 +79,8 @@ pub(crate) trait Transceiver {
     /// Returns the socket to watch.
     fn socket(&self) -> &Socket;
 
-    /// Returns whether it is open when first writable; otherwise it reports it.
+    /// Returns whether the connection is open once its socket is writable; otherwise it reports its opening
+    /// as an event.
     fn is_open_when_writable(&self) -> bool {
         true
     }
@@ -95,7 +96,7 @@ pub(crate) trait Transceiver {
     }
 
     /// Sends a message; one that would block must be repeated before any other.
-    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<Sent>;
+    fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome>;
 
     /// Sends what was held back to share packets, when the application has nothing more to send now.
     fn send_all(&mut self, _now: Time) -> io::Result<()> {
@@ -110,7 +111,7 @@ pub(crate) trait Transceiver {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault>;
 
-    /// Takes a datagram that came before its socket existed; it is read first.
+    /// Adds a datagram that arrived before the socket existed, to be read first.
     fn handle_early_datagram(&mut self, _octets: Bytes, _ecn: Ecn) {
         unreachable!("it is accepted before anything comes");
     }
@@ -120,46 +121,46 @@ pub(crate) trait Transceiver {
         self.socket().shutdown(Shutdown::Write)
     }
 
-    /// Returns when it acts next by itself.
+    /// Returns the time of the next timer.
     fn due(&self) -> Time {
         Time::MAX
     }
 
-    /// Acts when it is due, or has room for what waited.
+    /// Handles its timer, or new room in the socket.
     fn act(&mut self, _now: Time, _take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
-    /// Returns whether data it has accepted wait for room in the socket.
+    /// Returns whether accepted data wait for room in the socket.
     fn waits_for_room(&self) -> bool {
         false
     }
 
-    /// Sets whether the application reads; returns whether its socket must still be read.
+    /// Sets whether the application reads; returns whether the socket must be read even if it does not.
     fn set_reading(&mut self, _reads: bool, _now: Time) -> bool {
         false
     }
 
-    /// Returns whether it reports that it is open, has delivered something or has ended; otherwise that
-    /// follows from its socket.
-    fn speaks_for_itself(&self) -> bool {
+    /// Returns whether it reports its opening, deliveries and end as events; otherwise they follow from the
+    /// state of its socket.
+    fn reports_events(&self) -> bool {
         false
     }
 
-    /// Returns whether it still has to answer its peer after its end.
+    /// Returns whether it must still answer its peer after its end.
     fn lingers(&self) -> bool {
         false
     }
 
     /// Handles an added or removed address of the host.
-    fn follow(&mut self, _: Change) -> Result<(), ConnectionFault> {
+    fn change_address(&mut self, _: Change) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
     /// Returns the kernel's counters.
     fn counts(&self) -> Counts;
 
-    /// Returns its state as a sender, as far as the kernel reports it; `None` if it has not sent data, or has
+    /// Returns its state as a sender, as far as the kernel reports it; `None` if it has sent no data or has
     /// no congestion control.
     fn sending(&self) -> Option<SenderState> {
         None
@@ -172,14 +173,14 @@ pub(crate) struct SenderState {
     /// State of each path, by address of the peer.
     pub(crate) paths: Vec<PathState>,
     /// Number of data segments or DATA chunks retransmitted so far.
-    pub(crate) again: u64,
+    pub(crate) retransmissions: u64,
 }
 
 /// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// The kernel took all of it.
-    Whole,
+pub(crate) enum SendOutcome {
+    /// The kernel accepted the whole message.
+    Complete,
     /// The send buffer is full.
     WouldBlock,
 }
@@ -188,7 +189,7 @@ pub(crate) enum Sent {
 #[derive(Debug)]
 pub(crate) enum SocketEvent {
     /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.
-    Came(Option<u64>),
+    ReceivedAt(Option<u64>),
     /// A message, and its stream.
     Message(u16, Bytes),
     /// An association is up, with its number on a one-to-many socket.
@@ -198,10 +199,10 @@ pub(crate) enum SocketEvent {
     /// Octets of a message that may be incomplete.
     Part,
     /// There is room for messages again.
-    Room,
+    Writable,
     /// The peer sends no more.
     PeerClosed,
-    /// Both ends have closed, and know it.
+    /// Both ends have closed the connection.
     Closed,
 }
 
@@ -210,19 +211,19 @@ pub(crate) enum SocketEvent {
 pub(crate) enum ConnectionFault {
     /// An error of the kernel.
     Kernel(io::Error),
-    /// In words of the RFC.
+    /// An error of the protocol, in the terms of the RFC.
     Protocol(&'static str),
-    /// The peer sends no more, which is no fault where expected.
+    /// The peer sends no more, which is no fault if the connection is being closed.
     PeerClosed,
 }
 
 impl ConnectionFault {
-    /// Returns whether there was just nothing to do.
-    pub(crate) fn is_idle(&self) -> bool {
+    /// Returns whether the operation would only have blocked.
+    pub(crate) fn is_would_block(&self) -> bool {
         matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns the reason in terms of the RFC.
+    /// Returns the reason in the terms of the RFC.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Protocol(reason) => reason,
@@ -285,14 +286,14 @@ impl Family {
         let kind = self.kind.nonblocking().cloexec();
         let socket =
             Socket::new(Domain::for_address(at), kind, Some(self.protocol)).map_err(|e| self.missing(e))?;
-        let reuse = || socket.set_reuse_address(true).map_err(refused("set SO_REUSEADDR"));
-        // For shared ports the kernel would consider a port free that another datagram socket has.
+        let reuse = || socket.set_reuse_address(true).map_err(failed_to("set SO_REUSEADDR"));
+        // With SO_REUSEADDR the kernel would consider a port free that another datagram socket uses.
         let is_late = at.port() == 0 && self.kind == Type::DGRAM;
         // An earlier run's connections may be in TIME-WAIT.
         if !is_late {
             reuse()?;
         }
-        socket.bind(&at.into()).map_err(refused(format!("bind {} to {at}", self.name)))?;
+        socket.bind(&at.into()).map_err(failed_to(format!("bind {} to {at}", self.name)))?;
         if is_late {
             reuse()?;
         }
@@ -309,11 +310,14 @@ impl Family {
     }
 }
 
-/// Starts to connect `socket`.
-pub(crate) fn begin(connecting: io::Result<()>, server: &EndAddresses) -> Result<(), SocketsError> {
+/// Checks the result of a non-blocking connect, which may still be in progress.
+pub(crate) fn check_connecting(
+    connecting: io::Result<()>,
+    server: &EndAddresses,
+) -> Result<(), SocketsError> {
     match connecting {
         Err(e) if e.raw_os_error() != Some(libc::EINPROGRESS) => {
-            Err(refused(format!("connect to {}:{}", server.addresses[0], server.port))(e))
+            Err(failed_to(format!("connect to {}:{}", server.addresses[0], server.port))(e))
         }
         _ => Ok(()),
     }
@@ -326,20 +330,20 @@ pub(crate) fn address(site: &EndAddresses) -> SockAddr {
 
 /// Returns a socket's own port.
 pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
-    let address = socket.local_addr().map_err(refused("ask for the port"))?;
+    let address = socket.local_addr().map_err(failed_to("ask for the port"))?;
     Ok(address.as_socket().as_ref().map_or(0, SocketAddr::port))
 }
 
-/// Returns the error of a call that the kernel rejected.
-pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
+/// Returns a function that adds the attempted operation to an error of the kernel.
+pub(crate) fn failed_to(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
     move |source| SocketsError::Refused { doing: doing.into(), source }
 }
 
-/// Returns the result of a send that takes all or nothing.
-pub(crate) fn whole_or_nothing(result: io::Result<usize>) -> io::Result<Sent> {
+/// Converts the result of a send that accepts the whole message or nothing.
+pub(crate) fn complete_or_blocked(result: io::Result<usize>) -> io::Result<SendOutcome> {
     match result {
-        Ok(_) => Ok(Sent::Whole),
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(Sent::WouldBlock),
+        Ok(_) => Ok(SendOutcome::Complete),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(SendOutcome::WouldBlock),
         Err(e) => Err(e),
     }
 }

@@ -1,4 +1,4 @@
-//! Which transport options the kernel can honour, and how.
+//! The transport options that the kernel supports, and how they are set.
 //!
 //! The default stack describes Linux, so an option with the default stack's value stands for that of the kernel, which has a stack of
 //! its own. Any other value needs a socket option or a sysctl, or is rejected.
@@ -39,7 +39,7 @@ const BUFFERS: [(&str, [&str; 2]); 2] = [
 ];
 /// Their minimum: a page.
 const LEAST_BUFFER: &str = "4096";
-/// The version of Linux from which on we know that it finds losses by RACK alone, whatever `net.ipv4.tcp_recovery` is.
+/// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const RACK_ALONE: [u32; 2] = [7, 3];
 /// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
 const ACCURATE_ECN: [u32; 2] = [7, 0];
@@ -118,7 +118,7 @@ const TCP: &[(&str, Means)] = &[
     ("congestion", Setting("net/ipv4/tcp_congestion_control", text)),
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
-    // Since Linux 7.0, which the setting that is named here tells; `sysctls` adds the value of `tcp_ecn`.
+    // Since Linux 7.0, which has the setting named here; `sysctls` adds the value of `tcp_ecn`.
     ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN, |_| Some("3".to_owned()))),
     ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN, |_| Some("3".to_owned()))),
     ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", ACCURATE_ECN, |value| choice(value, ["0", "2"]))),
@@ -248,7 +248,7 @@ const SCTP: &[(&str, Means)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// The options of transports implemented by this program: all except those of the layers below.
+/// The options of userspace transports: all except those of the layers below.
 const OWN: &[(&str, Means)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove it or use the model world")),
     (
@@ -306,8 +306,8 @@ fn nanoseconds(value: &Value) -> Option<String> {
 }
 
 /// Returns the settings that a transport needs in the namespaces of both ends before [`run`](crate::run),
-/// including defaults, or what the kernel of release `kernel` cannot honour. A kernel without one of them is
-/// older than the option.
+/// including defaults, or an error for an option that the kernel of release `kernel` does not support. A
+/// kernel without one of the settings is older than the option.
 pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel = !matches!(transport.kind(), Kind::Udp | Kind::Unix) && !transport.is_userspace();
     let own = stack_of_linux(kernel).name;
@@ -315,12 +315,12 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
         let option = format!("stack={}", transport.stack());
         return Err(Unsupported { option, why: "a kernel has its own stack; remove the option" });
     }
-    let usual = usual(transport);
-    let own = if is_of_a_kernel { with_stack(transport, own) } else { usual.clone() };
+    let stack_only = stack_only(transport);
+    let own = if is_of_a_kernel { with_stack(transport, own) } else { stack_only.clone() };
     let mut settings = of_hosts(transport, &own);
     for (key, value) in transport.option_values() {
         let means = means(transport, key);
-        let is_usual = usual.option_values().get(key) == Some(value);
+        let is_usual = stack_only.option_values().get(key) == Some(value);
         let value = if is_usual { &own.option_values()[key] } else { value };
         if let Some(setting) = setting(key, value, means, is_usual, kernel)?
             && !settings.contains(&setting)
@@ -333,12 +333,12 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns those of [`sysctls`] that were requested explicitly; without those that the protocol always
+/// Returns those of [`sysctls`] that options request explicitly, without those that the protocol always
 /// needs.
 pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let usual = transport.kind().name().parse().expect("a protocol alone is a transport");
-    let usual = sysctls(&usual, kernel)?;
-    Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !usual.contains(setting)).collect())
+    let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let stack_only = sysctls(&stack_only, kernel)?;
+    Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
 
 /// Returns the value of `tcp_ecn` for accurate ECN: always, if it is offered beside classic ECN, or if it is offered.
@@ -408,7 +408,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// Returns an error for an assignment that the kernel cannot honour.
+/// Returns an error for an option of the assignment that the kernel does not support.
 pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     sysctls(&assignment.transport, &kernel_version())?;
     let is_one_to_one =
@@ -436,7 +436,7 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     }
 }
 
-/// Whatever the stack, the socket is Linux' own.
+/// Whatever the stack, the socket uses Linux' own buffers.
 fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
     let Protocol::Sctp { socket, config, .. } = transport.protocol() else { return false };
     *socket != SocketStyle::Own && size > config.send_buffer.0
@@ -470,7 +470,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     settings
 }
 
-/// Returns the namespace setting of an option, if the kernel can honour it.
+/// Returns the namespace setting of an option, if the kernel supports the option.
 fn setting(
     key: &str,
     value: &Value,
@@ -527,14 +527,14 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
 }
 
 /// Returns the transport with only its stack, which is Linux' own if it has one.
-fn usual(transport: &TransportSpec) -> TransportSpec {
+fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }
 
 /// Returns the transport with only this stack.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
-    let usual = format!("{}:stack={stack}", transport.kind().name()).parse();
-    usual.expect("a protocol alone is a transport")
+    let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
+    stack_only.expect("a protocol alone is a transport")
 }
 
 #[cfg(test)]
@@ -555,8 +555,8 @@ mod tests {
         for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
-            let usual: TransportSpec = kind.name().parse().unwrap();
-            let behaviours: Vec<&str> = usual.option_values().keys().map(String::as_str).collect();
+            let stack_only: TransportSpec = kind.name().parse().unwrap();
+            let behaviours: Vec<&str> = stack_only.option_values().keys().map(String::as_str).collect();
             let mut sorted = behaviours.clone();
             sorted.sort_unstable();
             assert_eq!(known, sorted, "{}", kind.name());
@@ -582,7 +582,8 @@ mod tests {
         assert_eq!(["sctp", "sctp:no_checksums"].map(|text| value(text, checksums).unwrap()), ["N", "Y"]);
     }
 
-    /// The random comparison drew `receive_buffer_low_rtt`, and runs failed in Linux 6.12, which has no file for it.
+    /// A random scenario had `receive_buffer_low_rtt`, and its runs failed in Linux 6.12, which does not have
+    /// this setting.
     #[test]
     fn an_option_of_a_newer_kernel_is_refused_before_the_run() {
         for text in ["tcp:receive_buffer_low_rtt=1ms", "tcp:sack_compression_percent=20"] {
@@ -646,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_cannot_do_is_refused_by_name() {
+    fn unsupported_settings_are_refused_by_name() {
         for (text, option) in [
             ("tcp:hystart=false", "hystart=false"),
             ("udp:sip=invite", "sip=invite"),

@@ -20,7 +20,7 @@ pub(crate) fn read_up_to(
 ) -> Result<(), ConnectionFault> {
     for number in 0..most {
         match one() {
-            Err(fault) if fault.is_idle() && number > 0 => return Ok(()),
+            Err(fault) if fault.is_would_block() && number > 0 => return Ok(()),
             read => read?,
         }
     }

@@ -12,8 +12,10 @@ use socket2::Socket;
 use crate::assignment::{Counts, EndAddresses};
 use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
-use crate::receive_timestamps::{self, Stamped};
-use crate::transceiver::{ConnectionFault, Opener, Sent, SocketEvent, Transceiver, whole_or_nothing};
+use crate::receive_timestamps::{self, TimestampedReader};
+use crate::transceiver::{
+    ConnectionFault, Opener, SendOutcome, SocketEvent, Transceiver, complete_or_blocked,
+};
 use crate::turns::read_up_to;
 
 /// Opens pairs of UDP sockets, each connected to the other.
@@ -32,7 +34,7 @@ impl Udp {
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;
         if self.stamps {
-            receive_timestamps::ask(&socket);
+            receive_timestamps::enable(&socket);
         }
         Ok(socket)
     }
@@ -51,9 +53,9 @@ impl Opener for Udp {
         Box::new(Messages {
             socket,
             reads: self.reads,
-            stamped: Stamped::new(self.stamps),
+            stamped: TimestampedReader::new(self.stamps),
             early: VecDeque::new(),
-            seen: BTreeSet::new(),
+            received: BTreeSet::new(),
             counts: Counts::default(),
         })
     }
@@ -68,12 +70,12 @@ impl Opener for Udp {
 struct Messages {
     socket: Socket,
     reads: usize,
-    stamped: Stamped,
+    stamped: TimestampedReader,
     /// Datagrams that arrived before the socket existed.
     early: VecDeque<Bytes>,
     /// The first octets of received messages, which identify them in every workload: the network may
     /// duplicate a datagram, but an application expects it once.
-    seen: BTreeSet<[u8; 8]>,
+    received: BTreeSet<[u8; 8]>,
     counts: Counts,
 }
 
@@ -82,15 +84,18 @@ impl Transceiver for Messages {
         &self.socket
     }
 
-    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<Sent> {
+    fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         let mut sent = self.socket.send(&message.payload);
-        if sent.as_ref().is_err_and(nobody_is_there) {
-            // That error was of an earlier datagram; this one has not been sent yet.
+        if sent.as_ref().is_err_and(is_port_unreachable) {
+            // The error belongs to an earlier datagram; this one has not been sent yet.
             sent = self.socket.send(&message.payload);
         }
-        let sent =
-            if sent.as_ref().is_err_and(nobody_is_there) { Sent::Whole } else { whole_or_nothing(sent)? };
-        self.counts.packets_sent += u64::from(sent == Sent::Whole);
+        let sent = if sent.as_ref().is_err_and(is_port_unreachable) {
+            SendOutcome::Complete
+        } else {
+            complete_or_blocked(sent)?
+        };
+        self.counts.packets_sent += u64::from(sent == SendOutcome::Complete);
         Ok(sent)
     }
 
@@ -119,28 +124,28 @@ impl Messages {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
         let early = self.early.pop_front();
-        let (datagram, came) = match &early {
+        let (datagram, received_at) = match &early {
             Some(datagram) => (&datagram[..], None),
             None => match self.stamped.read(&self.socket, buffer) {
-                Err(e) if nobody_is_there(&e) => return Ok(()),
+                Err(e) if is_port_unreachable(&e) => return Ok(()),
                 read => {
-                    let (length, came) = read?;
-                    (&buffer[..length], came)
+                    let (length, received_at) = read?;
+                    (&buffer[..length], received_at)
                 }
             },
         };
         self.counts.packets_received += 1;
-        if datagram.first_chunk().is_some_and(|name| self.seen.insert(*name)) {
-            take(SocketEvent::Came(came));
+        if datagram.first_chunk().is_some_and(|name| self.received.insert(*name)) {
+            take(SocketEvent::ReceivedAt(received_at));
             take(SocketEvent::Message(0, Bytes::copy_from_slice(datagram)));
         }
         Ok(())
     }
 }
 
-/// Returns whether an ICMP error came for a datagram: it is lost, like others that are lost silently. RFC
-/// 1122 section 4.1.3.3.
-fn nobody_is_there(error: &io::Error) -> bool {
+/// Returns whether an ICMP error reports a datagram as undeliverable: it is lost, like others that are lost
+/// silently. RFC 1122 section 4.1.3.3.
+fn is_port_unreachable(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
@@ -152,7 +157,7 @@ mod tests {
     use crate::transceiver;
 
     #[test]
-    fn a_datagram_that_comes_twice_is_told_once() {
+    fn a_duplicate_datagram_is_delivered_once() {
         let site = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let udp = Udp { reads: 1, stamps: false };
         let socket = udp.listen(&site).unwrap();
@@ -160,18 +165,18 @@ mod tests {
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());
         let mut datagrams = udp.transceiver(socket, &site);
         let network = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut heard = Vec::new();
+        let mut events = Vec::new();
         for message in [b"message1", b"message1", b"message2", b"message1"] {
             network.send_to(message, to).unwrap();
-            datagrams.receive(&mut [0; 100], Time::ZERO, &mut |one| heard.push(one)).unwrap();
+            datagrams.receive(&mut [0; 100], Time::ZERO, &mut |one| events.push(one)).unwrap();
         }
-        let payload = |heard: SocketEvent| match heard {
+        let payload = |events: SocketEvent| match events {
             SocketEvent::Message(_, payload) => Some(payload),
-            SocketEvent::Came(None) => None,
-            other => unreachable!("{other:?} is of no datagram, or nobody asked"),
+            SocketEvent::ReceivedAt(None) => None,
+            other => unreachable!("unexpected event {other:?}"),
         };
-        let heard: Vec<Bytes> = heard.into_iter().filter_map(payload).collect();
-        assert_eq!(heard, ["message1", "message2"]);
+        let events: Vec<Bytes> = events.into_iter().filter_map(payload).collect();
+        assert_eq!(events, ["message1", "message2"]);
         assert_eq!(datagrams.counts().packets_received, 4);
     }
 }

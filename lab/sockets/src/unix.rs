@@ -3,25 +3,25 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::{io, process};
 
-use hol_workloads::LengthOf;
+use hol_workloads::FramingFn;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::assignment::{Counts, EndAddresses};
 use crate::error::SocketsError;
 use crate::stream::{Connection, Stream, StreamKind};
 use crate::tcp::Tcp;
-use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, refused};
+use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, failed_to};
 
 /// Opens pairs of UNIX sockets.
 #[derive(Debug)]
 pub(crate) struct Unix {
-    pub(crate) length_of: LengthOf,
+    pub(crate) framing_fn: FramingFn,
     /// Whether waiting messages are sent together.
     pub(crate) gathers: bool,
 }
 
-/// Returns an abstract name, which ends with its socket: unix(7). It is unique per network namespace and
-/// process, since both ends are in this process.
+/// Returns an abstract name, which exists as long as its socket: unix(7). It is unique per network namespace
+/// and process, since both ends are in this process.
 fn name(server: &EndAddresses) -> io::Result<SockAddr> {
     SockAddr::unix(format!("\0headofline-{}-{}", process::id(), server.port))
 }
@@ -31,7 +31,7 @@ fn socket() -> io::Result<Socket> {
 }
 
 impl Opener for Unix {
-    fn place(&self, server: &EndAddresses) -> EndAddresses {
+    fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         static NEXT: AtomicU16 = AtomicU16::new(1);
         match server.port {
             0 => EndAddresses { port: NEXT.fetch_add(1, Ordering::Relaxed), ..server.clone() },
@@ -45,22 +45,22 @@ impl Opener for Unix {
             socket.listen(Tcp::BACKLOG)?;
             Ok(socket)
         });
-        listening.map_err(refused("listen at a UNIX socket"))
+        listening.map_err(failed_to("listen at a UNIX socket"))
     }
 
     fn connect(&self, _client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let make = || socket().and_then(|socket| Ok((socket, name(server)?)));
-        let (socket, name) = make().map_err(refused("make a UNIX socket"))?;
+        let (socket, name) = make().map_err(failed_to("make a UNIX socket"))?;
         match socket.connect(&name) {
             // A missing listener is known at once, and reported when the connection is handled.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-            connecting => transceiver::begin(connecting, server)?,
+            connecting => transceiver::check_connecting(connecting, server)?,
         }
         Ok(socket)
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: Stream::new(socket, self.length_of, self.gathers, false), of: Kind })
+        Box::new(Connection { stream: Stream::new(socket, self.framing_fn, self.gathers, false), of: Kind })
     }
 }
 
@@ -74,7 +74,7 @@ impl StreamKind for Kind {
         peer.map(|_| ()).map_err(|_| ConnectionFault::Protocol("connection refused"))
     }
 
-    /// The kernel has no counters.
+    /// Returns zero, because the kernel has no counters.
     fn counts(&self, _: &Socket) -> Counts {
         Counts::default()
     }
@@ -89,9 +89,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_listens_is_reached_and_who_does_not_refuses() {
+    fn a_listening_server_accepts_and_a_missing_one_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let unix = Unix { length_of: workload.kind.workload().length_of(), gathers: false };
+        let unix = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
         let site =
             EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();

@@ -1,4 +1,4 @@
-//! Wakes a run when an application on another thread has left work for an application of the run.
+//! Wakes a run when an application on another thread has work for an application of the run.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,16 +17,16 @@ impl WakeSignal {
     }
 
     /// Returns a function that sets the signal, from any thread.
-    pub fn ringer(&self) -> Box<dyn Fn() + Send> {
+    pub fn waker(&self) -> Box<dyn Fn() + Send> {
         let Self(file) = self.clone();
         Box::new(move || {
-            // Fails only after 2^64 rings.
+            // Fails only after 2^64 signals.
             let _ = rustix::io::write(&*file, &1u64.to_ne_bytes());
         })
     }
 
     /// Clears the signal.
-    pub(crate) fn silence(&self) {
+    pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.0, &mut [0; 8]);
     }
 }

@@ -1,9 +1,9 @@
 //! The offset between the wall clock and the monotonic clock, which run at the same rate until the wall clock
 //! is set.
 
-use crate::clock::{monotonic, wall};
+use crate::clock::{monotonic, wall_clock};
 
-/// By how much the wall clock is ahead, in ns: a lower and an upper bound.
+/// A lower and an upper bound of the offset of the wall clock from the monotonic clock, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallClockOffset {
     least: i64,
@@ -11,18 +11,18 @@ pub(crate) struct WallClockOffset {
 }
 
 impl WallClockOffset {
-    /// Of this many readings the fastest counts.
+    /// Number of readings, of which the fastest is used.
     const READINGS: usize = 8;
 
     /// Reads both clocks.
     pub(crate) fn read() -> Self {
-        let readings = (0..Self::READINGS).map(|_| Self::between(monotonic(), wall(), monotonic()));
+        let readings = (0..Self::READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
         readings.min_by_key(|one| one.most - one.least).expect("there are some")
     }
 
     /// Creates the bounds from a wall clock reading between two monotonic ones.
-    fn between(before: u64, wall: u64, after: u64) -> Self {
-        let ahead = |of: u64| wall as i64 - of as i64;
+    fn between(before: u64, wall_clock: u64, after: u64) -> Self {
+        let ahead = |of: u64| wall_clock as i64 - of as i64;
         Self { least: ahead(after), most: ahead(before) }
     }
 
@@ -42,13 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_wall_clock_showed_is_told_by_the_monotonic_one() {
-        // It was 5,000,000 to 5,000,020 ns ahead.
-        let wall = WallClockOffset::between(1000, 5_001_020, 1020);
-        assert_eq!(wall.monotonic(5_001_010), Some(1000));
-        assert_eq!(wall.monotonic(5_007_010), Some(7000));
-        assert_eq!(wall.monotonic(4_000_000), None, "before the machine was up");
-        // One that is behind, as of a machine that thinks it is 1970.
+    fn a_wall_clock_time_is_converted_to_the_monotonic_clock() {
+        // The offset is 5,000,000 to 5,000,020 ns.
+        let offset = WallClockOffset::between(1000, 5_001_020, 1020);
+        assert_eq!(offset.monotonic(5_001_010), Some(1000));
+        assert_eq!(offset.monotonic(5_007_010), Some(7000));
+        assert_eq!(offset.monotonic(4_000_000), None, "before the machine was up");
+        // A negative offset, as on a machine whose wall clock shows 1970.
         let behind = WallClockOffset::between(9000, 2000, 9000);
         assert_eq!((behind.monotonic(2500), behind.monotonic(u64::MAX)), (Some(9500), None));
     }
@@ -58,13 +58,16 @@ mod tests {
         let before = WallClockOffset::between(1000, 5_000_000, 1020);
         let later = |set: i64, took: u64| {
             let now = 1_000_000_000;
-            let wall = 5_000_000 - 1010 + now + took / 2;
-            WallClockOffset::between(now, wall.checked_add_signed(set).unwrap(), now + took)
+            let wall_clock = 5_000_000 - 1010 + now + took / 2;
+            WallClockOffset::between(now, wall_clock.checked_add_signed(set).unwrap(), now + took)
         };
         assert!(!before.was_set(later(0, 20)) && !before.was_set(later(0, 1_000_000)));
         for set in [-1_000_000, -1000, 1000, 1_000_000_000] {
             assert!(before.was_set(later(set, 20)) && later(set, 20).was_set(before), "{set}");
         }
-        assert!(!WallClockOffset::read().was_set(WallClockOffset::read()), "nobody has just set it");
+        assert!(
+            !WallClockOffset::read().was_set(WallClockOffset::read()),
+            "the clock was not set in between"
+        );
     }
 }

@@ -28,8 +28,8 @@ pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
         .with_name(TCA_KIND, kind)
 }
 
-/// Returns the message that replaces the root discipline of an interface with the default one, if it has
-/// this handle.
+/// Returns the message that replaces the root discipline of an interface with the default one, if the root
+/// discipline has this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
     Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
 }
@@ -121,14 +121,14 @@ mod tests {
 
     use super::*;
 
-    /// A list's entry about a discipline with such statistics.
+    /// Returns an entry of a list: a discipline with these statistics.
     fn entry(statistics: impl FnOnce(Message) -> Message) -> Vec<u8> {
         let message = set(3, 0x7640_0000, ROOT, "netem").with_nested(7, &[], statistics);
         messages(&message.finish(0)).next().unwrap().body.to_vec()
     }
 
     #[test]
-    fn what_the_kernel_says_of_a_discipline_is_read() {
+    fn the_kernels_statistics_of_a_discipline_are_parsed() {
         let octets = |numbers: &[u32]| numbers.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>();
         let entry = entry(|statistics| {
             statistics.with(1, &octets(&[1500, 0, 9, 0])).with(3, &octets(&[2, 120, 4, 0, 0]))
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_none() {
+    fn invalid_statistics_are_not_parsed() {
         assert_eq!(Discipline::read(&[0; 19]), None);
         assert_eq!(Discipline::read(&entry(|statistics| statistics.with(3, &[0; 5]))), None);
     }

@@ -4,7 +4,7 @@ use hol_base::Ratio;
 use hol_netlink::Message;
 
 use crate::discipline::TCA_OPTIONS;
-use crate::line::{Emulator, Loss};
+use crate::shaped_link::{Emulator, Loss};
 
 /// The kind of the discipline.
 pub const KIND: &str = "netem";
@@ -15,7 +15,7 @@ pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
     message.with_nested(TCA_OPTIONS, &parameters(emulator), |options| attributes(options, emulator, seed))
 }
 
-/// linux/pkt_sched.h, `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate, jitter.
+/// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplicate, jitter.
 fn parameters(emulator: &Emulator) -> Vec<u8> {
     let loss = if let Loss::Independent(loss) = emulator.loss { share(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
@@ -50,7 +50,7 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
         options = options.with(CORRUPT, &with_correlation(share(emulator.corrupt)));
     }
     if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
-        // The kernel takes the share that survives in the bad state, and the loss in the good state.
+        // The kernel expects the share that survives in the bad state, and the loss in the good state.
         let bursts = [share(good_to_bad), share(bad_to_good), u32::MAX - share(loss_bad), share(loss_good)];
         let bursts = bursts.map(u32::to_ne_bytes).concat();
         options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));

@@ -7,12 +7,12 @@
 
 pub mod discipline;
 pub mod emulator;
-mod line;
 pub mod queue;
 mod red;
+mod shaped_link;
 mod shaper;
 
 pub use discipline::Discipline;
-pub use line::{Changing, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
-pub use red::{Damping, RedParameters};
-pub use shaper::{Shaper, Waiting};
+pub use red::{IdleAverageDecay, RedParameters};
+pub use shaped_link::{Changing, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
+pub use shaper::{Shaper, ShaperQueue};

@@ -7,7 +7,7 @@ use hol_network::{CodelSpec, DualPi2Spec, FairSpec, PieSpec};
 
 use crate::discipline::TCA_OPTIONS;
 use crate::red::RedParameters;
-use crate::shaper::{Shaper, Waiting, beside_one};
+use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 
 /// Octets that an interface counts beyond IP.
 const ETHERNET: i64 = 14;
@@ -36,27 +36,27 @@ pub fn pace(message: Message, pace: &Shaper) -> Message {
 }
 
 /// Returns the kind of a queue's discipline, and its kernel module.
-pub const fn kind(waiting: &Waiting) -> (&'static str, &'static str) {
+pub const fn kind(waiting: &ShaperQueue) -> (&'static str, &'static str) {
     match waiting {
-        Waiting::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
-        Waiting::Fifo(QueueLimit::Bytes(_)) => ("bfifo", "sch_fifo"),
-        Waiting::Early(_) => ("red", "sch_red"),
-        Waiting::Codel { .. } => ("codel", "sch_codel"),
-        Waiting::FairCodel { .. } => ("fq_codel", "sch_fq_codel"),
-        Waiting::Pie { .. } => ("pie", "sch_pie"),
-        Waiting::DualPi2 { .. } => ("dualpi2", "sch_dualpi2"),
+        ShaperQueue::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
+        ShaperQueue::Fifo(QueueLimit::Bytes(_)) => ("bfifo", "sch_fifo"),
+        ShaperQueue::Early(_) => ("red", "sch_red"),
+        ShaperQueue::Codel { .. } => ("codel", "sch_codel"),
+        ShaperQueue::FairCodel { .. } => ("fq_codel", "sch_fq_codel"),
+        ShaperQueue::Pie { .. } => ("pie", "sch_pie"),
+        ShaperQueue::DualPi2 { .. } => ("dualpi2", "sch_dualpi2"),
     }
 }
 
 /// Adds the options of a queue.
-pub fn waiting(message: Message, waiting: &Waiting) -> Message {
+pub fn waiting(message: Message, waiting: &ShaperQueue) -> Message {
     match waiting {
-        Waiting::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
-        Waiting::Early(red) => early(message, red),
-        Waiting::Codel { spec, limit } => codel(message, spec, *limit),
-        Waiting::FairCodel { spec, limit } => fair(message, spec, *limit),
-        Waiting::Pie { spec, limit } => pie(message, spec, *limit),
-        Waiting::DualPi2 { spec, limit } => dualpi2(message, spec, *limit),
+        ShaperQueue::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
+        ShaperQueue::Early(red) => early(message, red),
+        ShaperQueue::Codel { spec, limit } => codel(message, spec, *limit),
+        ShaperQueue::FairCodel { spec, limit } => fair(message, spec, *limit),
+        ShaperQueue::Pie { spec, limit } => pie(message, spec, *limit),
+        ShaperQueue::DualPi2 { spec, limit } => dualpi2(message, spec, *limit),
     }
 }
 
@@ -107,7 +107,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     const ALPHA: u16 = 4;
     const BETA: u16 = 5;
     const ECN: u16 = 6;
-    /// A timer of Linux fires at the tick after its time, and both engines' kernels tick 250 times a second.
+    /// A timer of Linux fires at the tick after its time, and the kernels of both engines have 250 ticks per
+    /// second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);
@@ -150,24 +151,24 @@ fn early(message: Message, early: &RedParameters) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
     const PROBABILITY: u16 = 3;
-    let RedParameters { min, max, weight_log, damping, ecn, .. } = *early;
+    let RedParameters { min, max, weight_log, idle_decay, ecn, .. } = *early;
     // `TC_RED_ECN`.
     let flags = u8::from(ecn);
-    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit there has to
-    // be an inner queue.
+    // linux/pkt_sched.h, `struct tc_red_qopt`: limit, thresholds, four octets. Without a limit the discipline
+    // needs an inner queue.
     let thresholds = [0, min, max].map(u32::to_ne_bytes).concat();
-    let parameters = [&thresholds[..], &[weight_log, 0, damping.step_log, flags]].concat();
+    let parameters = [&thresholds[..], &[weight_log, 0, idle_decay.step_log, flags]].concat();
     let probability = (early.drop.value() * f64::from(u32::MAX)).round() as u32;
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with(PARAMETERS, &parameters).with(DAMPING, &damping.halvings);
+        let options = options.with(PARAMETERS, &parameters).with(DAMPING, &idle_decay.halvings);
         options.with_number(PROBABILITY, probability)
     })
 }
 
-/// Returns the capacity besides the packet in transmission.
+/// Returns the limit of a queue without the packet in transmission.
 fn fifo(limit: QueueLimit) -> u32 {
     match limit {
-        QueueLimit::Packets(packets) => beside_one(packets),
+        QueueLimit::Packets(packets) => queue_without_transmission(packets),
         QueueLimit::Bytes(octets) => u32::try_from(octets).unwrap_or(u32::MAX),
     }
 }

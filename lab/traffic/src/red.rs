@@ -21,13 +21,13 @@ pub struct RedParameters {
     pub drop: Ratio,
     /// Whether packets are marked instead of dropped.
     pub ecn: bool,
-    /// How the average falls while no packets arrive.
-    pub damping: Damping,
+    /// How the average decays while the link is idle.
+    pub idle_decay: IdleAverageDecay,
 }
 
-/// How the average falls while the link is idle: a table over time.
+/// A table of the decay of the average over the time that the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Damping {
+pub struct IdleAverageDecay {
     /// Duration of a table step: 2 to the power of this, in µs.
     pub step_log: u8,
     /// Number of halvings after each number of steps; before the first halving the average falls linearly.
@@ -67,14 +67,14 @@ impl RedParameters {
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;
-        let damping = Damping::of(transmission.as_secs_f64() * 1e6 / nearest);
-        Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, damping })
+        let idle_decay = IdleAverageDecay::of(transmission.as_secs_f64() * 1e6 / nearest);
+        Ok(Self { min: min as u32, max: max as u32, weight_log, drop: spec.drop, ecn: spec.ecn, idle_decay })
     }
 }
 
-impl Damping {
-    /// Creates a table that falls to 1/e in `time`, in µs: as if packets came to an empty queue one after the
-    /// other.
+impl IdleAverageDecay {
+    /// Creates a table for a decay to 1/e in `time`, in µs: as if packets arrived at an empty queue back to
+    /// back.
     fn of(time: f64) -> Self {
         let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn while_idle_the_average_is_halved_as_often_as_the_model_has_it_fall() {
         // 500 octets at 100 Mbit/s take 40 µs, and 512 such times are 20.48 ms.
-        let Damping { step_log, halvings } = of(&octets()).unwrap().damping;
+        let IdleAverageDecay { step_log, halvings } = of(&octets()).unwrap().idle_decay;
         let fallen = |steps: f64| (1.0 - 1.0 / 512.0_f64).powf(steps * f64::from(1 << step_log) / 40.0);
         for steps in [4, 8, 12] {
             let halvings = f64::from(halvings[steps]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linux_does_otherwise_is_refused_with_the_key_and_the_cure() {
+    fn settings_that_linux_treats_differently_are_refused_with_the_key_and_the_cure() {
         let refused = [
             (RedSpec::default(), "min, max", "octets"),
             (RedSpec { gentle: true, ..octets() }, "gentle", "remove"),

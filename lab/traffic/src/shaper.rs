@@ -16,13 +16,14 @@ use crate::red::RedParameters;
 pub struct Shaper {
     /// Credit gained while waiting, in kbit/s, multiplied by `scale`.
     pub gain: i32,
-    /// Linux counts credits in whole octets and loses up to one whenever a packet arrives or leaves, so all values are multiplied by this.
+    /// Factor of all values, because Linux counts credits in whole octets and loses up to one whenever a
+    /// packet arrives or leaves.
     pub scale: i32,
 }
 
 /// The queue behind the shaper.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Waiting {
+pub enum ShaperQueue {
     /// First in, first out, with this limit.
     Fifo(QueueLimit),
     /// RED, with a queue after it.
@@ -60,14 +61,14 @@ pub enum Waiting {
 /// A key that the kernel does not support, and the remedy.
 pub(crate) type Refusal = (&'static str, String);
 
-impl Waiting {
+impl ShaperQueue {
     const ALL: QueueLimit = QueueLimit::Packets(1_000_000);
 
     /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
     /// falls at the initial rate, because Linux would restart it with a new one.
     pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
-            // Its octets are counted before the shaper, and released behind the transmitter.
+            // Filters count its octets before the shaper, and release them after the transmitter.
             (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
@@ -86,7 +87,7 @@ impl Waiting {
 /// Returns the maximum packets queued, without the one in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     match queue {
-        QueueLimit::Packets(packets) => Ok(beside_one(packets)),
+        QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),
         QueueLimit::Bytes(_) => {
             let why = "Linux's CoDel, PIE and DualPI2 count packets; give the limit in packets, as in queue = \"1000p\"";
             Err(("network.queue", why.to_owned()))
@@ -94,8 +95,8 @@ fn packets(queue: QueueLimit) -> Result<u32, Refusal> {
     }
 }
 
-/// Returns the rest of a queue of this many packets, without the packet in transmission.
-pub(crate) fn beside_one(packets: u64) -> u32 {
+/// Returns the limit of a queue without the packet in transmission, which `packets` includes.
+pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
     u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
 }
 
@@ -105,7 +106,7 @@ impl Shaper {
     pub(crate) const PORT: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
     const MOST_SCALE: i32 = i32::MAX / Self::PORT;
-    /// With a smaller one the octets that are lost would slow the link down.
+    /// With a smaller scale the lost octets would slow the link down.
     const LEAST_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the shaper below the link's rate.
     const TOLERANCE: f64 = 0.001;
@@ -115,7 +116,7 @@ impl Shaper {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
         let exact = rate * port / (port - rate);
         let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MOST_SCALE));
-        // Never faster, or packets would pile up behind the shaper.
+        // Rounded down: if the shaper were faster, packets would queue after it.
         let gain = (exact * scale).floor();
         if rate >= port || scale < Self::LEAST_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
             let why =
@@ -148,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
-        assert_eq!([50, 2, 1].map(beside_one), [49, 1, 1]);
+        assert_eq!([50, 2, 1].map(queue_without_transmission), [49, 1, 1]);
     }
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
             queue,
             ..Settings::default()
         };
-        assert!(Waiting::of(&settings(QueueLimit::Packets(50))).is_ok());
-        assert_eq!(Waiting::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
+        assert!(ShaperQueue::of(&settings(QueueLimit::Packets(50))).is_ok());
+        assert_eq!(ShaperQueue::of(&settings(QueueLimit::Bytes(50_000))).unwrap_err().0, "network.queue");
     }
 }

@@ -20,19 +20,20 @@ pub(crate) struct Batch {
 pub(crate) struct Batches {
     batch: Option<Batch>,
     /// The current batch, and its remaining messages.
-    begun: Option<(EntryId, u64)>,
+    current: Option<(EntryId, u64)>,
 }
 
 impl Batches {
     /// Creates the sequence of batches of a workload.
     pub(crate) fn of(batch: Option<Batch>) -> Self {
-        Self { batch, begun: None }
+        Self { batch, current: None }
     }
 
-    /// Returns the number of the batch of the message that is about to come due, which may start the batch.
+    /// Returns the number of the batch to which the message that comes due now belongs. Starts a batch if
+    /// none has begun.
     pub(crate) fn number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
-        let (entry, _) = *self.begun.get_or_insert_with(|| {
+        let (entry, _) = *self.current.get_or_insert_with(|| {
             let first = ledger.due() as u32 + 1;
             let due = DueMessage {
                 scheduled,
@@ -42,32 +43,32 @@ impl Batches {
                 kind: RecordKind::Batch,
                 parent: None,
             };
-            (ledger.note_whole_due(now, due, first), messages)
+            (ledger.note_composite_due(now, due, first), messages)
         });
         Some(entry.number())
     }
 
-    /// Notes that a message was answered; returns whether that ended the batch.
-    pub(crate) fn answered(&mut self, ledger: &mut Ledger, number: u32, reply: MessageArrival) -> bool {
-        let Some((entry, left)) = &mut self.begun else { return false };
+    /// Handles the reply to message `number`; returns whether it completed the batch.
+    pub(crate) fn on_reply(&mut self, ledger: &mut Ledger, number: u32, reply: MessageArrival) -> bool {
+        let Some((entry, left)) = &mut self.current else { return false };
         *left -= 1;
         let is_over = *left == 0;
         if is_over {
-            ledger.note_whole(*entry, number, reply);
-            self.begun = None;
+            ledger.note_composite_reply(*entry, number, reply);
+            self.current = None;
         }
         is_over
     }
 
-    /// Notes the next batch as never started, or abandons the current one. Returns how many of the `left`
-    /// messages are not requested.
+    /// Records the next batch as never started, or leaves the current one incomplete. Returns how many of the
+    /// `left` messages belong to it; `None` if the workload has no batches.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
-        let of_begun = left % messages;
-        if of_begun == 0 {
-            self.begun = None;
+        let of_current = left % messages;
+        if of_current == 0 {
+            self.current = None;
             self.number(ledger, now, now);
         }
-        Some(if of_begun == 0 { messages } else { of_begun })
+        Some(if of_current == 0 { messages } else { of_current })
     }
 }

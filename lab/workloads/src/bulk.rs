@@ -23,7 +23,7 @@ pub struct Bulk {
 impl Padded for Bulk {
     const NAME: &'static str = "bulk";
     const ABOUT: &'static str = "like oneway, but each message is sent as soon as the transport has accepted the previous one: a greedy sender";
-    const COMES_BACK: bool = false;
+    const IS_ECHOED: bool = false;
     const KEYS: &'static [&'static str] = &["size", "lasts"];
 
     fn octets(&self) -> u64 {
@@ -34,7 +34,7 @@ impl Padded for Bulk {
         Pace::Taken
     }
 
-    fn lasts(&self) -> Option<Duration> {
+    fn max_duration(&self) -> Option<Duration> {
         self.lasts
     }
 }

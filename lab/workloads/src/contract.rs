@@ -21,7 +21,7 @@ pub struct ConnectionId(pub u32);
 /// An input of an application.
 #[derive(Debug)]
 pub enum Input {
-    /// A connection that it requested is open for sending.
+    /// A connection that the application requested is open for sending.
     Opened(ConnectionId),
     /// The peer opened a connection.
     Accepted(ConnectionId),
@@ -35,7 +35,7 @@ pub enum Input {
     PeerClosed(ConnectionId),
     /// The connection was closed in order.
     Closed(ConnectionId),
-    /// The connection was refused, reset or timed out, with the reason in words of the RFC.
+    /// The connection was refused, reset or timed out. The reason is in the terms of the RFC.
     Failed(ConnectionId, &'static str),
 }
 
@@ -52,7 +52,7 @@ pub struct Delivery {
     pub passage: DeliveryTimes,
 }
 
-/// A message for the transport. The application notes it as written, unless the transport returns it as
+/// A message for the transport. The application records it as written unless the transport returns it as
 /// [`Input::Full`].
 #[derive(Debug)]
 pub struct Outgoing {
@@ -69,7 +69,8 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Returns whether this is a message of the workload. A repeated greeting is not, and is no progress.
+    /// Returns whether this is a message of the workload. A session setup is none, so repeating it is no
+    /// progress.
     pub const fn is_message(&self) -> bool {
         self.entry.is_some()
     }
@@ -80,7 +81,7 @@ impl Outgoing {
 pub struct DeliveryOptions {
     /// Deliver on arrival, out of order.
     pub unordered: bool,
-    /// When the transport gives up the message. With a deadline, the lifetime is the remaining time.
+    /// When the transport abandons the message. With a deadline, the lifetime is the remaining time.
     pub reliability: Reliability,
 }
 
@@ -93,9 +94,9 @@ pub enum Output {
     Send(Outgoing),
     /// Deliver queued data, then close the connection.
     Close(ConnectionId),
-    /// Nothing to do: the application took a message that it had postponed, which may have been the last.
-    Took,
-    /// Nothing until an input, or until this time; [`Time::MAX`]: only an input.
+    /// No action: the application processed a message that had waited, which may have been the last one.
+    Processed,
+    /// Wait for an input or until this time; [`Time::MAX`]: for an input only.
     Wait(Time),
     /// Abort the run.
     Stop(AbortReason),
@@ -111,7 +112,7 @@ pub enum AbortReason {
         /// Its scheduled time.
         scheduled: Time,
     },
-    /// A required connection failed, with the reason in words of the RFC.
+    /// A required connection failed. The reason is in the terms of the RFC.
     Connection(&'static str),
     /// The peer sent invalid data.
     Nonsense(&'static str),
@@ -128,30 +129,32 @@ pub struct Progress {
     pub last_due: Option<Time>,
     /// Whether no more messages will come due.
     pub all_due: bool,
-    /// Whether nothing comes due before the peer answers: a session, or the reply in a ping-pong.
+    /// Whether no message comes due before the peer has sent something: the reply to a session setup, or to
+    /// the last message of a ping-pong.
     pub awaits_answer: bool,
 }
 
 /// One end of a workload: takes an input, then returns actions until there are none left.
 pub trait Application: fmt::Debug {
-    /// Takes one input.
+    /// Handles one input.
     fn handle(&mut self, now: Time, input: Input);
     /// Returns the next action.
     fn poll(&mut self, now: Time) -> Output;
-    /// Returns its progress.
-    fn standing(&self) -> Progress;
-    /// Returns whether it reads. While it does not, messages stay in the transport.
+    /// Returns the progress of the application.
+    fn progress(&self) -> Progress;
+    /// Returns whether the application reads. While it does not, messages stay in the transport.
     #[inline]
     fn is_reading(&self) -> bool {
         true
     }
-    /// Returns when it can send, if its connections were open at `opened`: later with a handshake of its own.
+    /// Returns when the application can send if its connections were open at `opened`: later if it performs a
+    /// handshake of its own.
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
         opened
     }
-    /// Returns its ledger.
+    /// Returns the ledger of the application.
     fn ledger(&mut self) -> &mut Ledger;
-    /// Ends the run: notes what never came due, and tells its host. Call until it returns true, because a
-    /// long schedule is processed in parts.
+    /// Ends the run: records the messages that never came due, and has a packet filter verified. Call until
+    /// it returns true, because a long schedule is processed in parts.
     fn end(&mut self, now: Time) -> bool;
 }

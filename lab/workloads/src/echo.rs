@@ -21,7 +21,7 @@ pub struct Echo {
 impl Padded for Echo {
     const NAME: &'static str = "echo";
     const ABOUT: &'static str = "the server returns each message unchanged";
-    const COMES_BACK: bool = true;
+    const IS_ECHOED: bool = true;
 
     fn octets(&self) -> u64 {
         self.size.0.0

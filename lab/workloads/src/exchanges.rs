@@ -99,7 +99,7 @@ impl Exchanges {
         self.period().saturating_mul(round) + self.0[place as usize].at
     }
 
-    /// Returns the times and sizes of the messages.
+    /// Returns the exchange of the message with this number.
     pub(crate) fn of(&self, number: u32) -> &Exchange {
         &self.0[number as usize % self.0.len()]
     }

@@ -32,10 +32,10 @@ impl HostSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
-    /// Rules are granted without being enforced.
+    /// Grant rules without enforcing them.
     #[default]
     None,
-    /// By the packet filter of the host's Linux kernel.
+    /// Enforce rules with nftables in the host's Linux kernel.
     Nftables,
 }
 
@@ -44,14 +44,15 @@ pub enum Filter {
 pub struct Host {
     /// Packet filter of the host, if it has one.
     pub filter: Option<Box<dyn RuleEnforcer>>,
-    /// Requests that wait until the server has asked others, if it does.
-    pub desk: Option<PendingRequests>,
+    /// Requests that wait for the replies to onward requests, if the server sends any.
+    pub pending_requests: Option<PendingRequests>,
 }
 
 /// A packet filter controlled by a middlebox.
 pub trait RuleEnforcer: fmt::Debug {
     /// Applies all changes of rules, or none; returns false if it cannot.
     fn apply(&mut self, now: Time, changes: &[Change]) -> bool;
-    /// Ends the run; `rules` are those that should be in force.
-    fn settle(&mut self, now: Time, rules: &[Rule]);
+    /// Compares the filter with `rules`, those that should be in force at the end of the run, and records the
+    /// differences.
+    fn verify_rules(&mut self, now: Time, rules: &[Rule]);
 }

@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::LengthOf;
+use crate::FramingFn;
 use crate::contract::{ConnectionId, Outgoing};
 
 /// The octets accepted so far, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct InParts {
     connections: BTreeMap<ConnectionId, Taken>,
-    /// It returns the rest of a message, as the model does, and not the whole.
+    /// Whether it returns only the rest of a message that it cannot accept, as the model does.
     returns_rest: bool,
 }
 
 #[derive(Debug, Default)]
 struct Taken {
     stream: Vec<u8>,
-    /// Octets of the message that it has taken in part.
+    /// Octets that it has accepted of an incomplete message.
     part: usize,
 }
 
@@ -45,7 +45,7 @@ impl InParts {
     ///
     /// # Panics
     /// If a message starts in the middle of another, so that its octets are not the start of a message.
-    pub(crate) fn lengths(&self, length_of: LengthOf) -> Vec<usize> {
+    pub(crate) fn lengths(&self, length_of: FramingFn) -> Vec<usize> {
         let mut lengths = Vec::new();
         for Taken { stream, .. } in self.connections.values() {
             let mut rest = &stream[..];

@@ -1,5 +1,5 @@
-//! The ledger of one end: what it has noted of unsettled messages. A ledger is plain data, because the ends
-//! may run on two hosts.
+//! The ledger of one end: its notes on unsettled messages, those that are neither done nor lost. A ledger is
+//! plain data, because the ends may run on two hosts.
 
 use std::collections::BTreeMap;
 
@@ -14,15 +14,17 @@ use crate::window::Window;
 /// The notes of one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
-    pub(crate) asked: Window<SentEntry>,
-    pub(crate) answered: Window<Option<ReceivedEntry>>,
+    #[serde(rename = "asked")]
+    pub(crate) sent_messages: Window<SentEntry>,
+    #[serde(rename = "answered")]
+    pub(crate) received_messages: Window<Option<ReceivedEntry>>,
     /// Records of several messages, by entry number.
-    #[serde(default)]
-    pub(crate) wholes: BTreeMap<u32, CompositeEntry>,
+    #[serde(default, rename = "wholes")]
+    pub(crate) composites: BTreeMap<u32, CompositeEntry>,
     /// When the transport accepted the first part of a reply that has several, by message.
-    #[serde(default)]
-    pub(crate) begun: BTreeMap<u32, Time>,
-    /// Maximum messages from the other side.
+    #[serde(default, rename = "begun")]
+    pub(crate) reply_starts: BTreeMap<u32, Time>,
+    /// Maximum number of messages from the peer.
     expected: u64,
     received: u64,
     last_due: Option<Time>,
@@ -114,15 +116,13 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Creates an empty ledger of a side that receives at most `expected` messages.
+    /// Creates an empty ledger of an end that receives at most `expected` messages.
     pub(crate) fn new(expected: u64) -> Self {
-        let (asked, answered) = (Window::default(), Window::default());
-        let (wholes, begun) = (BTreeMap::new(), BTreeMap::new());
         Self {
-            asked,
-            answered,
-            wholes,
-            begun,
+            sent_messages: Window::default(),
+            received_messages: Window::default(),
+            composites: BTreeMap::new(),
+            reply_starts: BTreeMap::new(),
             expected,
             received: 0,
             last_due: None,
@@ -133,41 +133,41 @@ impl Ledger {
 
     /// Validates a ledger received from another host; `None` if the ledger cannot belong to a run in which
     /// nothing was settled.
-    pub fn from_afar(mut self) -> Option<Self> {
-        let replies = self.asked.notes().filter(|asked| asked.reply.is_some()).count();
-        let requests = self.answered.notes().flatten().count();
+    pub fn validated(mut self) -> Option<Self> {
+        let replies = self.sent_messages.notes().filter(|sent| sent.reply.is_some()).count();
+        let requests = self.received_messages.notes().flatten().count();
         self.done = (replies + requests) as u64;
-        (self.asked.start() == 0 && self.answered.start() == 0).then_some(self)
+        (self.sent_messages.start() == 0 && self.received_messages.start() == 0).then_some(self)
     }
 
     /// Converts the ledger's times with `clock`. Packet times are dropped, because they are unknown where a
     /// conversion is needed.
     pub fn on_clock(&mut self, clock: impl Fn(Time) -> Time) {
         let arrival = |arrived: &mut MessageArrival| arrived.delivered = clock(arrived.delivered);
-        for asked in self.asked.notes_mut() {
-            (asked.scheduled, asked.written) = (clock(asked.scheduled), clock(asked.written));
-            asked.reply.iter_mut().for_each(arrival);
+        for sent in self.sent_messages.notes_mut() {
+            (sent.scheduled, sent.written) = (clock(sent.scheduled), clock(sent.written));
+            sent.reply.iter_mut().for_each(arrival);
         }
-        for answered in self.answered.notes_mut().flatten() {
-            arrival(&mut answered.request);
-            answered.reply_written = clock(answered.reply_written);
+        for received in self.received_messages.notes_mut().flatten() {
+            arrival(&mut received.request);
+            received.reply_written = clock(received.reply_written);
         }
-        self.begun.values_mut().for_each(|time| *time = clock(*time));
+        self.reply_starts.values_mut().for_each(|time| *time = clock(*time));
         self.last_due = self.last_due.map(&clock);
     }
 
     /// Reserves room for this many sent and received messages, so that a run in real time that settles
     /// nothing before its end is not delayed by reallocation.
-    pub fn make_room(&mut self, asked: u64, answered: u64) {
+    pub fn make_room(&mut self, sent: u64, received: u64) {
         const MOST: u64 = 1 << 20;
         let room = |messages: u64| if messages == ENDLESS { 0 } else { messages.min(MOST) as usize };
-        self.asked.make_room(room(asked));
-        self.answered.make_room(room(answered));
+        self.sent_messages.make_room(room(sent));
+        self.received_messages.make_room(room(received));
     }
 
     /// Returns the messages that came due.
     pub fn due(&self) -> u64 {
-        self.asked.end().into()
+        self.sent_messages.end().into()
     }
 
     /// Returns the messages received.
@@ -184,61 +184,64 @@ impl Ledger {
     pub fn note_due(&mut self, now: Time, due: DueMessage) -> EntryId {
         let DueMessage { scheduled, lane, size, reply_size, kind, parent } = due;
         let (reply, refused) = (None, false);
-        let asked =
+        let sent =
             SentEntry { scheduled, written: now, lane, size, kind, parent, reply, reply_size, refused };
         self.last_due = Some(scheduled);
-        EntryId(self.asked.push(asked))
+        EntryId(self.sent_messages.push(sent))
     }
 
     /// Notes that the transport has accepted the message only now.
     pub fn note_written(&mut self, entry: EntryId, now: Time) {
-        if let Some(asked) = self.asked.get_mut(entry.0) {
-            asked.written = now;
+        if let Some(sent) = self.sent_messages.get_mut(entry.0) {
+            sent.written = now;
         }
     }
 
     /// Changes the scheduled time of the message to now.
     pub fn note_scheduled(&mut self, entry: EntryId, now: Time) {
-        if let Some(asked) = self.asked.get_mut(entry.0) {
-            asked.scheduled = now;
+        if let Some(sent) = self.sent_messages.get_mut(entry.0) {
+            sent.scheduled = now;
         }
     }
 
     /// Notes the lane of the message.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
-        if let Some(asked) = self.asked.get_mut(entry.0) {
-            asked.lane = lane;
+        if let Some(sent) = self.sent_messages.get_mut(entry.0) {
+            sent.lane = lane;
         }
     }
 
     /// Notes a record of several messages; `first` is the first of them.
-    pub fn note_whole_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
+    pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
-        self.wholes.insert(entry.0, CompositeEntry { message: first, part: Part::First });
+        self.composites.insert(entry.0, CompositeEntry { message: first, part: Part::First });
         entry
     }
 
     /// Ends a record of several messages with the reply to message `last`.
-    pub fn note_whole(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
-        self.wholes.insert(entry.0, CompositeEntry { message: last, part: Part::Last });
-        self.note_end(entry, reply);
+    pub fn note_composite_reply(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
+        self.composites.insert(entry.0, CompositeEntry { message: last, part: Part::Last });
+        self.note_composite_end(entry, reply);
     }
 
     /// Ends a record of several messages with the first part of the reply to its first message.
     pub fn note_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
-        self.note_end(entry, reply);
+        self.note_composite_end(entry, reply);
     }
 
-    fn note_end(&mut self, entry: EntryId, reply: MessageArrival) {
-        if let Some(asked) = self.asked.get_mut(entry.0) {
-            asked.reply = Some(reply);
+    fn note_composite_end(&mut self, entry: EntryId, reply: MessageArrival) {
+        if let Some(sent) = self.sent_messages.get_mut(entry.0) {
+            sent.reply = Some(reply);
             self.done += 1;
         }
     }
 
     /// Returns the scheduled time of an unsettled entry.
     pub fn scheduled(&self, entry: EntryId) -> Time {
-        self.asked.get(entry.0).expect("a message that waits is not settled").scheduled
+        self.sent_messages
+            .get(entry.0)
+            .expect("a message that the transport has rejected is unsettled")
+            .scheduled
     }
 
     /// Notes the reply to message `number`; returns false if there is no such message or if it already has a
@@ -257,33 +260,33 @@ impl Ledger {
         octets: u32,
         refused: bool,
     ) -> bool {
-        match self.asked.get_mut(number) {
-            Some(asked) if asked.reply.is_none() => {
-                (asked.reply, asked.refused) = (Some(reply), refused);
-                asked.reply_size = asked.reply_size.max(octets);
+        match self.sent_messages.get_mut(number) {
+            Some(sent) if sent.reply.is_none() => {
+                (sent.reply, sent.refused) = (Some(reply), refused);
+                sent.reply_size = sent.reply_size.max(octets);
                 self.done += 1;
                 true
             }
             Some(_) => false,
-            None => self.gave_up && number < self.asked.end(),
+            None => self.gave_up && number < self.sent_messages.end(),
         }
     }
 
-    /// Notes message `number` of the other end.
+    /// Records that message `number` of the peer has arrived.
     ///
     /// # Panics
-    /// If the message came before, which no transport may allow.
+    /// If the message has arrived before, which no transport may allow.
     pub fn note_request(&mut self, number: u32, request: MessageArrival) -> EntryId {
         self.received += 1;
-        // A number beyond the schedule is not from our client.
+        // A number beyond the schedule is not from the client of this run.
         if u64::from(number) < self.expected {
-            while self.answered.end() <= number {
-                self.answered.push(None);
+            while self.received_messages.end() <= number {
+                self.received_messages.push(None);
             }
-            if let Some(answered) = self.answered.get_mut(number) {
-                assert!(answered.is_none(), "message {number} was delivered twice");
+            if let Some(received) = self.received_messages.get_mut(number) {
+                assert!(received.is_none(), "message {number} was delivered twice");
                 let reply_written = request.delivered;
-                *answered = Some(ReceivedEntry { request, reply_written, is_late: false });
+                *received = Some(ReceivedEntry { request, reply_written, is_late: false });
                 self.done += 1;
             } else {
                 assert!(self.gave_up, "message {number} was delivered twice");
@@ -294,30 +297,30 @@ impl Ledger {
 
     /// Notes that the message just received was too late.
     pub fn note_late(&mut self, entry: EntryId) {
-        if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
-            answered.is_late = true;
+        if let Some(Some(received)) = self.received_messages.get_mut(entry.0) {
+            received.is_late = true;
         }
     }
 
     /// Notes a request as [`Self::note_request`] does. A client whose connection failed may repeat a
     /// request; the first one counts.
     pub fn note_request_again(&mut self, number: u32, request: MessageArrival) -> EntryId {
-        match self.answered.get_mut(number) {
+        match self.received_messages.get_mut(number) {
             Some(Some(_)) => EntryId(number),
             _ => self.note_request(number, request),
         }
     }
 
     /// Notes that the transport accepts the first of several parts of the reply.
-    pub fn note_answer_begun(&mut self, entry: EntryId, now: Time) {
+    pub fn note_reply_started(&mut self, entry: EntryId, now: Time) {
         // If a reply is repeated, the first time counts.
-        self.begun.entry(entry.0).or_insert(now);
+        self.reply_starts.entry(entry.0).or_insert(now);
     }
 
     /// Notes that the transport has accepted the reply, or a part of it.
-    pub fn note_answer_written(&mut self, entry: EntryId, now: Time) {
-        if let Some(Some(answered)) = self.answered.get_mut(entry.0) {
-            answered.reply_written = now;
+    pub fn note_reply_written(&mut self, entry: EntryId, now: Time) {
+        if let Some(Some(received)) = self.received_messages.get_mut(entry.0) {
+            received.reply_written = now;
         }
     }
 }

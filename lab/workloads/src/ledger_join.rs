@@ -23,9 +23,9 @@ impl LedgerJoin {
     pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
         loop {
             let is_done = if self.has_replies {
-                client.asked.first().is_some_and(|asked| asked.reply.is_some())
+                client.sent_messages.first().is_some_and(|sent| sent.reply.is_some())
             } else {
-                server.answered.first().is_some_and(Option::is_some)
+                server.received_messages.first().is_some_and(Option::is_some)
             };
             let done = if self.has_replies { client.done } else { server.done };
             let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
@@ -47,27 +47,26 @@ impl LedgerJoin {
 
     /// Removes the oldest message from the ledgers and returns its record.
     fn take_oldest(self, client: &mut Ledger, server: &mut Ledger) -> Option<Record> {
-        let (number, asked) = client.asked.pop()?;
-        let mut answered = server.answered.pass().flatten();
-        client.done -= u64::from(asked.reply.is_some());
-        server.done -= u64::from(answered.is_some());
-        let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } =
-            asked;
-        let mut in_parts = server.begun.remove(&number).is_some();
-        let mut reply_written = answered.map(|answered| answered.reply_written);
-        if let Some(CompositeEntry { message, part }) = client.wholes.remove(&number) {
+        let (number, sent) = client.sent_messages.pop()?;
+        let mut received = server.received_messages.skip().flatten();
+        client.done -= u64::from(sent.reply.is_some());
+        server.done -= u64::from(received.is_some());
+        let SentEntry { scheduled, mut written, lane, size, kind, parent, reply, reply_size, refused } = sent;
+        let mut in_parts = server.reply_starts.remove(&number).is_some();
+        let mut reply_written = received.map(|received| received.reply_written);
+        if let Some(CompositeEntry { message, part }) = client.composites.remove(&number) {
             in_parts = true;
             // It is before its messages, so their notes still exist.
-            written = client.asked.get(message).map_or(written, |asked| asked.written);
-            answered = server.answered.get(message).copied().flatten();
+            written = client.sent_messages.get(message).map_or(written, |sent| sent.written);
+            received = server.received_messages.get(message).copied().flatten();
             reply_written = match part {
-                Part::First => server.begun.get(&message).copied(),
-                Part::Last => answered.map(|answered| answered.reply_written),
+                Part::First => server.reply_starts.get(&message).copied(),
+                Part::Last => received.map(|received| received.reply_written),
             };
         }
-        let outcome = match answered {
+        let outcome = match received {
             Some(_) if refused => Outcome::Refused,
-            Some(answered) if answered.is_late => Outcome::Late,
+            Some(received) if received.is_late => Outcome::Late,
             Some(_) if reply.is_some() || !self.has_replies => Outcome::Completed,
             _ if self.gives_up => Outcome::Abandoned,
             _ => Outcome::Unfinished,
@@ -80,9 +79,9 @@ impl LedgerJoin {
             size,
             reply_size,
             scheduled,
-            request: answered.map(|answered| match kind {
-                RecordKind::Frame => answered.request.leg_of_frame(written),
-                _ => answered.request.leg(written),
+            request: received.map(|received| match kind {
+                RecordKind::Frame => received.request.leg_of_frame(written),
+                _ => received.request.leg(written),
             }),
             reply: reply_written.zip(reply).map(|(written, reply)| {
                 if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
@@ -109,7 +108,8 @@ mod tests {
         DueMessage { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
     }
 
-    /// A transaction that is done, one whose request came, and one that is lost.
+    /// Returns ledgers of a transaction that is done, one of which only the request arrived, and one that is
+    /// lost.
     fn both() -> (Ledger, Ledger) {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for number in 0..3 {
@@ -117,7 +117,7 @@ mod tests {
         }
         for number in [1, 0] {
             let entry = server.note_request(number, arrived(10 + u64::from(number)));
-            server.note_answer_written(entry, Time::from_millis(15));
+            server.note_reply_written(entry, Time::from_millis(15));
         }
         assert!(client.note_reply(0, arrived(30), false));
         (client, server)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ledger_by_another_clock_has_all_its_times_by_that_and_knows_no_more_of_packets() {
+    fn a_conversion_to_another_clock_converts_all_times_and_drops_packet_times() {
         let (client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let by_one = records(client.clone(), server.clone(), reading);
@@ -161,15 +161,15 @@ mod tests {
         }
     }
 
-    /// Whoever has the secret may still have a wrong program.
+    /// A host with the secret may still run a faulty program.
     #[test]
-    fn a_ledger_from_afar_that_counts_wrong_is_counted_again_and_one_that_settled_something_is_refused() {
+    fn a_remote_ledger_is_recounted_and_refused_if_it_settled_something() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let text = serde_json::to_string(&server).unwrap();
         let altered = |from: &str, to: &str| {
             assert!(text.contains(from), "{text}");
-            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().from_afar()
+            serde_json::from_str::<Ledger>(&text.replacen(from, to, 1)).unwrap().validated()
         };
         let miscounted = altered("\"done\":2", "\"done\":0").unwrap();
         assert_eq!(miscounted, server);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_abandoned_where_the_transport_may_give_it_up() {
+    fn a_missing_message_is_abandoned_if_the_transport_may_give_it_up() {
         let (client, server) = both();
         let abandoned = |has_replies| {
             let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((abandoned(true), abandoned(false)), (2, 1));
     }
 
-    /// A frame may be whole with a packet of one before, or with parity before it was written.
+    /// A packet of an earlier frame may complete a frame, and so may parity before the frame was written.
     #[test]
     fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
@@ -207,14 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reply_and_one_to_no_message_are_told() {
+    fn a_second_reply_and_one_to_no_message_are_reported() {
         let (mut client, _) = both();
         assert!(!client.note_reply(0, arrived(40), false));
         assert!(!client.note_reply(3, arrived(40), false));
     }
 
     #[test]
-    fn what_is_settled_leaves_in_the_order_of_the_schedule() {
+    fn settled_messages_are_removed_in_the_order_of_the_schedule() {
         let (mut client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let mut left = Vec::new();
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_without_a_word_is_settled_when_a_quarter_of_a_million_have_overtaken_it() {
+    fn a_message_lost_without_notice_is_settled_after_a_quarter_of_a_million_later_ones() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
@@ -253,15 +253,15 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "message 0 was delivered twice")]
-    fn what_is_settled_cannot_come_again() {
+    fn a_settled_message_cannot_arrive_again() {
         let (mut client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         reading.settle(&mut client, &mut server, |_| {});
         server.note_request(0, arrived(50));
     }
 
-    /// Plays the life of messages, of which one comes due every ms: after how many ms the request arrives, if it does, and
-    /// after how many more the reply.
+    /// Simulates messages, of which one comes due every ms. Each has the time in ms after which the request
+    /// arrives, if it does, and the further time until the reply.
     fn play(
         lives: &[(Option<u8>, Option<u8>)],
         mut then: impl FnMut(&mut Ledger, &mut Ledger),
@@ -287,8 +287,8 @@ mod tests {
     }
 
     proptest! {
-        /// What leaves while a run goes on, and then what is left, are the records that there would be if everything had been
-        /// held: every field, in the same order, so the same digest and the same statistics.
+        /// Records that are passed on during a run, and the rest at its end, equal those of a run that keeps
+        /// all to the end: every field, in the same order, so the same digest and the same statistics.
         #[test]
         fn records_are_the_same_whenever_they_leave(
             mut lives: Vec<(Option<u8>, Option<u8>)>,

@@ -13,7 +13,6 @@ mod echo;
 mod error;
 mod exchanges;
 mod files;
-mod greetings;
 mod host;
 #[cfg(test)]
 mod in_parts;
@@ -36,6 +35,7 @@ mod rejected_messages;
 mod replay;
 mod rpc;
 mod sender;
+mod session_setups;
 mod simco;
 mod sizes;
 mod spec;
@@ -72,7 +72,7 @@ pub use sizes::{LogNormal, SizeClass, Sizes};
 pub use spec::WorkloadSpec;
 pub use stream_layout::StreamLayout;
 pub use tls::Handshake;
-pub use workload::{LengthOf, Workload};
+pub use workload::{FramingFn, Workload};
 
 /// Number of messages of a workload that continues until something else ends the run.
 pub const ENDLESS: u64 = u64::MAX;

@@ -61,7 +61,7 @@ impl Default for Load {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_one(number: &u16) -> bool {
     *number == 1
 }
@@ -95,7 +95,7 @@ impl Load {
     }
 
     /// Sets every default.
-    pub(crate) fn settle(&mut self) {
+    pub(crate) fn set_defaults(&mut self) {
         self.arrivals = self.rate().map(|_| self.arrivals());
         self.rate = self.rate().filter(|_| self.interval.is_none());
     }
@@ -141,9 +141,9 @@ pub(crate) struct Pacer {
     served: u16,
     left: u64,
     next: Time,
-    /// How long messages come due after the start.
-    lasts: Option<Duration>,
-    /// When that is over.
+    /// Messages come due for this long after the start.
+    max_duration: Option<Duration>,
+    /// The time from which on no message comes due.
     end: Time,
 }
 
@@ -156,9 +156,9 @@ enum Gaps {
     },
     UntilTaken,
     UntilReply(Users),
-    /// When a request waits for this asker.
-    UntilAsked(OnwardClient),
-    /// At given times; this many of them have come due.
+    /// A message is due whenever a request of a server waits for this client.
+    Onward(OnwardClient),
+    /// At the times of the exchanges, of which `done` have come due.
     Scripted {
         exchanges: Exchanges,
         done: u64,
@@ -172,7 +172,7 @@ pub(crate) struct Users {
     /// The mean time from a reply to the next message; exponential.
     think: Duration,
     rng: Rng,
-    /// When those who are not waiting for a reply send their next message.
+    /// When the users who are not waiting for a reply send their next messages.
     due: BinaryHeap<Reverse<Time>>,
 }
 
@@ -208,9 +208,9 @@ impl Pacer {
         Self::new(Gaps::UntilReply(users), 1, messages)
     }
 
-    /// Creates a pacer with a message due whenever a server's request waits to be asked onward.
-    pub(crate) fn asked(asker: OnwardClient) -> Self {
-        Self::new(Gaps::UntilAsked(asker), 1, ENDLESS)
+    /// Creates a pacer that makes a message due whenever a request of a server waits for this client.
+    pub(crate) fn onward(client: OnwardClient) -> Self {
+        Self::new(Gaps::Onward(client), 1, ENDLESS)
     }
 
     /// Creates a pacer with messages due at given times.
@@ -220,12 +220,12 @@ impl Pacer {
 
     /// Creates a pacer of `messages` messages, none due before the start.
     fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
-        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, lasts: None, end: Time::MAX }
+        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, max_duration: None, end: Time::MAX }
     }
 
     /// Returns the pacer limited to this duration after its start.
-    pub(crate) fn lasting(self, lasts: Option<Duration>) -> Self {
-        Self { lasts, ..self }
+    pub(crate) fn with_max_duration(self, max_duration: Option<Duration>) -> Self {
+        Self { max_duration, ..self }
     }
 
     /// Stops making messages due once the duration has passed.
@@ -246,7 +246,7 @@ impl Pacer {
             }
         }
         self.next = if self.left == 0 { Time::MAX } else { self.following(now) };
-        self.end = self.lasts.map_or(Time::MAX, |lasts| now + lasts);
+        self.end = self.max_duration.map_or(Time::MAX, |duration| now + duration);
     }
 
     /// Returns the number of messages that have not come due.
@@ -258,13 +258,13 @@ impl Pacer {
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match &self.gaps {
-            Gaps::UntilAsked(asker) if !asker.is_due() => Time::MAX,
+            Gaps::Onward(client) if !client.is_due() => Time::MAX,
             _ => self.next,
         }
     }
 
-    /// Returns whether the next message waits for the other end, so that silence of the other end is a
-    /// stall.
+    /// Returns whether the next message waits for the peer, so that the run stalls if nothing arrives from
+    /// it.
     pub(crate) fn awaits_answer(&self) -> bool {
         self.left > 0 && self.next == Time::MAX
     }
@@ -273,10 +273,10 @@ impl Pacer {
     /// message is due one interval later.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.left -= 1;
-        // With the transport's pace, a message is due when the last one was taken.
+        // If the transport sets the pace, a message is due when the last one was accepted.
         let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
-        if let Gaps::UntilAsked(asker) = &mut self.gaps {
-            asker.ask();
+        if let Gaps::Onward(client) = &mut self.gaps {
+            client.take_request();
             return now;
         }
         self.served = (self.served + 1) % self.sources;
@@ -309,15 +309,15 @@ impl Pacer {
         !matches!(self.gaps, Gaps::UntilTaken | Gaps::UntilReply(_))
     }
 
-    /// Notes the reply to a message.
-    pub(crate) fn replied(&mut self, now: Time, number: u32) {
+    /// Handles the reply to a message.
+    pub(crate) fn on_reply(&mut self, now: Time, number: u32) {
         match &mut self.gaps {
             Gaps::UntilReply(users) if self.left > 0 => {
                 let after = users.think();
                 users.due.push(Reverse(now + after));
                 self.next = users.next();
             }
-            Gaps::UntilAsked(asker) => asker.answered(number),
+            Gaps::Onward(client) => client.on_reply(number),
             _ => (),
         }
     }
@@ -331,7 +331,7 @@ impl Pacer {
                 *done += 1;
                 exchanges.due(*done - 1).saturating_sub(before)
             }
-            Gaps::UntilTaken | Gaps::UntilReply(_) | Gaps::UntilAsked(_) => Duration::ZERO,
+            Gaps::UntilTaken | Gaps::UntilReply(_) | Gaps::Onward(_) => Duration::ZERO,
         }
     }
 }
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_transports_pace_a_message_is_due_when_it_is_asked_for() {
+    fn at_the_transports_pace_a_message_is_due_when_requested() {
         let mut pacer = Pacer::untimed(Pace::Taken, 3);
         pacer.start(Time::from_millis(1));
         let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));
@@ -404,10 +404,10 @@ mod tests {
         assert_eq!(pacer.next(), Time::from_millis(1));
         pacer.advance(Time::ZERO);
         assert_eq!(pacer.next(), Time::MAX);
-        pacer.replied(Time::from_millis(5), 0);
+        pacer.on_reply(Time::from_millis(5), 0);
         assert_eq!(pacer.next(), Time::from_millis(5));
         pacer.advance(Time::ZERO);
-        pacer.replied(Time::from_millis(9), 1);
+        pacer.on_reply(Time::from_millis(9), 1);
         assert_eq!(pacer.next(), Time::MAX);
     }
 
@@ -417,7 +417,7 @@ mod tests {
         let (twenty, none) = (every(Duration::from_millis(20)), every(Duration::ZERO));
         assert_eq!((twenty.rate(), none.rate()), (Frequency::new(50.0), None));
         for mut load in [twenty.clone(), none.clone()] {
-            load.settle();
+            load.set_defaults();
             assert_eq!(load.check(), Ok(()));
         }
         let both = Load { rate: Frequency::new(50.0), ..twenty };

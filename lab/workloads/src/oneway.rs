@@ -21,7 +21,7 @@ pub struct Oneway {
 impl Padded for Oneway {
     const NAME: &'static str = "oneway";
     const ABOUT: &'static str = "messages without replies";
-    const COMES_BACK: bool = false;
+    const IS_ECHOED: bool = false;
 
     fn octets(&self) -> u64 {
         self.size.0.0

@@ -24,7 +24,7 @@ impl ConnectionOpenings {
         self.to_open.next().map(ConnectionId)
     }
 
-    /// Notes an open connection; returns whether it was the last one.
+    /// Records an open connection; returns whether it was the last one.
     pub(crate) fn opened(&mut self) -> bool {
         self.missing = self.missing.saturating_sub(1);
         self.missing == 0

@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Pacer;
-use crate::padding::{self, Numbered};
+use crate::padding::{self, NumberedRequests};
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::{
-    Application, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
+    Application, ENDLESS, FramingFn, Host, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
 };
 
 /// A workload whose messages are padding.
@@ -21,23 +21,23 @@ pub trait Padded {
     /// A one-line description for lists of workloads.
     const ABOUT: &'static str;
     /// Whether each message is sent back.
-    const COMES_BACK: bool;
-    /// Its keys beside those of a load.
+    const IS_ECHOED: bool;
+    /// Its keys, without those of a load.
     const KEYS: &'static [&'static str] = &["size"];
 
     /// Returns the octets per message.
     fn octets(&self) -> u64;
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// Returns how long it sends at most, from when its connections are open.
-    fn lasts(&self) -> Option<Duration> {
+    /// Returns the maximum time that it sends after its connections are open.
+    fn max_duration(&self) -> Option<Duration> {
         None
     }
-    /// Returns the keys of its load, if time makes its messages due.
+    /// Returns the settings of its load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// As [`Self::load`], mutable.
+    /// Returns the settings as [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
@@ -78,31 +78,36 @@ impl<W: Padded> Workload for W {
     }
 
     fn record_kind(&self) -> RecordKind {
-        if W::COMES_BACK { RecordKind::Transaction } else { RecordKind::Message }
+        if W::IS_ECHOED { RecordKind::Transaction } else { RecordKind::Message }
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         padding::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let (requests, pace) = (Numbered::new(self.octets(), self.record_kind()), Padded::pace(self));
+        let (requests, pace) = (NumberedRequests::new(self.octets(), self.record_kind()), Padded::pace(self));
         let (pacer, late_limit) = match Padded::load(self) {
             Some(load) => (load.pacer(messages, seed), load.late_limit),
-            None => (Pacer::untimed(pace, messages).lasting(Padded::lasts(self)), None),
+            None => (Pacer::untimed(pace, messages).with_max_duration(Padded::max_duration(self)), None),
         };
         Box::new(Sender::new(requests, lanes, pacer, messages, late_limit))
     }
 
-    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, _: Seed) -> Option<Box<dyn Application>> {
-        let requests = Numbered::new(self.octets(), self.record_kind());
-        let sender = Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None);
-        W::COMES_BACK.then(|| Box::new(sender) as Box<dyn Application>)
+    fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        _: Seed,
+    ) -> Option<Box<dyn Application>> {
+        let requests = NumberedRequests::new(self.octets(), self.record_kind());
+        let sender = Sender::new(requests, lanes, Pacer::onward(client), ENDLESS, None);
+        W::IS_ECHOED.then(|| Box::new(sender) as Box<dyn Application>)
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        let reader = padding::Reader { sends_back: W::COMES_BACK };
-        Box::new(Receiver::new(reader, messages).asking(host.desk))
+        let reader = padding::PaddingReplies { is_echo: W::IS_ECHOED };
+        Box::new(Receiver::new(reader, messages).with_pending_requests(host.pending_requests))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{ConnectionId, WorkloadError};
 /// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
 const MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
-/// Shared zeros from which messages are cut, so that many share one allocation.
+/// Zeros for messages, so that many messages share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
@@ -21,7 +21,8 @@ pub(crate) struct Zeros(BytesMut);
 pub(crate) struct Padding {
     size: usize,
     zeros: Zeros,
-    /// The long message made last: once nobody else holds it, the next is made of it, for its zeros are zeros still.
+    /// The last long message. If nothing else refers to it, its buffer is used for the next one, because its
+    /// zeros are unchanged.
     last: Bytes,
 }
 
@@ -29,7 +30,7 @@ impl Zeros {
     const SLAB: usize = 64 << 10;
 
     /// Returns this many octets for exclusive use.
-    pub(crate) fn cut(&mut self, octets: usize) -> BytesMut {
+    pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB));
         }
@@ -38,7 +39,7 @@ impl Zeros {
 }
 
 impl Padding {
-    /// A longer message has an allocation of its own.
+    /// Messages of at least this length have their own allocation.
     const LONG: usize = 1024;
 
     /// Creates padding for messages of this size.
@@ -52,7 +53,7 @@ impl Padding {
             return message(&mut self.zeros, self.size, number);
         }
         let last = std::mem::take(&mut self.last).try_into_mut();
-        let message = with_head(last.unwrap_or_else(|_| BytesMut::zeroed(self.size)), number);
+        let message = with_header(last.unwrap_or_else(|_| BytesMut::zeroed(self.size)), number);
         self.last = message.clone();
         message
     }
@@ -60,11 +61,11 @@ impl Padding {
 
 /// Builds a message of any size.
 pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
-    with_head(zeros.cut(octets), number)
+    with_header(zeros.take(octets), number)
 }
 
-/// Builds a message with another head.
-pub(crate) fn with_head(mut message: BytesMut, number: u32) -> Bytes {
+/// Writes the length and the number at the start of a message.
+pub(crate) fn with_header(mut message: BytesMut, number: u32) -> Bytes {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
     message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
@@ -89,21 +90,21 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Numbered requests that only have to be answered, or to arrive.
+/// Numbered requests without other content.
 #[derive(Debug)]
-pub(crate) struct Numbered {
+pub(crate) struct NumberedRequests {
     padding: Padding,
     kind: RecordKind,
 }
 
-impl Numbered {
-    /// Creates requests of these sizes.
+impl NumberedRequests {
+    /// Creates requests of this size.
     pub(crate) fn new(size: u64, kind: RecordKind) -> Self {
         Self { padding: Padding::new(size as usize), kind }
     }
 }
 
-impl RequestSource for Numbered {
+impl RequestSource for NumberedRequests {
     fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -117,19 +118,19 @@ impl RequestSource for Numbered {
     }
 }
 
-/// A receiver that returns messages, or only reads them.
+/// The replies to numbered requests: the requests themselves, or none.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    pub(crate) sends_back: bool,
+pub(crate) struct PaddingReplies {
+    pub(crate) is_echo: bool,
 }
 
-impl ReplySource for Reader {
+impl ReplySource for PaddingReplies {
     fn number(&self, request: &Bytes) -> Option<u32> {
         number(request)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
-        Ok(self.sends_back.then_some(request))
+        Ok(self.is_echo.then_some(request))
     }
 }
 
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_somebody_holds_stays_as_it_is() {
+    fn a_message_still_referred_to_is_not_overwritten() {
         let mut padding = Padding::new(4096);
         let held: Vec<Bytes> = (0..3).map(|number| padding.message(number)).collect();
         let numbers: Vec<_> = held.iter().map(|message| number(message)).collect();

@@ -1,8 +1,9 @@
 //! Requests that a server can answer only after asking others, such as a proxy that asks its middlebox, then
 //! the next proxy.
 //!
-//! The server's application shares the queue with the clients that ask on its behalf, one after another. A
-//! callback wakes whoever gets work. The queue has no clock, since its users may have different ones.
+//! The server's application shares the queues with the clients that send requests on its behalf, one client
+//! after another. A callback wakes the application that gets work. The queues have no clock, since their users
+//! may have different ones.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,109 +11,111 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The pending requests of a server.
 #[derive(Debug, Clone)]
-pub struct PendingRequests(Arc<Mutex<Papers>>);
+pub struct PendingRequests(Arc<Mutex<RequestQueues>>);
 
-/// A client that asks on behalf of a server.
+/// A client that sends requests on behalf of a server.
 #[derive(Debug)]
 pub struct OnwardClient {
-    desk: PendingRequests,
-    place: usize,
-    /// Unanswered requests: the number of its own message, and the request for which it asks.
-    under_way: VecDeque<(u32, Request)>,
-    asked: u32,
+    pending_requests: PendingRequests,
+    index: usize,
+    /// Messages without a reply: the number of each, and the server's request that caused it.
+    unanswered: VecDeque<(u32, RequestId)>,
+    sent: u32,
 }
 
-/// A pending request, by order of arrival.
-type Request = u64;
+/// The number of a pending request, in the order of arrival.
+type RequestId = u64;
 
 /// A callback that is called when there is work.
 pub type WakeCallback = Box<dyn Fn() + Send>;
 
 #[derive(Debug)]
-struct Papers {
-    /// Requests waiting for each asker.
-    trays: Vec<Tray>,
-    /// Requests for which all have been asked.
-    ready: Tray,
-    requests: Request,
+struct RequestQueues {
+    /// Requests that wait for each client, by index.
+    by_client: Vec<RequestQueue>,
+    /// Requests that the server can answer, because every client has its reply.
+    ready: RequestQueue,
+    next: RequestId,
 }
 
-/// A queue of requests, and whom to wake.
+/// A queue of requests, and the callback of the application that takes them.
 #[derive(Default)]
-struct Tray {
-    requests: VecDeque<Request>,
-    bell: Option<WakeCallback>,
+struct RequestQueue {
+    requests: VecDeque<RequestId>,
+    wake: Option<WakeCallback>,
 }
 
 impl PendingRequests {
-    /// Creates a queue for this many clients that ask.
-    pub fn new(askers: usize) -> Self {
-        let trays = std::iter::repeat_with(Tray::default).take(askers).collect();
-        Self(Arc::new(Mutex::new(Papers { trays, ready: Tray::default(), requests: 0 })))
+    /// Creates the queues for this number of onward clients.
+    pub fn new(clients: usize) -> Self {
+        let by_client = std::iter::repeat_with(RequestQueue::default).take(clients).collect();
+        Self(Arc::new(Mutex::new(RequestQueues { by_client, ready: RequestQueue::default(), next: 0 })))
     }
 
-    /// Returns the client with index `place`. `bell` is called when the client has something to ask.
-    pub fn asker(&self, place: usize, bell: WakeCallback) -> OnwardClient {
-        self.papers().trays[place].bell = Some(bell);
-        OnwardClient { desk: self.clone(), place, under_way: VecDeque::new(), asked: 0 }
+    /// Returns the onward client with this index. `wake` is called when the client has something to send.
+    pub fn client(&self, index: usize, wake: WakeCallback) -> OnwardClient {
+        self.lock().by_client[index].wake = Some(wake);
+        OnwardClient { pending_requests: self.clone(), index, unanswered: VecDeque::new(), sent: 0 }
     }
 
-    /// Sets the `bell` to call when a request can be answered.
-    pub fn on_ready(&self, bell: WakeCallback) {
-        self.papers().ready.bell = Some(bell);
+    /// Sets the callback that is called when the server can answer a request.
+    pub fn on_ready(&self, wake: WakeCallback) {
+        self.lock().ready.wake = Some(wake);
     }
 
     /// Adds a request.
-    pub(crate) fn put(&self) -> Request {
-        let mut papers = self.papers();
-        let request = papers.requests;
-        papers.requests += 1;
-        papers.pass(0, request);
+    pub(crate) fn push(&self) -> RequestId {
+        let mut queues = self.lock();
+        let request = queues.next;
+        queues.next += 1;
+        queues.forward(0, request);
         request
     }
 
     /// Returns the next request that can be answered.
-    pub(crate) fn take_ready(&self) -> Option<Request> {
-        self.papers().ready.requests.pop_front()
+    pub(crate) fn take_ready(&self) -> Option<RequestId> {
+        self.lock().ready.requests.pop_front()
     }
 
-    fn papers(&self) -> MutexGuard<'_, Papers> {
-        self.0.lock().expect("nobody panics with it")
+    fn lock(&self) -> MutexGuard<'_, RequestQueues> {
+        self.0.lock().expect("no code panics while it holds the lock")
     }
 }
 
-impl Papers {
-    /// Passes a request to the asker at `place`, or returns it to the server after the last.
-    fn pass(&mut self, place: usize, request: Request) {
-        let tray = self.trays.get_mut(place).unwrap_or(&mut self.ready);
-        tray.requests.push_back(request);
-        tray.bell.iter().for_each(|ring| ring());
+impl RequestQueues {
+    /// Passes a request to the client with this index, or back to the server after the last client.
+    fn forward(&mut self, index: usize, request: RequestId) {
+        let queue = self.by_client.get_mut(index).unwrap_or(&mut self.ready);
+        queue.requests.push_back(request);
+        queue.wake.iter().for_each(|wake| wake());
     }
 }
 
 impl OnwardClient {
-    /// Returns whether the client has something to ask.
+    /// Returns whether a request waits for this client.
     pub(crate) fn is_due(&self) -> bool {
-        !self.desk.papers().trays[self.place].requests.is_empty()
+        !self.pending_requests.lock().by_client[self.index].requests.is_empty()
     }
 
-    /// Notes that the client asks, with its next message.
-    pub(crate) fn ask(&mut self) {
-        let request = self.desk.papers().trays[self.place].requests.pop_front().expect("it is due");
-        self.under_way.push_back((self.asked, request));
-        self.asked += 1;
+    /// Takes the oldest waiting request; the client's next message is for it.
+    pub(crate) fn take_request(&mut self) {
+        let mut queues = self.pending_requests.lock();
+        let request = queues.by_client[self.index].requests.pop_front().expect("a request waits");
+        drop(queues);
+        self.unanswered.push_back((self.sent, request));
+        self.sent += 1;
     }
 
-    /// Notes that the client's message was answered.
-    pub(crate) fn answered(&mut self, number: u32) {
-        let place = self.under_way.iter().position(|(asked, _)| *asked == number);
-        if let Some((_, request)) = place.and_then(|place| self.under_way.remove(place)) {
-            self.desk.papers().pass(self.place + 1, request);
+    /// Handles the reply to the client's message with this number.
+    pub(crate) fn on_reply(&mut self, number: u32) {
+        let position = self.unanswered.iter().position(|(sent, _)| *sent == number);
+        if let Some((_, request)) = position.and_then(|position| self.unanswered.remove(position)) {
+            self.pending_requests.lock().forward(self.index + 1, request);
         }
     }
 }
 
-impl fmt::Debug for Tray {
+impl fmt::Debug for RequestQueue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.requests.fmt(f)
     }
@@ -125,30 +128,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_goes_from_one_who_asks_to_the_next_and_then_back() {
-        let rung = Arc::new(AtomicU32::new(0));
-        let bell = |value| {
-            let rung = rung.clone();
-            Box::new(move || rung.store(value, Ordering::Relaxed)) as WakeCallback
+    fn a_request_passes_through_all_clients_and_then_back() {
+        let woken = Arc::new(AtomicU32::new(0));
+        let wake = |value| {
+            let woken = woken.clone();
+            Box::new(move || woken.store(value, Ordering::Relaxed)) as WakeCallback
         };
-        let heard = || rung.swap(0, Ordering::Relaxed);
-        let desk = PendingRequests::new(2);
-        let [mut first, mut second] = [0, 1].map(|place| desk.asker(place, bell(place as u32 + 1)));
-        desk.on_ready(bell(9));
-        assert_eq!((desk.put(), desk.put(), heard()), (0, 1, 1));
-        assert_eq!((first.is_due(), second.is_due(), desk.take_ready()), (true, false, None));
-        first.ask();
-        first.ask();
-        first.answered(1);
+        let last_woken = || woken.swap(0, Ordering::Relaxed);
+        let pending = PendingRequests::new(2);
+        let [mut first, mut second] = [0, 1].map(|index| pending.client(index, wake(index as u32 + 1)));
+        pending.on_ready(wake(9));
+        assert_eq!((pending.push(), pending.push(), last_woken()), (0, 1, 1));
+        assert_eq!((first.is_due(), second.is_due(), pending.take_ready()), (true, false, None));
+        first.take_request();
+        first.take_request();
+        first.on_reply(1);
         assert_eq!(
-            (heard(), first.is_due(), second.is_due()),
+            (last_woken(), first.is_due(), second.is_due()),
             (2, false, true),
-            "the second request overtakes"
+            "the second request overtakes the first"
         );
-        second.ask();
-        second.answered(0);
-        assert_eq!((heard(), desk.take_ready(), desk.take_ready()), (9, Some(1), None));
-        first.answered(1);
-        assert_eq!(heard(), 0, "it has been answered");
+        second.take_request();
+        second.on_reply(0);
+        assert_eq!((last_woken(), pending.take_ready(), pending.take_ready()), (9, Some(1), None));
+        first.on_reply(1);
+        assert_eq!(last_woken(), 0, "the message has its reply already");
     }
 }

@@ -18,7 +18,7 @@ pub struct Pingpong {
 impl Padded for Pingpong {
     const NAME: &'static str = "pingpong";
     const ABOUT: &'static str = "like echo, but each message waits for the reply to the previous one";
-    const COMES_BACK: bool = true;
+    const IS_ECHOED: bool = true;
 
     fn octets(&self) -> u64 {
         self.size.0.0

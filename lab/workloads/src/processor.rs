@@ -17,8 +17,8 @@ use crate::ledger::Ledger;
 #[derive(Debug, Clone)]
 pub struct Processor {
     service: Duration,
-    /// When it has served everything read, in ns; shared by clones with different clocks.
-    free_at: Arc<AtomicU64>,
+    /// When it has served all messages read so far, in ns; shared by clones with different clocks.
+    idle_from: Arc<AtomicU64>,
     /// The zero of this clone's clock, in ns.
     zero: u64,
 }
@@ -26,7 +26,7 @@ pub struct Processor {
 impl Processor {
     /// Creates a processor that takes `service` per message.
     pub(crate) fn new(service: Duration) -> Self {
-        Self { service, free_at: Arc::default(), zero: 0 }
+        Self { service, idle_from: Arc::default(), zero: 0 }
     }
 
     /// Returns the same processor for applications whose clock started at `zero` ns of the common clock.
@@ -36,31 +36,36 @@ impl Processor {
 
     /// Runs an application on this processor.
     pub fn run(self, application: Box<dyn Application>) -> Box<dyn Application> {
-        Box::new(Served { application, processor: self, waiting: VecDeque::new(), turn: Turn::None })
+        Box::new(ProcessorBoundApplication {
+            application,
+            processor: self,
+            waiting: VecDeque::new(),
+            state: ProcessorState::None,
+        })
     }
 
-    /// Returns when it starts to serve a message that is read now.
-    fn begin(&self, now: Time) -> Time {
+    /// Reserves the processor for a message that is read now; returns when its service starts.
+    fn reserve(&self, now: Time) -> Time {
         let now = self.zero + now.as_nanos();
-        let after = |free_at: u64| Some(free_at.max(now).saturating_add(self.service.as_nanos()));
-        let before = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
+        let after = |idle_from: u64| Some(idle_from.max(now).saturating_add(self.service.as_nanos()));
+        let before = self.idle_from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
         Time::from_nanos(before.unwrap_or_default().max(now) - self.zero)
     }
 }
 
 /// An application between a transport and its host's processor.
 #[derive(Debug)]
-struct Served {
+struct ProcessorBoundApplication {
     application: Box<dyn Application>,
     processor: Processor,
-    /// Messages read, and inputs that came after them.
+    /// Messages read, and inputs that arrived after them.
     waiting: VecDeque<Input>,
-    turn: Turn,
+    state: ProcessorState,
 }
 
 /// The state of the processor for an application.
 #[derive(Debug, Clone, Copy)]
-enum Turn {
+enum ProcessorState {
     /// Idle.
     None,
     /// It starts with the oldest message at this time.
@@ -69,7 +74,7 @@ enum Turn {
     Ends(Time),
 }
 
-impl Served {
+impl ProcessorBoundApplication {
     /// Passes the oldest input to the application.
     fn take_oldest(&mut self, now: Time) {
         if let Some(input) = self.waiting.pop_front() {
@@ -77,12 +82,11 @@ impl Served {
         }
     }
 
-    /// Continues when the application is free: passes inputs until the next message, which needs the
-    /// processor.
-    fn go_on(&mut self, now: Time) {
-        while matches!(self.turn, Turn::None) {
+    /// Passes inputs to the application up to the next message, for which it reserves the processor.
+    fn start_next_message(&mut self, now: Time) {
+        while matches!(self.state, ProcessorState::None) {
             match self.waiting.front() {
-                Some(Input::Message(_)) => self.turn = Turn::Begins(self.processor.begin(now)),
+                Some(Input::Message(_)) => self.state = ProcessorState::Begins(self.processor.reserve(now)),
                 Some(_) => self.take_oldest(now),
                 None => return,
             }
@@ -90,30 +94,30 @@ impl Served {
     }
 }
 
-impl Application for Served {
+impl Application for ProcessorBoundApplication {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
-            // The end of the peer's data comes after its messages.
+            // The application must get the end of the peer's data after the waiting messages.
             Input::Message(_) | Input::PeerClosed(_) => self.waiting.push_back(input),
             other => self.application.handle(now, other),
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        match self.turn {
-            Turn::Begins(at) | Turn::Ends(at) if at > now => return Output::Wait(at),
-            Turn::Begins(at) => {
-                self.turn = Turn::Ends(at + self.processor.service);
+        match self.state {
+            ProcessorState::Begins(at) | ProcessorState::Ends(at) if at > now => return Output::Wait(at),
+            ProcessorState::Begins(at) => {
+                self.state = ProcessorState::Ends(at + self.processor.service);
                 self.take_oldest(now);
-                return Output::Took;
+                return Output::Processed;
             }
-            Turn::Ends(_) => self.turn = Turn::None,
-            Turn::None => {}
+            ProcessorState::Ends(_) => self.state = ProcessorState::None,
+            ProcessorState::None => {}
         }
         // Output for the last message comes before the next message.
         match self.application.poll(now) {
             Output::Wait(_) if !self.waiting.is_empty() => {
-                self.go_on(now);
+                self.start_next_message(now);
                 self.poll(now)
             }
             output => output,
@@ -121,12 +125,12 @@ impl Application for Served {
     }
 
     #[inline]
-    fn standing(&self) -> Progress {
-        self.application.standing()
+    fn progress(&self) -> Progress {
+        self.application.progress()
     }
 
     fn is_reading(&self) -> bool {
-        matches!(self.turn, Turn::None) && self.waiting.is_empty()
+        matches!(self.state, ProcessorState::None) && self.waiting.is_empty()
     }
 
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
@@ -164,14 +168,15 @@ mod tests {
         server.handle(Time::from_millis(at), Input::Message(delivery));
     }
 
-    /// What it does at a time, until it waits: answers, and until when it waits then.
+    /// Polls the application at a time until it waits; returns the number of its answers, and until when it
+    /// waits.
     fn poll(server: &mut dyn Application, at: u64) -> (u32, Time) {
         let mut answers = 0;
         loop {
             match server.poll(Time::from_millis(at)) {
                 Output::Send(_) => answers += 1,
                 Output::Wait(until) => return (answers, until),
-                Output::Took | Output::Close(_) => {}
+                Output::Processed | Output::Close(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -186,7 +191,7 @@ mod tests {
         deliver(server.as_mut(), 1, &mut padding, 1);
         server.handle(Time::from_millis(1), Input::PeerClosed(ID));
         assert_eq!(poll(server.as_mut(), 1), (0, Time::from_millis(6)));
-        assert_eq!((server.is_reading(), server.standing().done), (false, 1));
+        assert_eq!((server.is_reading(), server.progress().done), (false, 1));
         assert_eq!(poll(server.as_mut(), 6), (1, Time::from_millis(11)));
         assert!(!server.is_reading());
         assert_eq!(poll(server.as_mut(), 11), (1, Time::MAX));
@@ -200,7 +205,7 @@ mod tests {
         let mut padding = Padding::new(8);
         deliver(one.as_mut(), 10, &mut padding, 0);
         assert_eq!(poll(one.as_mut(), 10), (0, Time::from_millis(15)));
-        // The other's clock shows 9 ms when the one's shows 11.
+        // The second clock shows 9 ms when the first shows 11 ms.
         deliver(other.as_mut(), 9, &mut padding, 0);
         assert_eq!(poll(other.as_mut(), 9), (0, Time::from_millis(13)), "it begins when the first is served");
         assert_eq!(poll(one.as_mut(), 15), (1, Time::MAX));

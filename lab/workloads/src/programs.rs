@@ -5,7 +5,7 @@ use hol_measure::RecordKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 
 /// Settings of the workload `programs`: the keys of `[workload] kind = "programs"`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl Workload for Programs {
         &["measure", "limit"]
     }
 
-    fn settle(&mut self) {
+    fn set_defaults(&mut self) {
         self.limit = Some(self.limit());
     }
 
@@ -80,19 +80,19 @@ impl Workload for Programs {
         0
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         |_| Ok(None)
     }
 
     /// # Panics
     /// Always: a kernel starts the programs, and worlds without one reject them.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
-        unreachable!("programs are started, not played")
+        unreachable!("programs have no application in the model; a kernel starts them")
     }
 
     /// # Panics
     /// Always, as for the client.
     fn server(&self, _: StreamLayout, _: u64, _: Host) -> Box<dyn Application> {
-        unreachable!("programs are started, not played")
+        unreachable!("programs have no application in the model; a kernel starts them")
     }
 }

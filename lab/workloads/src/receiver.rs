@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, MessageArrival};
 
 /// The replies of a workload.
 pub(crate) trait ReplySource: fmt::Debug {
-    /// Returns the number of the message of a request; `None` if it belongs to none.
+    /// Returns the number of the message that a request carries; `None` if it carries none.
     fn number(&self, request: &Bytes) -> Option<u32>;
 
     /// Returns the reply to a request, if any.
@@ -23,30 +23,32 @@ pub(crate) trait ReplySource: fmt::Debug {
         request: Bytes,
     ) -> Result<Option<Bytes>, &'static str>;
 
-    /// Returns how long the server works on a request before it answers, on all requests at the same time.
+    /// Returns how long the server works on a request before it answers; it works on all requests at the same
+    /// time.
     fn service(&self, request: &Bytes) -> Duration {
         let _ = request;
         Duration::ZERO
     }
 
-    /// Ends the run.
+    /// Handles the end of the run.
     fn end(&mut self, now: Time) {
         let _ = now;
     }
 }
 
-/// Answers each message in the order of delivery and on the same stream: at once, or when the others that
-/// have to be asked have answered.
+/// Answers each message in the order of delivery and on the same stream: at once, or after the replies to the
+/// onward requests that it causes.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
-    /// Pending requests until others have been asked, and the replies to them.
-    desk: Option<PendingRequests>,
+    /// Requests that wait for replies to onward requests, if the server sends any.
+    pending_requests: Option<PendingRequests>,
+    /// Replies to those requests.
     waiting: BTreeMap<u64, Outgoing>,
-    /// Replies to requests that are still worked on, by the time when they are ready and the order of arrival.
+    /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
     served: u64,
-    /// Replies that the transport has not yet taken.
+    /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
     /// Connections on which the peer sends no more.
@@ -60,7 +62,7 @@ impl<A: ReplySource> Receiver<A> {
     pub(crate) fn new(answers: A, messages: u64) -> Self {
         Self {
             answers,
-            desk: None,
+            pending_requests: None,
             waiting: BTreeMap::new(),
             in_service: BTreeMap::new(),
             served: 0,
@@ -72,9 +74,10 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Returns the receiver, which now asks others before it answers if `desk` is given.
-    pub(crate) fn asking(self, desk: Option<PendingRequests>) -> Self {
-        Self { desk, ..self }
+    /// Returns the receiver with these pending requests; if given, it answers only after the replies to
+    /// onward requests.
+    pub(crate) fn with_pending_requests(self, pending_requests: Option<PendingRequests>) -> Self {
+        Self { pending_requests, ..self }
     }
 
     fn take_request(&mut self, now: Time, delivery: Delivery) {
@@ -96,23 +99,23 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Sends a greeting's reply at once, a message's when others have been asked.
+    /// Sends the reply to a session setup at once, the reply to a message after those to its onward requests.
     fn reply(&mut self, reply: Outgoing) {
-        match self.desk.as_ref().filter(|_| reply.is_message()) {
-            Some(desk) => drop(self.waiting.insert(desk.put(), reply)),
+        match self.pending_requests.as_ref().filter(|_| reply.is_message()) {
+            Some(pending) => drop(self.waiting.insert(pending.push(), reply)),
             None => self.outbox.push_back(reply),
         }
     }
 
-    /// Keeps a reply until the server has done its work.
+    /// Delays a reply until the server has done its work.
     fn serve(&mut self, ready: Time, reply: Outgoing) {
         self.in_service.insert((ready, self.served), reply);
         self.served += 1;
     }
 
-    /// Passes on the replies whose service is over, and returns when the next is.
+    /// Passes on the replies whose work is done; returns when the next one is.
     #[inline]
-    fn take_served(&mut self, now: Time) -> Time {
+    fn release_served(&mut self, now: Time) -> Time {
         if self.in_service.is_empty() {
             return Time::MAX;
         }
@@ -123,9 +126,9 @@ impl<A: ReplySource> Receiver<A> {
         self.in_service.first_key_value().map_or(Time::MAX, |((ready, _), _)| *ready)
     }
 
-    /// Sends the replies whose requests are ready.
+    /// Sends the replies to the requests that are ready.
     fn take_ready(&mut self) {
-        while let Some(request) = self.desk.as_ref().and_then(PendingRequests::take_ready) {
+        while let Some(request) = self.pending_requests.as_ref().and_then(PendingRequests::take_ready) {
             self.outbox.extend(self.waiting.remove(&request));
         }
     }
@@ -150,14 +153,14 @@ impl<A: ReplySource> Application for Receiver<A> {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        let next = self.take_served(now);
+        let next = self.release_served(now);
         self.take_ready();
         if self.blocked {
             return Output::Wait(next);
         }
         if let Some(outgoing) = self.outbox.pop_front() {
             if let Some(entry) = outgoing.entry {
-                self.ledger.note_answer_written(entry, now);
+                self.ledger.note_reply_written(entry, now);
             }
             return Output::Send(outgoing);
         }
@@ -169,7 +172,7 @@ impl<A: ReplySource> Application for Receiver<A> {
     }
 
     #[inline]
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress { done: self.ledger.received(), ..Progress::default() }
     }
 
@@ -205,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_comes_back_on_its_stream_as_it_is() {
+    fn an_echo_returns_unchanged_on_its_stream() {
         let mut server = server("echo");
         let message = padding::Padding::new(100).message(5);
         deliver(server.as_mut(), 3, message.clone());
         let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
         assert_eq!((reply.stream, &reply.payload), (3, &message));
-        assert_eq!(server.standing().done, 1);
+        assert_eq!(server.progress().done, 1);
     }
 
     #[test]
@@ -219,7 +222,7 @@ mod tests {
         let mut server = server("oneway");
         deliver(server.as_mut(), 0, padding::Padding::new(8).message(0));
         assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
-        assert_eq!(server.standing().done, 1);
+        assert_eq!(server.progress().done, 1);
     }
 
     #[test]

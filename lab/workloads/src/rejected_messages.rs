@@ -9,17 +9,17 @@ use crate::contract::Outgoing;
 #[derive(Debug, Default)]
 pub(crate) struct RejectedMessages {
     messages: VecDeque<Outgoing>,
-    /// How many of them to try again.
+    /// Number of messages that remain to be tried again.
     to_retry: usize,
 }
 
 impl RejectedMessages {
     /// Adds a rejected message.
-    pub(crate) fn refused(&mut self, message: Outgoing) {
+    pub(crate) fn add(&mut self, message: Outgoing) {
         self.messages.push_back(message);
     }
 
-    /// Notes that a connection has room again; trying shows how much.
+    /// Marks all messages to be tried again, because a connection has room.
     pub(crate) fn retry(&mut self) {
         self.to_retry = self.messages.len();
     }

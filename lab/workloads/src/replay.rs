@@ -12,7 +12,7 @@ use crate::padding::{self, Zeros};
 use crate::receiver::{Receiver, ReplySource};
 use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
-    Application, ConnectionId, ENDLESS, Host, LengthOf, OnwardClient, Pace, StreamLayout, Workload,
+    Application, ConnectionId, ENDLESS, FramingFn, Host, OnwardClient, Pace, StreamLayout, Workload,
     WorkloadError,
 };
 
@@ -93,22 +93,29 @@ impl Workload for Replay {
         if self.exchanges.are_answered() { RecordKind::Transaction } else { RecordKind::Message }
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         padding::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
         let pacer = Pacer::scripted(self.exchanges.clone(), messages);
-        Box::new(Sender::new(Script::of(self), lanes, pacer, messages, None))
+        Box::new(Sender::new(ReplayMessages::of(self), lanes, pacer, messages, None))
     }
 
-    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, _: Seed) -> Option<Box<dyn Application>> {
-        let sender = Sender::new(Script::of(self), lanes, Pacer::asked(asker), ENDLESS, None);
+    fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        _: Seed,
+    ) -> Option<Box<dyn Application>> {
+        let sender = Sender::new(ReplayMessages::of(self), lanes, Pacer::onward(client), ENDLESS, None);
         self.exchanges.are_answered().then(|| Box::new(sender) as Box<dyn Application>)
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Script::of(self), messages).asking(host.desk))
+        Box::new(
+            Receiver::new(ReplayMessages::of(self), messages).with_pending_requests(host.pending_requests),
+        )
     }
 
     fn describe(&self) -> String {
@@ -116,22 +123,22 @@ impl Workload for Replay {
     }
 }
 
-/// Either side: both know the sizes.
+/// The messages and the replies; both ends know all sizes.
 #[derive(Debug)]
-struct Script {
+struct ReplayMessages {
     exchanges: Exchanges,
     zeros: Zeros,
     kind: RecordKind,
 }
 
-impl Script {
+impl ReplayMessages {
     fn of(replay: &Replay) -> Self {
         let (exchanges, kind) = (replay.exchanges.clone(), replay.record_kind());
         Self { exchanges, zeros: Zeros::default(), kind }
     }
 }
 
-impl RequestSource for Script {
+impl RequestSource for ReplayMessages {
     fn kind(&self) -> RecordKind {
         self.kind
     }
@@ -146,7 +153,7 @@ impl RequestSource for Script {
     }
 }
 
-impl ReplySource for Script {
+impl ReplySource for ReplayMessages {
     fn number(&self, request: &Bytes) -> Option<u32> {
         padding::number(request)
     }

@@ -12,8 +12,8 @@ use crate::padding::{self, Zeros};
 use crate::receiver::{Receiver, ReplySource};
 use crate::sender::{RepliedRequest, RequestSource, Sender};
 use crate::{
-    Application, Arrivals, ConnectionId, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, SizeClass, Sizes,
-    StreamLayout, Workload, WorkloadError,
+    Application, Arrivals, ConnectionId, ENDLESS, FramingFn, Host, Load, OnwardClient, Pace, SizeClass,
+    Sizes, StreamLayout, Workload, WorkloadError,
 };
 
 /// Settings of the workload `rpc`: the keys of `[workload] kind = "rpc"`.
@@ -70,7 +70,7 @@ impl Default for Rpc {
     }
 }
 
-/// What a request tells the server, after its length and number: octets of the reply, and ns of service.
+/// Minimum octets of a request: length, number, octets of the reply, and ns of service.
 const LEAST: u64 = 8 + 4 + 8;
 /// The number of the part of a request that is written first.
 const HEAD: u32 = u32::MAX;
@@ -104,10 +104,10 @@ impl Workload for Rpc {
         &["request", "reply", "service", "users", "think", "head"]
     }
 
-    fn settle(&mut self) {
+    fn set_defaults(&mut self) {
         if self.users.is_none() {
             self.load = self.load_or_poisson();
-            self.load.settle();
+            self.load.set_defaults();
         }
     }
 
@@ -174,21 +174,26 @@ impl Workload for Rpc {
         RecordKind::Transaction
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         padding::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
-        let (calls, pacer) = (Calls::new(self, seed), self.pacer(messages, seed));
+        let (calls, pacer) = (RpcRequests::new(self, seed), self.pacer(messages, seed));
         Box::new(Sender::new(calls, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
-        Some(Box::new(Sender::new(Calls::new(self, seed), lanes, Pacer::asked(asker), ENDLESS, None)))
+    fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        seed: Seed,
+    ) -> Option<Box<dyn Application>> {
+        Some(Box::new(Sender::new(RpcRequests::new(self, seed), lanes, Pacer::onward(client), ENDLESS, None)))
     }
 
     fn server(&self, _: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Service::default(), messages).asking(host.desk))
+        Box::new(Receiver::new(RpcReplies::default(), messages).with_pending_requests(host.pending_requests))
     }
 
     fn describe(&self) -> String {
@@ -198,9 +203,9 @@ impl Workload for Rpc {
     }
 }
 
-/// The client's requests. It draws everything, and each request tells the server what to do.
+/// The client's requests. The client draws all values, and each request contains those that the server needs.
 #[derive(Debug)]
-struct Calls {
+struct RpcRequests {
     rpc: Rpc,
     rng: Rng,
     zeros: Zeros,
@@ -208,14 +213,14 @@ struct Calls {
     reply: u32,
 }
 
-impl Calls {
+impl RpcRequests {
     fn new(rpc: &Rpc, seed: Seed) -> Self {
         let rng = seed.derive("workload/sizes").rng();
         Self { rpc: rpc.clone(), rng, zeros: Zeros::default(), reply: 0 }
     }
 }
 
-impl RequestSource for Calls {
+impl RequestSource for RpcRequests {
     fn kind(&self) -> RecordKind {
         RecordKind::Transaction
     }
@@ -229,10 +234,10 @@ impl RequestSource for Calls {
             0 => 0,
             mean => self.rng.exponential(mean as f64) as u64,
         };
-        let mut message = self.zeros.cut(octets as usize - first as usize);
+        let mut message = self.zeros.take(octets as usize - first as usize);
         message[8..12].copy_from_slice(&self.reply.to_be_bytes());
         message[12..20].copy_from_slice(&service.to_be_bytes());
-        (number, padding::with_head(message, number))
+        (number, padding::with_header(message, number))
     }
 
     fn head(&mut self, _: u32) -> Option<Bytes> {
@@ -248,38 +253,38 @@ impl RequestSource for Calls {
     }
 }
 
-/// The server, which does what a request tells it.
+/// The replies of the server, whose size and service time each request contains.
 #[derive(Debug, Default)]
-struct Service {
+struct RpcReplies {
     zeros: Zeros,
 }
 
-/// Returns octets of the reply and the time of service that a request asks for; `None` for the part before it.
-fn asked_for(request: &Bytes) -> Option<(u32, Duration)> {
+/// Returns the octets of the reply and the service time that a request contains; `None` for a head.
+fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
     padding::number(request).filter(|number| *number != HEAD)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);
     let service = u64::from_be_bytes(*request.get(12..)?.first_chunk()?);
     Some((octets, Duration::from_nanos(service)))
 }
 
-impl ReplySource for Service {
+impl ReplySource for RpcReplies {
     fn number(&self, request: &Bytes) -> Option<u32> {
         padding::number(request).filter(|number| *number != HEAD)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
         let Some(number) = self.number(&request) else { return Ok(None) };
-        let (octets, _) = asked_for(&request).ok_or("a request that does not say what it asks for")?;
+        let (octets, _) = request_parameters(&request).ok_or("a request without the size of the reply")?;
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !possible.contains(&u64::from(octets)) {
             return Err("a request for a reply of an invalid size");
         }
-        let reply: BytesMut = self.zeros.cut(octets as usize);
-        Ok(Some(padding::with_head(reply, number)))
+        let reply: BytesMut = self.zeros.take(octets as usize);
+        Ok(Some(padding::with_header(reply, number)))
     }
 
     fn service(&self, request: &Bytes) -> Duration {
-        asked_for(request).map_or(Duration::ZERO, |(_, service)| service)
+        request_parameters(request).map_or(Duration::ZERO, |(_, service)| service)
     }
 }
 
@@ -307,7 +312,7 @@ mod tests {
         to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, passage }));
     }
 
-    /// Sends what is due until it waits; returns that, and until when it waits.
+    /// Returns the messages that the application sends now, and until when it waits then.
     fn drain(application: &mut dyn Application, now: Time) -> (Vec<Outgoing>, Time) {
         let mut sent = Vec::new();
         loop {
@@ -321,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_gets_a_reply_of_the_size_that_it_asks_for() {
+    fn a_reply_has_the_requested_size() {
         let spec = spec(",\"users\":1,\"request\":\"300B\",\"reply\":{\"1kB\":1,\"2kB\":1}");
         let mut client = spec.client(ONE, 50, Seed(1));
         let mut server = spec.server(ONE, 50, Host::default());
@@ -390,7 +395,7 @@ mod tests {
             let (_, next) = drain(client.as_mut(), now + Duration::from_millis(3));
             now = if next == Time::MAX { now + Duration::from_millis(3) } else { next };
         }
-        assert_eq!((client.standing().done, client.standing().all_due), (5, true));
+        assert_eq!((client.progress().done, client.progress().all_due), (5, true));
         assert!(most <= 3, "{most}");
     }
 
@@ -403,7 +408,7 @@ mod tests {
         let lengths: Vec<usize> = parts.iter().map(|part| part.payload.len()).collect();
         assert_eq!(lengths, [40, 160]);
         parts.into_iter().for_each(|part| deliver(server.as_mut(), ms(1), part.payload));
-        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.standing().done), (1, 1));
+        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.progress().done), (1, 1));
     }
 
     #[test]
@@ -424,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn its_load_is_a_poisson_process_where_nothing_else_is_said() {
+    fn the_default_load_is_a_poisson_process() {
         let arrivals = |keys: &str| spec(keys).settled().arrivals();
         assert_eq!(arrivals(""), Arrivals::Poisson);
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);
@@ -433,7 +438,7 @@ mod tests {
     }
 
     proptest! {
-        /// A head and the rest of its request follow each other, whatever parts of them a connection takes at a time.
+        /// The rest of a request follows its head, whatever parts of them a connection accepts at a time.
         #[test]
         fn no_request_stands_in_the_middle_of_another(
             rooms in prop::collection::vec(1_usize..300, 1..200),
@@ -456,7 +461,7 @@ mod tests {
                     let payload = outgoing.payload.clone();
                     match transport.send(outgoing, room) {
                         Some(refused) => client.handle(ms(0), Input::Full(refused)),
-                        // What was taken at once is answered.
+                        // Requests that were accepted completely have replies.
                         None if payload.len() == 160 => deliver(server.as_mut(), ms(0), payload),
                         None => {}
                     }

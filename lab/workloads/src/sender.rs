@@ -9,11 +9,11 @@ use hol_measure::RecordKind;
 
 use crate::batches::{Batch, Batches};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
-use crate::greetings::Greetings;
 use crate::ledger::{DueMessage, Ledger, MessageArrival};
 use crate::load::Pacer;
 use crate::openings::ConnectionOpenings;
 use crate::rejected_messages::RejectedMessages;
+use crate::session_setups::SessionSetups;
 use crate::{ENDLESS, StreamLayout};
 
 /// The requests of a workload, and how their replies are read.
@@ -26,9 +26,9 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the greeting of a connection, with its turn among the lanes: a message that must be answered
-    /// before the first message. `attempt` counts earlier ones.
-    fn greeting(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
+    /// Returns the message that sets up the session of a connection, with its turn among the lanes; `None` if
+    /// the workload has no sessions. `attempt` counts earlier ones.
+    fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
@@ -36,13 +36,13 @@ pub(crate) trait RequestSource: fmt::Debug {
     /// Returns the next message, whose number is `number`, with its turn among the lanes.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
-    /// Returns what is written just before message `number`, as the first of two parts, if anything is.
+    /// Returns the head of message `number`, which is written separately before the rest, if it has one.
     fn head(&mut self, number: u32) -> Option<Bytes> {
         let _ = number;
         None
     }
 
-    /// Returns the octets of the reply to the message just made, if they are known before; otherwise 0.
+    /// Returns the octets of the reply to the last message, if they are known in advance; otherwise 0.
     fn reply_size(&self) -> u32 {
         0
     }
@@ -51,13 +51,13 @@ pub(crate) trait RequestSource: fmt::Debug {
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str>;
 }
 
-/// What a reply answers.
+/// The request that a reply answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RepliedRequest {
-    /// The greeting of this connection.
-    Greeting(ConnectionId),
-    /// The greeting of this connection, with a refusal.
-    NoGreeting(ConnectionId),
+    /// The session setup of this connection, successfully.
+    Session(ConnectionId),
+    /// The session setup of this connection, with a refusal.
+    SessionRefused(ConnectionId),
     /// The message with this number, successfully.
     Message(u32),
     /// The message with this number: it was refused, or the reply is to another request.
@@ -79,8 +79,8 @@ pub(crate) struct Sender<R> {
     endless: bool,
     late_limit: Option<Duration>,
     openings: ConnectionOpenings,
-    greetings: Greetings,
-    held: RejectedMessages,
+    setups: SessionSetups,
+    rejected: RejectedMessages,
     /// The rest of a message whose head was just written.
     rest: Option<Outgoing>,
     /// Connections on which the peer sends no more.
@@ -107,8 +107,8 @@ impl<R: RequestSource> Sender<R> {
             endless: messages == ENDLESS,
             late_limit,
             openings: ConnectionOpenings::of(lanes),
-            greetings: Greetings::new(lanes.greetings()),
-            held: RejectedMessages::default(),
+            setups: SessionSetups::new(lanes.max_setup_attempts()),
+            rejected: RejectedMessages::default(),
             rest: None,
             to_close: VecDeque::new(),
             quit: None,
@@ -121,33 +121,33 @@ impl<R: RequestSource> Sender<R> {
         if !self.openings.opened() {
             return;
         }
-        if self.requests.greeting(ConnectionId(0), 0).is_some() {
-            self.greetings.begin(now, self.lanes.connections.into());
+        if self.requests.session_setup(ConnectionId(0), 0).is_some() {
+            self.setups.start(now, self.lanes.connections.into());
         } else {
             self.pacer.start(now);
         }
     }
 
-    fn greeted(&mut self, now: Time, connection: ConnectionId) {
-        if self.greetings.answered(connection) {
+    fn session_open(&mut self, now: Time, connection: ConnectionId) {
+        if self.setups.on_reply(connection) {
             self.pacer.start(now);
         }
     }
 
-    /// Returns whether something is still to be sent or answered.
+    /// Returns whether messages remain to be sent or answered.
     fn has_more(&self) -> bool {
         let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
         self.pacer.left() > 0 || !answered
     }
 
-    /// Returns whether no connection takes the next message.
+    /// Returns whether no connection accepts the next message.
     fn is_blocked(&self) -> bool {
         let most = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
-        self.held.len() >= most
+        self.rejected.len() >= most
     }
 
     fn wait_for_room(&self, now: Time) -> Output {
-        let waiting = self.held.oldest().and_then(|outgoing| outgoing.entry);
+        let waiting = self.rejected.oldest().and_then(|outgoing| outgoing.entry);
         let (Some(entry), Some(late_limit)) = (waiting, self.late_limit) else {
             return Output::Wait(Time::MAX);
         };
@@ -183,8 +183,8 @@ impl<R: RequestSource> Sender<R> {
         }
     }
 
-    /// Notes that the next message is never sent; with batches, the messages of the next one are not
-    /// requested either.
+    /// Records that the next message is never sent; with batches, records the next batch instead and skips
+    /// its messages.
     fn note_unsent(&mut self, now: Time) {
         if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.left()) {
             self.pacer.skip(messages);
@@ -197,9 +197,9 @@ impl<R: RequestSource> Sender<R> {
         self.rest = None;
     }
 
-    /// Sends the rest of a message when its connection has taken the head, of which it may have a part.
+    /// Sends the rest of a message once its connection has accepted the whole head.
     fn send_rest(&mut self, now: Time) -> Output {
-        let Some(rest) = self.rest.take_if(|rest| !self.held.waits_for(rest.connection)) else {
+        let Some(rest) = self.rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
             return self.wait_for_room(now);
         };
         rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
@@ -211,19 +211,19 @@ impl<R: RequestSource> Sender<R> {
         Outgoing { connection, stream, payload, delivery: None, entry: None }
     }
 
-    /// Returns the lane of a turn, skipping full connections.
+    /// Returns the lane of a turn, without full connections if possible.
     fn lane(&self, turn: u32) -> u16 {
-        self.lanes.in_turn(turn, |connection| !self.held.waits_for(connection))
+        self.lanes.in_turn(turn, |connection| !self.rejected.waits_for(connection))
     }
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
         let (number, refused) = match self.requests.reply(now, &delivery.payload) {
-            Ok(RepliedRequest::Greeting(connection)) => return self.greeted(now, connection),
-            Ok(RepliedRequest::NoGreeting(connection)) if self.greetings.may_be_known(connection) => {
-                return self.greeted(now, connection);
+            Ok(RepliedRequest::Session(connection)) => return self.session_open(now, connection),
+            Ok(RepliedRequest::SessionRefused(connection)) if self.setups.is_open_already(connection) => {
+                return self.session_open(now, connection);
             }
-            Ok(RepliedRequest::NoGreeting(_)) => {
-                self.quit = Some(AbortReason::Nonsense("the session is refused"));
+            Ok(RepliedRequest::SessionRefused(_)) => {
+                self.quit = Some(AbortReason::Nonsense("the peer refused the session"));
                 return;
             }
             Ok(RepliedRequest::Message(number)) => (number, false),
@@ -235,8 +235,8 @@ impl<R: RequestSource> Sender<R> {
         };
         let reply = MessageArrival { passage: delivery.passage, delivered: now };
         if self.ledger.note_sized_reply(number, reply, delivery.payload.len() as u32, refused) {
-            self.replies += 1 + u64::from(self.batches.answered(&mut self.ledger, number, reply));
-            self.pacer.replied(now, number);
+            self.replies += 1 + u64::from(self.batches.on_reply(&mut self.ledger, number, reply));
+            self.pacer.on_reply(now, number);
         } else {
             self.quit = Some(AbortReason::Nonsense("a reply to no request"));
         }
@@ -248,8 +248,8 @@ impl<R: RequestSource> Application for Sender<R> {
         match input {
             Input::Opened(_) => self.opened(now),
             Input::Message(delivery) => self.take_reply(now, &delivery),
-            Input::Full(outgoing) => self.held.refused(outgoing),
-            Input::Writable(_) => self.held.retry(),
+            Input::Full(outgoing) => self.rejected.add(outgoing),
+            Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(_) if self.has_more() => {
                 self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
@@ -269,7 +269,7 @@ impl<R: RequestSource> Application for Sender<R> {
         if let Some(connection) = self.to_close.pop_front() {
             return Output::Close(connection);
         }
-        if let Some(outgoing) = self.held.next() {
+        if let Some(outgoing) = self.rejected.next() {
             if let Some(entry) = outgoing.entry {
                 self.ledger.note_written(entry, now);
             }
@@ -282,19 +282,19 @@ impl<R: RequestSource> Application for Sender<R> {
         if self.rest.is_some() {
             return self.send_rest(now);
         }
-        if let Some((connection, attempt)) = self.greetings.next(now)
-            && let Some((turn, payload)) = self.requests.greeting(connection, attempt)
+        if let Some((connection, attempt)) = self.setups.next(now)
+            && let Some((turn, payload)) = self.requests.session_setup(connection, attempt)
         {
             return Output::Send(self.outgoing(self.lane(turn), payload));
         }
         if self.pacer.next() > now {
-            return Output::Wait(self.pacer.next().min(self.greetings.due()));
+            return Output::Wait(self.pacer.next().min(self.setups.due()));
         }
         Output::Send(self.next_message(now))
     }
 
     #[inline]
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress {
             due: self.ledger.due(),
             done: self.replies,
@@ -308,7 +308,7 @@ impl<R: RequestSource> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Notes the rest of the schedule as never sent; an endless one has no rest.
+    /// Records the rest of the schedule as never sent; an endless schedule has no rest.
     fn end(&mut self, now: Time) -> bool {
         const PART: u64 = 4096;
         if self.endless {
@@ -366,7 +366,7 @@ mod tests {
         Time::from_millis(millis)
     }
 
-    /// A greedy sender with a time ends with what it has passed on by then.
+    /// A greedy sender with a time limit ends with the messages that it has passed on by then.
     #[test]
     fn a_greedy_sender_stops_when_its_time_is_over() {
         let mut client = client_of("{\"kind\":\"bulk\",\"lasts\":\"2s\"}", ONE, 1000);
@@ -374,10 +374,10 @@ mod tests {
         send(client.as_mut(), ms(500));
         send(client.as_mut(), ms(2499));
         assert!(matches!(client.poll(ms(2500)), Output::Wait(Time::MAX)));
-        let Progress { due, all_due, .. } = client.standing();
+        let Progress { due, all_due, .. } = client.progress();
         assert_eq!((due, all_due), (2, true));
         assert!(client.end(ms(2500)), "what was not sent is no message of the run");
-        assert_eq!(client.standing().due, 2);
+        assert_eq!(client.progress().due, 2);
     }
 
     #[track_caller]
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_client_is_never_late_and_goes_on_when_there_is_room() {
+    fn a_greedy_client_is_never_late_and_continues_when_writable() {
         let mut client = opened("bulk", 1, ENDLESS);
         let first = send(client.as_mut(), ms(0));
         let second = send(client.as_mut(), ms(0));
@@ -492,9 +492,9 @@ mod tests {
         for kind in ["oneway", "pingpong"] {
             let mut client = opened(kind, 1, 4);
             drop(send(client.as_mut(), ms(10)));
-            assert!(!client.standing().all_due);
+            assert!(!client.progress().all_due);
             assert!(client.end(ms(15)));
-            assert_eq!((client.standing().due, client.standing().all_due), (4, true));
+            assert_eq!((client.progress().due, client.progress().all_due), (4, true));
         }
     }
 
@@ -504,7 +504,7 @@ mod tests {
         open(client.as_mut(), ms(7), ONE);
         let first = send(client.as_mut(), ms(7));
         assert_eq!(wait(client.as_mut(), ms(7)), Time::MAX);
-        assert!(client.standing().awaits_answer);
+        assert!(client.progress().awaits_answer);
         reply(client.as_mut(), ms(27), first.payload);
         assert_eq!(padding::number(&send(client.as_mut(), ms(27)).payload), Some(1));
     }
@@ -516,7 +516,7 @@ mod tests {
         let establishment = send(client.as_mut(), ms(0));
         assert_eq!(establishment.stream, 0);
         assert_eq!(wait(client.as_mut(), ms(0)), Time::MAX);
-        assert!(client.standing().awaits_answer);
+        assert!(client.progress().awaits_answer);
         let capabilities = hol_simco::Capabilities::firewall(hol_simco::Lifetime(60));
         let granted = hol_simco::Message::reply(hol_simco::Tid(0), hol_simco::Reply::Se { capabilities });
         reply(client.as_mut(), ms(20), granted.to_bytes());
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_is_answered_and_the_run_goes_on() {
+    fn a_refused_request_has_a_reply_and_the_run_continues() {
         use hol_simco::{Message, Refusal, Tid};
         let mut client = opened("simco", 1, 2);
         drop(send(client.as_mut(), ms(0)));
@@ -535,7 +535,7 @@ mod tests {
         drop(send(client.as_mut(), ms(10)));
         let refusal = Message::refusal(Tid(1), Refusal::ConfigurationFailed);
         reply(client.as_mut(), ms(30), refusal.to_bytes());
-        assert_eq!(client.standing().done, 1);
+        assert_eq!(client.progress().done, 1);
         drop(send(client.as_mut(), ms(30)));
     }
 

@@ -53,7 +53,8 @@ pub struct SizeClass {
 }
 
 impl Sizes {
-    /// The most sizes of a mix that make a class each; more are divided at powers of ten.
+    /// A mix of up to this many sizes has a class for each size; a longer one has a class for each power of
+    /// ten.
     const FEW: usize = 4;
 
     /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
@@ -125,11 +126,11 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
             None => return size.0,
         }
     }
-    unreachable!("it is below the sum of the weights")
+    unreachable!("the draw is below the sum of the weights")
 }
 
 impl SizeClass {
-    /// Returns the class of a single size.
+    /// Returns the class of one size.
     fn of(size: u64, of_replies: bool) -> Self {
         let name = format!("{} {}", short(size), what(of_replies));
         Self { name, of_replies, least: size, most: size }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::tls;
 use crate::{
-    Application, Arrivals, Host, Kind, LedgerJoin, LengthOf, Load, OnwardClient, Pace, SizeClass,
+    Application, Arrivals, FramingFn, Host, Kind, LedgerJoin, Load, OnwardClient, Pace, SizeClass,
     StreamLayout,
 };
 
@@ -138,8 +138,8 @@ impl WorkloadSpec {
     }
 
     /// Returns the function that finds message boundaries in a byte stream over these lanes.
-    pub fn length_of(&self, lanes: StreamLayout) -> LengthOf {
-        tls::length_of_records(lanes.handshake, self.kind.workload().length_of())
+    pub fn framing_fn(&self, lanes: StreamLayout) -> FramingFn {
+        tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }
 
     /// Returns how the ledgers are joined, over a transport that may abandon messages or not.
@@ -153,12 +153,17 @@ impl WorkloadSpec {
         tls::with_tls(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
     }
 
-    /// Creates a client that sends whenever a request waits to be asked onward.
+    /// Creates a client that sends a message whenever a request of a server waits for it.
     ///
     /// # Panics
-    /// If messages of the workload are not answered one by one.
-    pub fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Box<dyn Application> {
-        let client = self.kind.workload().asking(lanes, asker, seed);
+    /// If the messages of the workload have no replies of their own.
+    pub fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        seed: Seed,
+    ) -> Box<dyn Application> {
+        let client = self.kind.workload().onward_client(lanes, client, seed);
         tls::with_tls(client.expect("a scenario is checked first"), lanes.handshake)
     }
 
@@ -167,7 +172,7 @@ impl WorkloadSpec {
         tls::with_tls(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }
 
-    /// Returns the workload with the start that this seed draws.
+    /// Returns the workload with its start drawn from this seed.
     pub fn started(&self, seed: Seed) -> Self {
         let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
         Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }
@@ -177,7 +182,7 @@ impl WorkloadSpec {
     pub fn settled(&self) -> Self {
         let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
-        settled.kind.workload_mut().settle();
+        settled.kind.workload_mut().set_defaults();
         settled
     }
 

@@ -19,8 +19,9 @@ pub struct StreamLayout {
 }
 
 impl StreamLayout {
-    /// Returns the maximum number of attempts of a greeting: those of about two minutes if it may be lost.
-    pub(crate) fn greetings(self) -> u32 {
+    /// Returns the maximum number of attempts to set up a session: those of about two minutes if the message
+    /// may be lost.
+    pub(crate) fn max_setup_attempts(self) -> u32 {
         if self.gives_up { 7 } else { 1 }
     }
 

@@ -12,7 +12,7 @@ use hol_transport::FramingError;
 
 use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::Ledger;
-use crate::{LengthOf, WorkloadError};
+use crate::{FramingFn, WorkloadError};
 
 /// The messages of a handshake, in octets of their records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 }
 
 /// Returns the function that finds message boundaries, of records if there are any.
-pub(crate) fn length_of_records(handshake: Option<Handshake>, plain: LengthOf) -> LengthOf {
+pub(crate) fn framing_fn(handshake: Option<Handshake>, plain: FramingFn) -> FramingFn {
     if handshake.is_some() { length_of } else { plain }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn with_tls(
 ) -> Box<dyn Application> {
     match handshake {
         None => application,
-        Some(handshake) => Box::new(Secured {
+        Some(handshake) => Box::new(TlsApplication {
             application,
             handshake,
             connections: BTreeMap::new(),
@@ -106,42 +106,42 @@ pub(crate) fn with_tls(
 
 /// An application between its handshakes and a byte stream.
 #[derive(Debug)]
-struct Secured {
+struct TlsApplication {
     application: Box<dyn Application>,
     handshake: Handshake,
     connections: BTreeMap<ConnectionId, State>,
-    /// Handshake messages that the transport has not taken.
+    /// Handshake messages that the transport has not accepted.
     outbox: VecDeque<Outgoing>,
-    /// Records that the transport has not taken, or not whole; the application keeps them and tries again.
+    /// Records that the transport has not accepted, or only in part; the application repeats their messages.
     refused: BTreeMap<ConnectionId, Bytes>,
     /// Connections that the application has requested, and those open to it.
     requested: u32,
     opened: u32,
-    /// When all that it requested first were open.
+    /// When all connections were open that the application requested at first.
     connected: Option<Time>,
-    /// The message sent last is of a handshake.
+    /// Whether the last message sent belongs to a handshake.
     sends_handshake: bool,
-    /// The transport takes no handshake message.
+    /// Whether the transport rejects handshake messages.
     is_blocked: bool,
 }
 
 /// The state of a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The client waits for the server's answer; its application knows of the connection if it sends early.
+    /// The client waits for the server's answer; with early data its application may send already.
     AwaitsAnswer,
     /// The server waits for the client's first or second message.
     AwaitsClient,
     Done,
 }
 
-impl Secured {
+impl TlsApplication {
     fn send(&mut self, connection: ConnectionId, octets: u16) {
         let payload = records(HANDSHAKE, &[], octets.into());
         self.outbox.push_back(Outgoing { connection, stream: 0, payload, delivery: None, entry: None });
     }
 
-    /// Answers a handshake message of the peer.
+    /// Handles a handshake message of the peer.
     fn take(&mut self, now: Time, connection: ConnectionId) {
         let Handshake { answer, finished, is_early, .. } = self.handshake;
         let state = self.connections.entry(connection).or_insert(State::AwaitsClient);
@@ -162,15 +162,15 @@ impl Secured {
         }
     }
 
-    /// Removes the next handshake message. Those of a connection that has taken a part of a message wait until it
-    /// has taken the rest: they would stand in the middle of a record.
+    /// Removes the next handshake message. If a connection has accepted part of a message, its handshake
+    /// messages wait for the rest; otherwise they would interrupt a record.
     fn next_handshake(&mut self) -> Option<Outgoing> {
         let is_free = |outgoing: &Outgoing| !self.refused.contains_key(&outgoing.connection);
         let next = self.outbox.iter().position(is_free)?;
         self.outbox.remove(next)
     }
 
-    /// Returns a message as its records, or what is left of them if the transport refused it before.
+    /// Returns the records of a message, or the rest of them if the transport has accepted a part.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
         let refused = self.refused.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {
@@ -201,7 +201,7 @@ impl Secured {
     }
 }
 
-impl Application for Secured {
+impl Application for TlsApplication {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(connection) => {
@@ -266,8 +266,8 @@ impl Application for Secured {
     }
 
     #[inline]
-    fn standing(&self) -> Progress {
-        self.application.standing()
+    fn progress(&self) -> Progress {
+        self.application.progress()
     }
 
     fn is_reading(&self) -> bool {
@@ -301,7 +301,7 @@ mod tests {
     proptest! {
         /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
         #[test]
-        fn a_message_comes_out_of_its_records_as_it_went_in(octets in 0_usize..70_000) {
+        fn a_message_is_decrypted_as_it_was_encrypted(octets in 0_usize..70_000) {
             let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
             let records = protect(&payload);
             prop_assert_eq!(records.len(), octets + 22 * octets.div_ceil(16_384));
@@ -319,7 +319,7 @@ mod tests {
         assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
     }
 
-    /// The application's connections to each other: each message arrives `each` ms after it was sent.
+    /// Connects two applications; each message arrives `each` ms after it was sent.
     fn exchange(handshake: Option<Handshake>, kind: &str, each: u64) -> (Vec<usize>, Time) {
         let lanes = StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake };
         let spec: WorkloadSpec = serde_json::from_str(kind).unwrap();
@@ -329,7 +329,7 @@ mod tests {
         sides[0].handle(Time::ZERO, Input::Opened(id));
         sides[1].handle(Time::ZERO, Input::Accepted(id));
         let (mut sizes, mut now, mut under_way) = (Vec::new(), Time::ZERO, VecDeque::new());
-        while sides[0].standing().done == 0 {
+        while sides[0].progress().done == 0 {
             for (side, application) in sides.iter_mut().enumerate() {
                 while let Output::Send(outgoing) = application.poll(now) {
                     sizes.push(outgoing.payload.len());
@@ -340,7 +340,7 @@ mod tests {
                     ));
                 }
             }
-            let (to, arrives, payload) = under_way.pop_front().expect("somebody sends");
+            let (to, arrives, payload) = under_way.pop_front().expect("one end sends");
             now = arrives;
             let passage = DeliveryTimes::default();
             sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
@@ -369,8 +369,8 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 8446 section 5.1: records stand one after the other, whatever parts of them a connection takes at a time. A handshake
-        /// message once stood in the middle of a message of early data.
+        /// RFC 8446 section 5.1: records do not interrupt each other, whatever parts of them a connection
+        /// accepts at a time. A handshake message once interrupted a message of early data.
         #[test]
         fn no_message_stands_in_the_middle_of_another(
             rooms in prop::collection::vec(1_usize..400, 1..200),
@@ -393,7 +393,7 @@ mod tests {
                     client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
                 }
                 client.handle(Time::ZERO, Input::Writable(id));
-                // It takes some messages, then one in part.
+                // It accepts some messages, then a part of one.
                 for _ in 0..9 {
                     let Output::Send(outgoing) = client.poll(Time::ZERO) else { break };
                     if let Some(refused) = transport.send(outgoing, *room) {

@@ -72,7 +72,7 @@ impl<T> Window<T> {
     }
 
     /// Advances past the first message and returns its note, if any.
-    pub(crate) fn pass(&mut self) -> Option<T> {
+    pub(crate) fn skip(&mut self) -> Option<T> {
         self.start += 1;
         self.notes.pop_front()
     }
@@ -87,7 +87,7 @@ mod tests {
         let mut window = Window::default();
         assert_eq!((window.push('a'), window.push('b'), window.pop()), (0, 1, Some((0, 'a'))));
         assert_eq!((window.get(0), window.get(1), window.get(2)), (None, Some(&'b'), None));
-        assert_eq!((window.pass(), window.pass(), window.pop()), (Some('b'), None, None));
+        assert_eq!((window.skip(), window.skip(), window.pop()), (Some('b'), None, None));
         assert_eq!((window.end(), window.push('d'), window.first()), (3, 3, Some(&'d')));
     }
 }

@@ -7,7 +7,7 @@ use hol_transport::FramingError;
 use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, StreamLayout, WorkloadError};
 
 /// A function that returns the length of a message from its first octets, for the framer of a byte stream.
-pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
+pub type FramingFn = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
 /// The contract of a workload; the fields of an implementation are the keys in experiments.
 pub trait Workload {
@@ -18,9 +18,9 @@ pub trait Workload {
     /// Returns its own keys, without those of its load.
     fn own_keys(&self) -> &'static [&'static str];
     /// Sets every default.
-    fn settle(&mut self) {
+    fn set_defaults(&mut self) {
         if let Some(load) = self.load_mut() {
-            load.settle();
+            load.set_defaults();
         }
     }
     /// Rejects contradictions among its own keys.
@@ -32,11 +32,11 @@ pub trait Workload {
     }
     /// Returns what makes the next message due.
     fn pace(&self) -> Pace;
-    /// Returns the keys of its load, if time makes its messages due.
+    /// Returns the settings of its load, if time makes its messages due.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// As [`Self::load`], mutable.
+    /// Returns the settings as [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
@@ -46,7 +46,7 @@ pub trait Workload {
     fn longest(&self) -> Option<u64> {
         self.size()
     }
-    /// Returns the classes of sizes that are also reported apart; empty if all sizes are the same.
+    /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.
     fn classes(&self) -> Vec<SizeClass> {
         Vec::new()
     }
@@ -57,8 +57,8 @@ pub trait Workload {
     fn has_middlebox(&self) -> bool {
         false
     }
-    /// Returns the maximum connections of a client that sends `messages` messages over a transport with
-    /// `parallel` connections.
+    /// Returns the maximum number of connections of a client that sends `messages` messages over a transport
+    /// with `parallel` connections.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let _ = messages;
         parallel.into()
@@ -68,14 +68,19 @@ pub trait Workload {
         false
     }
     /// Returns the function that finds message boundaries in a byte stream.
-    fn length_of(&self) -> LengthOf;
+    fn framing_fn(&self) -> FramingFn;
     /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
     /// requests derive from `seed`.
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application>;
-    /// Creates a client that sends whenever a request waits for it to ask; `None` if its requests are not
-    /// answered one by one, so that it can neither ask for others nor let others ask.
-    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
-        let _ = (lanes, asker, seed);
+    /// Creates a client that sends a message whenever a request of a server waits for it; `None` if messages
+    /// of the workload have no replies of their own.
+    fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        seed: Seed,
+    ) -> Option<Box<dyn Application>> {
+        let _ = (lanes, client, seed);
         None
     }
     /// Creates the server on its host.

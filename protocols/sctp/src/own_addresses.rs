@@ -132,8 +132,8 @@ impl Endpoint {
         // Section 5.1.1 C4.
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
-        let homeless = self.local.is_empty() && own.next_asconf_source().is_none();
-        if !may_ask || own.outstanding.is_some() || own.waiting.is_empty() || homeless {
+        let has_no_address = self.local.is_empty() && own.next_asconf_source().is_none();
+        if !may_ask || own.outstanding.is_some() || own.waiting.is_empty() || has_no_address {
             return;
         }
         // Section 5.3.2: an address that the peer knows, even if the host has lost it.

@@ -48,10 +48,10 @@ pub(super) fn all<'t>(
 }
 
 impl Flows<'_> {
-    fn run(&self, flow: usize, ties: RunLinks<'_>) -> Result<FlowRun, SocketsError> {
+    fn run(&self, flow: usize, links: RunLinks<'_>) -> Result<FlowRun, SocketsError> {
         let (assignment, [client, server]) = (&self.assignments[flow], self.networks[flow]);
         wait(Duration::from_nanos(assignment.workload.start.as_nanos())).map_err(io::Error::from)?;
-        hol_sockets::run_tied(assignment, ties, &mut |end| {
+        hol_sockets::run_linked(assignment, links, &mut |end| {
             let network = if end == Side::Client { client } else { server };
             Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
         })
@@ -80,7 +80,7 @@ pub(super) fn run(
         Some(programs) => run_programs_meanwhile(programs, &stop, || flows.run(0, own)),
         None => Ok((flows.run(0, own)?, ProgramOutput::default())),
     };
-    let other = |flow, ties: RunLinks<'_>| flows.run(flow, ties);
+    let other = |flow, links: RunLinks<'_>| flows.run(flow, links);
     let (runs, output) =
         FlowRuns::of(scenario, &flows.assignments, (beginning, &stop), interval, other, measured)?;
     Ok(Outcome { runs, output })

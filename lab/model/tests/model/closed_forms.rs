@@ -1,4 +1,4 @@
-//! What the model says where a formula says it, too.
+//! Compares the model with closed forms.
 
 use hol_base::Seed;
 use hol_measure::{Summarizer, Summary, TransferBuilder};
@@ -20,8 +20,8 @@ fn summary(scenario: &Scenario) -> Summary {
     summarizer.finish()
 }
 
-/// With one message under way only the timer tells of a loss, at the client of a request and at the server of a reply, and each
-/// time it takes twice as long: RTT + 2 p / (1 - 2 p) RTO. RFC 6298 section 5.5, RFC 9260 section 6.3.3.
+/// With one message in flight only a timer detects a loss: of a request at the client, of a reply at the
+/// server. It doubles each time: RTT + 2 p / (1 - 2 p) RTO. RFC 6298 section 5.5, RFC 9260 section 6.3.3.
 #[test]
 fn ping_pong_with_loss_takes_its_timers() {
     const RTT_MS: f64 = 20.0;
@@ -29,7 +29,7 @@ fn ping_pong_with_loss_takes_its_timers() {
         ("tcp:stack=rfc", 1000.0),
         ("sctp:stack=rfc", 1000.0),
         ("sctp:stack=rfc,rto_min=200ms,rto_initial=200ms", 200.0),
-        // Linux' least RTO is added to the round trip. RFC 6298 has the greater of them.
+        // Linux adds its minimum RTO to the round trip; RFC 6298 takes the greater of both.
         ("tcp:stack=linux-2.6.16", 220.0),
     ] {
         for p in [0.01, 0.03] {
@@ -42,7 +42,7 @@ fn ping_pong_with_loss_takes_its_timers() {
     }
 }
 
-/// The time of a transfer.
+/// Measures the time of a transfer.
 #[derive(Default)]
 struct Timed(TransferBuilder);
 
@@ -52,13 +52,13 @@ impl Observer for Timed {
     }
 }
 
-/// Reno's rate falls with the root of the loss. Mathis, Semke, Mahdavi, Ott: The macroscopic behavior of the TCP congestion
-/// avoidance algorithm, CCR 27(3), 1997.
+/// Reno's rate is proportional to the inverse root of the loss. Mathis, Semke, Mahdavi, Ott: The macroscopic
+/// behavior of the TCP congestion avoidance algorithm, CCR 27(3), 1997.
 #[test]
 fn the_rate_of_reno_falls_with_the_root_of_the_loss() {
     let rate = |loss: &str| {
         let network = format!("delay = '50ms'\nrate = '1Gbit'\nqueue = '10000p'\nloss = '{loss}'");
-        // What one way loses; acknowledgments make up for each other.
+        // Loss in one direction only; a later acknowledgment replaces a lost one.
         let network = format!("{network}\ndown = {{ loss = '0%' }}");
         let asked = scenario("tcp:stack=rfc", &network, "kind = 'bulk'\nsize = '1448B'", 30_000);
         let mut timed = Timed::default();
@@ -72,8 +72,8 @@ fn the_rate_of_reno_falls_with_the_root_of_the_loss() {
     }
 }
 
-/// BBR sends at the rate of the bottleneck whatever is lost, as long as it is less than a fifth; CUBIC halves at losses. Cardwell et
-/// al.: BBR, ACM Queue 14(5), 2016, figure 8.
+/// BBR sends at the rate of the bottleneck at any loss below a fifth; CUBIC reduces its window at losses.
+/// Cardwell et al.: BBR, ACM Queue 14(5), 2016, figure 8.
 #[test]
 fn bbr_keeps_the_rate_of_the_bottleneck() {
     let share = |transport: &str, loss: &str| {

@@ -1,4 +1,4 @@
-//! The cases that every world keeps, in the model world.
+//! Runs the conformance cases of all worlds in the model world.
 
 use hol_model::Model;
 use hol_scenario::conformance::{Verdict, cases};

@@ -1,10 +1,10 @@
-//! Whole runs before queues that mark: RFC 3168, RFC 8257, RFC 4960 appendix A, RFC 9000 section 13.4, RFC 9332.
+//! Runs with queues that mark: RFC 3168, RFC 8257, RFC 4960 appendix A, RFC 9000 section 13.4, RFC 9332.
 
 use hol_base::Seed;
 use hol_model::run;
 use hol_scenario::{Background, Run, RunEnd, Scenario};
 
-/// A bulk transfer before CoDel, which marks or only drops.
+/// Runs a bulk transfer through CoDel, which marks or only drops.
 fn bulk(transport: &str, marks: bool) -> Run {
     let network = format!(
         "rate = '10Mbit'\ndelay = '10ms'\nqueue = '1000p'\ndiscipline = {{ codel = {{ ecn = {marks} }} }}"
@@ -26,7 +26,7 @@ fn bulk(transport: &str, marks: bool) -> Run {
 }
 
 #[test]
-fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
+fn ecn_avoids_all_losses_at_a_marking_queue() {
     for transport in [
         "tcp:ecn=true",
         "tcp:ecn=true,stack=rfc",
@@ -42,7 +42,8 @@ fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
         assert_eq!(drops.total(), 0, "{transport}: {drops:?}");
         let [client, _] = marking.endpoints.as_ref().expect("the model knows them");
         assert_eq!(client.timeout_retransmissions, 0, "{transport}");
-        // quinn-proto does not tell of its reductions; one STREAM frame goes twice here, nothing being lost.
+        // quinn-proto does not report its reductions; it sends one STREAM frame twice here although nothing
+        // is lost.
         if !transport.starts_with("quic") {
             assert!(client.congestion_events > 0, "{transport}");
             assert_eq!(client.fast_retransmissions, 0, "{transport}");
@@ -54,7 +55,7 @@ fn who_speaks_ecn_loses_nothing_before_a_queue_that_marks() {
 }
 
 #[test]
-fn who_does_not_speak_ecn_is_dropped_by_the_same_queue() {
+fn packets_without_ecn_are_dropped_by_the_same_queue() {
     for transport in ["tcp", "sctp:ecn=false", "quic"] {
         let [marking, dropping] = [true, false].map(|marks| bulk(transport, marks));
         assert_eq!(marking.marked, Some(0), "{transport}");
@@ -62,7 +63,8 @@ fn who_does_not_speak_ecn_is_dropped_by_the_same_queue() {
     }
 }
 
-/// RFC 9332 section 2.1: the coupling gives flows of either kind about the same rate, and those of L4S nearly no queue.
+/// RFC 9332 section 2.1: the coupling gives flows of either kind about the same rate, and L4S flows almost no
+/// queueing delay.
 #[test]
 fn rfc9332_2_1_a_scalable_and_a_classic_flow_share_a_link() {
     for seed in 1..=6 {

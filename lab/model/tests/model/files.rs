@@ -23,7 +23,7 @@ fn batches(run: &Run) -> Vec<Duration> {
     of(run, RecordKind::Batch).filter_map(Record::latency).collect()
 }
 
-/// A line, and how long octets take on it.
+/// A link, and the transmission time of octets on it.
 const LINE: &str = "delay = '10ms'\nrate = '10Mbit'";
 const ROUND_TRIP: Duration = Duration::from_millis(20);
 const OCTET: Duration = Duration::from_nanos(800);
@@ -33,8 +33,8 @@ const OCTET: Duration = Duration::from_nanos(800);
 const CASES: [(&str, u64, u64); 2] =
     [("tcp:nagle=off,wakeup=0s", 14 + 20 + 32, 0), ("sctp:nagle=off,wakeup=0s", 14 + 20 + 12 + 16, 16)];
 
-/// One request at a time: each takes a round trip and its octets on the line, to the nanosecond. The first batch has the
-/// acknowledgments of a connection that has just begun before it, so it is left out.
+/// One request at a time: each takes a round trip and its transmission times, to the nanosecond. The first
+/// batch is ignored, because acknowledgments of the new connection precede it.
 #[test]
 fn without_loss_a_batch_takes_as_many_round_trips_as_it_has_requests_and_their_octets() {
     // A header has 64 octets. Create, write, store; open, read, close; remove.
@@ -42,7 +42,7 @@ fn without_loss_a_batch_takes_as_many_round_trips_as_it_has_requests_and_their_o
     for (transport, header, sack) in CASES {
         for (operations, requests) in [("['put']", 3), ("['put', 'get']", 6), ("['put', 'get', 'remove']", 7)]
         {
-            let run = files(transport, LINE, &format!("files = 5\ndeeds = {operations}"), 4);
+            let run = files(transport, LINE, &format!("files = 5\noperations = {operations}"), 4);
             let octets: u64 = both_ways[..requests].iter().map(|octets| octets + 2 * (header + sack)).sum();
             let expected = (ROUND_TRIP * requests as u64 + OCTET * octets) * 5;
             assert_eq!(batches(&run)[1..], [expected; 3], "{transport}, {operations}");
@@ -55,7 +55,7 @@ fn without_loss_a_batch_takes_as_many_round_trips_as_it_has_requests_and_their_o
     }
 }
 
-/// A block that the window holds takes a round trip too, and a header for each of its segments.
+/// A block that fits into the window takes one round trip, too, and a header for each of its segments.
 #[test]
 fn a_block_of_many_segments_is_one_request() {
     const BLOCK: u64 = 64_512;
@@ -64,7 +64,7 @@ fn a_block_of_many_segments_is_one_request() {
     let run = files(
         transport,
         LINE,
-        &format!("files = 5\nsize = '{BLOCK}B'\nblock = '{BLOCK}B'\ndeeds = ['put']"),
+        &format!("files = 5\nsize = '{BLOCK}B'\nblock = '{BLOCK}B'\noperations = ['put']"),
         3,
     );
     let headers = header * (2 + (64 + BLOCK).div_ceil(SEGMENT) + 3);
@@ -72,12 +72,13 @@ fn a_block_of_many_segments_is_one_request() {
     assert_eq!(batches(&run)[1..], [expected; 2]);
 }
 
-/// RFC 9260 section 6.9: what has come of it is delivered in part and makes room for the rest. The sender stops where less than a chunk fits,
-/// until what it has sent is acknowledged: once a message, by the receiver's delayed SACK.
+/// RFC 9260 section 6.9: the received part of a message is delivered and makes room for the rest. The sender
+/// stops when less than a chunk fits, until its data is acknowledged: once per message, by the receiver's
+/// delayed SACK.
 #[test]
 fn a_block_that_the_receive_buffer_does_not_hold_costs_a_delayed_acknowledgment() {
     let block = |transport: &str| {
-        let keys = "files = 1\nsize = '645120B'\nblock = '64512B'\ndeeds = ['put']";
+        let keys = "files = 1\nsize = '645120B'\nblock = '64512B'\noperations = ['put']";
         batches(&files(transport, "delay = '5ms'\nrate = '1Mbit'", keys, 2))[1]
     };
     let held = block("sctp:nagle=off,sack_delay=200ms,receive_buffer=106496B");
@@ -104,7 +105,7 @@ fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
 }
 
 #[test]
-fn files_larger_than_all_buffers_come_through() {
+fn files_larger_than_all_buffers_arrive() {
     for transport in ["tcp:send_buffer=20kB,receive_buffer=20kB", "sctp:send_buffer=40kB,streams=3"] {
         let run = files(transport, "delay = '5ms'\nloss = '0.1%'", "files = 2\nsize = '1MB'", 1);
         assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
@@ -115,9 +116,9 @@ fn files_larger_than_all_buffers_come_through() {
 #[test]
 fn of_batches_that_never_began_there_is_a_record_each_and_no_request() {
     let network = "delay = '10ms'\nevents = [{ at = '500ms', down = true }]";
-    let run = files("tcp", network, "files = 3\ndeeds = ['put']", 10_000);
+    let run = files("tcp", network, "files = 3\noperations = ['put']", 10_000);
     assert!(matches!(run.stopped, RunEnd::Failed { .. }), "{}", run.stopped);
-    // In 480 ms 24 requests are answered, nine for each batch.
+    // In 480 ms 24 requests get replies, nine per batch.
     let outcomes: Vec<Outcome> = of(&run, RecordKind::Batch).map(|batch| batch.outcome).collect();
     assert_eq!(
         (outcomes.len(), outcomes.iter().filter(|it| **it == Outcome::Completed).count()),

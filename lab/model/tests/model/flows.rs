@@ -6,8 +6,8 @@ use hol_model::run;
 use hol_scenario::{Background, Run, RunEnd, Scenario, ScenarioError};
 use hol_workloads::{Bulk, MessageSize};
 
-/// Messages of 500 B over 400 kbit/s, as the thesis' fourth chapter has them; `queue` in packets, `delay` and
-/// `interval` in ms.
+/// Returns a scenario of chapter 4 of the thesis: messages of 500 B over 400 kbit/s; `queue` in packets,
+/// `delay` and `interval` in ms.
 fn eklund(transport: &str, delay: u64, queue: u64, interval: u64) -> Scenario {
     let network = format!("rate = '400kbit'\ndelay = '{delay}ms'\nqueue = '{queue}p'\noverhead = '0B'");
     let workload =
@@ -47,8 +47,8 @@ fn kbps(run: &Run) -> f64 {
     octets as f64 * 8.0 / Transfer::of(&run.records).unwrap().span().as_secs_f64() / 1e3
 }
 
-/// Claims ekl-1 and ekl-2: below the capacity every transport carries what it is given; 1000 messages in a time
-/// of 999 intervals and the way of the last.
+/// Claims ekl-1 and ekl-2: below the capacity every transport carries the offered load: 1000 messages in 999
+/// intervals and the delay of the last one.
 #[test]
 fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
     for (delay, queue) in [(25, 6), (25, 32), (75, 12), (75, 32)] {
@@ -71,7 +71,8 @@ fn at_20_and_30_ms_the_throughput_is_on_the_reference_line() {
     }
 }
 
-/// Half a timer's slot decides whether SCTP loses a burst: a run that always starts at the same tick shows one of both.
+/// Half a slot of the timer decides whether SCTP loses a burst: runs that always start at the same tick show
+/// only one of both cases.
 #[test]
 fn a_start_at_random_shows_that_one_sample_path_is_not_the_throughput() {
     let scenario = eklund("sctp:nagle", 25, 6, 10);
@@ -107,7 +108,7 @@ fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
             octets.push(1000 * 500);
             let shares: Vec<f64> = octets.iter().map(|octets| *octets as f64).collect();
             let kbps = shares.iter().sum::<f64>() * 8.0 / transfer.span().as_secs_f64() / 1e3;
-            // What waited behind a gap before counts when it is delivered.
+            // Messages that waited behind a gap count when they are delivered.
             assert!((350.0..=420.0).contains(&kbps), "{delay} {queue}: {kbps} kbit/s together");
             jain(&shares).unwrap()
         };
@@ -124,9 +125,9 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
     assert_ne!(one.digest(), other.digest());
 }
 
-/// Flows that never meet the measured one leave its random numbers, and so its digest, as they were.
+/// Flows that share no link with the measured one do not change its random numbers, nor its digest.
 #[test]
-fn a_background_elsewhere_moves_nobodys_numbers() {
+fn background_traffic_on_another_link_changes_no_result() {
     let network = "nodes = ['client', 'server', 'a', 'b']\nlinks = [{ from = 'client', to = 'server', loss = '2%' }, \
                    { from = 'client', to = 'a' }, { from = 'a', to = 'b', rate = '1Mbit' }]";
     let alone = Scenario {
@@ -144,7 +145,7 @@ fn a_background_elsewhere_moves_nobodys_numbers() {
     assert!(beside.closed.is_some());
 }
 
-/// The line is the workload's alone after a connection that has carried its messages and closed.
+/// After an earlier connection has carried its messages and closed, the workload has the whole link.
 #[test]
 fn a_connection_before_leaves_the_line_to_the_measured_one() {
     let mut earlier = Background { messages: Some(100), ..greedy("tcp", 1) };
@@ -156,12 +157,12 @@ fn a_connection_before_leaves_the_line_to_the_measured_one() {
     let [flow] = &after.background[..] else { panic!("{:?}", after.background) };
     assert_eq!((flow.stopped.as_ref(), flow.octets), (Some(&RunEnd::Finished), 0));
     assert!(flow.connect_time.is_some());
-    // Between 35 full segments and one for each message, with their acknowledgments, SYN and FIN.
+    // At least 35 full segments, at most one per message, each with acknowledgments, SYN and FIN.
     let packets = after.packets - alone.packets;
     assert!((35 + 6..=2 * 100 + 7).contains(&packets), "{packets}");
 }
 
-/// Claim ekl-14: behind full buffers it takes long to connect, sometimes too long.
+/// Claim ekl-14: with full buffers a connection takes long to open, sometimes too long.
 #[test]
 fn a_connection_that_is_not_open_in_time_is_a_result() {
     let mut scenario = eklund("tcp", 25, 6, 10);

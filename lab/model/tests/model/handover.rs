@@ -5,7 +5,8 @@ use hol_measure::RecordKind;
 use hol_model::run;
 use hol_scenario::{Run, Scenario};
 
-/// A file of one packet; the client leaves the first cell after `leaves` ms and attaches to the second after `attach` ms.
+/// Runs a transfer of a one-packet file; the client leaves the first cell after `leaves` ms and attaches to
+/// the second after `attach` ms.
 fn file(transport: &str, leaves: u64, attach: u64, reopen: bool) -> Run {
     let overlap = leaves as f64 / 100.0;
     let network = format!(
@@ -40,7 +41,7 @@ fn a_file_that_is_through_before_the_client_leaves_does_not_feel_it() {
     takes(&file(SCTP, 900, 500, false), 300);
 }
 
-/// A handshake and a request, from when there is an address again, whatever was here before.
+/// A handshake and a request, from the time of the new address, whatever had been received before.
 #[test]
 fn a_tcp_connection_is_opened_again_as_soon_as_there_is_an_address() {
     for leaves in [20, 120, 170] {
@@ -49,10 +50,10 @@ fn a_tcp_connection_is_opened_again_as_soon_as_there_is_an_address() {
     }
 }
 
-/// RFC 5061 sections 5.1 and 5.3: an ASCONF and its answer, while the peer verifies the new address; then what was lost,
-/// request or response, is here a round trip later.
+/// RFC 5061 sections 5.1 and 5.3: an ASCONF and its answer, while the peer verifies the new address; a round
+/// trip later the lost request or response has arrived.
 #[test]
-fn an_sctp_association_goes_on_two_round_trips_after_there_is_an_address() {
+fn an_sctp_association_continues_two_round_trips_after_it_gets_an_address() {
     for leaves in [220, 280] {
         takes(&file(SCTP, leaves, 1000, false), 1000 + 200);
     }

@@ -1,5 +1,5 @@
-//! A client that moves and keeps its address, in the model world: the route changes below the transport. Packets take no time
-//! but their way's.
+//! A client that moves and keeps its address, in the model world: the route changes below the transport.
+//! Packets take only propagation time.
 
 use hol_base::{Duration, Seed, Time};
 use hol_measure::{Outcome, Record};
@@ -8,17 +8,17 @@ use hol_network::{Tap, TapEvent, TapPoint, Transit};
 use hol_scenario::{Run, Scenario};
 use hol_wire::ipv4;
 
-/// What the client goes through, in ms.
+/// A handover, in ms.
 #[derive(Debug, Clone, Copy)]
-struct ConnectionReuse {
-    /// How long a packet is under way, before and after.
+struct Handover {
+    /// One-way delays before and after.
     delays: [u64; 2],
-    /// When the first path is gone, and from when on all take the second.
+    /// When the first path ends, and when all packets start to take the second.
     leaves: u64,
     attached: u64,
 }
 
-impl ConnectionReuse {
+impl Handover {
     fn scenario(self, transport: &str, workload: &str, messages: u64) -> Scenario {
         let Self { delays: [old, new], leaves, attached } = self;
         let overlap = leaves as f64 / 100.0;
@@ -32,12 +32,12 @@ impl ConnectionReuse {
         Scenario::alone(network.try_into().unwrap(), transport, workload.try_into().unwrap(), messages)
     }
 
-    /// Messages of 100 octets to the server, one every `interval` ms.
+    /// Runs messages of 100 octets to the server, one every `interval` ms.
     fn run(self, transport: &str, interval: u64, messages: u64) -> Run {
         self.bursts(transport, 1, 100, interval, messages)
     }
 
-    /// Bursts of messages of `size` octets.
+    /// Runs bursts of messages of `size` octets.
     fn bursts(self, transport: &str, burst: u64, size: u64, interval: u64, messages: u64) -> Run {
         let workload =
             format!("kind = 'oneway'\nsources = {burst}\ninterval = '{interval}ms'\nsize = '{size}B'");
@@ -48,7 +48,8 @@ impl ConnectionReuse {
         Time::from_millis(self.attached)
     }
 
-    /// How long what is sent at `time` is under way, if it arrives. Its path works until the client has left it.
+    /// Returns the one-way delay of a packet sent at `time`; `None` if it is lost. The first path works until
+    /// the client leaves.
     fn carries(self, time: Time) -> Option<Duration> {
         let Self { delays: [old, new], leaves, .. } = self;
         let [old, new] = [old, new].map(Duration::from_millis);
@@ -65,7 +66,7 @@ const QUIC: &str = "quic:stack=rfc";
 
 #[track_caller]
 fn is_about(time: Duration, expected: Duration) {
-    // Octets take their time on the line, 12 ns for a long packet.
+    // Transmission takes 12 ns for a long packet.
     let slack = Duration::from_micros(1);
     assert!(time + slack > expected && time < expected + slack, "{time}, and {expected} is due");
 }
@@ -74,19 +75,19 @@ fn latency(record: &Record) -> Duration {
     record.latency().unwrap_or_else(|| panic!("{record:?} is delivered"))
 }
 
-/// What is under way when the client leaves is lost, and all that is sent until it is attached; nothing else.
+/// Packets in flight when the client leaves are lost, and so are those sent until it is attached; no others.
 #[test]
 fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached() {
     for (delays, leaves, attached, lost) in [
         // 155 to 305 ms.
         ([50, 50], 205, 305, 15),
-        // 155 to 175: it is attached before it leaves, but not by a delay.
+        // 155 to 175 ms: it attaches before it leaves, but by less than a delay.
         ([50, 80], 205, 175, 2),
         ([50, 80], 205, 155, 0),
         ([50, 20], 205, 105, 0),
         ([0, 50], 205, 1005, 80),
     ] {
-        let way = ConnectionReuse { delays, leaves, attached };
+        let way = Handover { delays, leaves, attached };
         let run = way.run("udp", 10, 150);
         for record in &run.records {
             match way.carries(record.scheduled) {
@@ -99,10 +100,10 @@ fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached
     }
 }
 
-/// Nothing is lost, so the gap is the time between two messages and what the second way takes longer.
+/// Nothing is lost, so the gap is the time between two messages plus the additional delay of the second path.
 #[test]
-fn who_is_attached_a_delay_before_leaving_only_has_another_delay() {
-    let way = ConnectionReuse { delays: [50, 70], leaves: 1005, attached: 905 };
+fn a_host_attached_one_delay_before_leaving_only_gets_another_delay() {
+    let way = Handover { delays: [50, 70], leaves: 1005, attached: 905 };
     for transport in ["udp", TCP, SCTP, QUIC] {
         let run = way.run(transport, 10, 150);
         for record in &run.records {
@@ -113,10 +114,10 @@ fn who_is_attached_a_delay_before_leaving_only_has_another_delay() {
     }
 }
 
-/// A message that is lost comes with the first timeout after the client is attached. RFC 6298 section 5.5 and RFC 9260 section 6.3.3
-/// E2 double each, from a second on: 1, 3 and 7 s after it was sent.
+/// A lost message arrives after the first timeout at which the client is attached. RFC 6298 section 5.5 and
+/// RFC 9260 section 6.3.3 E2 double the timeout, from a second on: 1, 3 and 7 s after the transmission.
 #[test]
-fn what_is_lost_comes_when_the_timer_next_expires() {
+fn lost_data_arrive_when_the_timer_next_expires() {
     for transport in [TCP, SCTP] {
         for attached in [1500, 2000, 2500, 4000, 4500, 8000] {
             let (run, way) = lost(transport, attached);
@@ -131,11 +132,12 @@ fn what_is_lost_comes_when_the_timer_next_expires() {
     }
 }
 
-/// RFC 9002 section 6.2.1: a probe after PTO, which is a round trip, four times its variation and `max_ack_delay`, and doubles. The
-/// variation is half a round trip at first (section 5.3), and less with each that is alike. quinn's probe is a PING (section 6.2.4 leaves
-/// the choice), whose acknowledgment tells of the loss.
+/// RFC 9002 section 6.2.1: a probe after PTO, which is a round trip, four times its variation and
+/// `max_ack_delay`, and doubles. The variation is half a round trip at first (section 5.3), and decreases
+/// with each equal sample. quinn's probe is a PING (section 6.2.4 leaves the choice), whose acknowledgment
+/// reveals the loss.
 #[test]
-fn what_quic_has_lost_comes_a_round_trip_after_the_next_probe() {
+fn data_lost_by_quic_arrive_a_round_trip_after_the_next_probe() {
     let way = Duration::from_millis(80);
     let probed = |attached| lost(QUIC, attached).0.records[0];
     let pto = latency(&probed(1200)) - way * 3;
@@ -149,31 +151,31 @@ fn what_quic_has_lost_comes_a_round_trip_after_the_next_probe() {
     }
 }
 
-/// One message while nothing gets through, a second after connecting.
-fn lost(transport: &str, attached: u64) -> (Run, ConnectionReuse) {
-    let way = ConnectionReuse { delays: [50, 80], leaves: 1105, attached };
+/// Runs one message a second after connecting, while all packets are lost.
+fn lost(transport: &str, attached: u64) -> (Run, Handover) {
+    let way = Handover { delays: [50, 80], leaves: 1105, attached };
     let run = way.run(transport, 1000, 1);
     assert_eq!(way.carries(run.records[0].scheduled), None, "{transport}: it is sent in the gap");
     (run, way)
 }
 
-/// Which packet was where.
+/// Records at which interface each packet appears.
 #[derive(Default)]
 struct Path(Vec<(Time, String, bool)>);
 
 impl Tap for Path {
-    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, fate: TapEvent) {
-        if fate == TapEvent::Sent {
+    fn packet(&mut self, now: Time, point: TapPoint<'_>, Transit { packet, .. }: &Transit, event: TapEvent) {
+        if event == TapEvent::Sent {
             let is_kept = |address| [ipv4(10, 0, 1, 1), ipv4(10, 0, 1, 2)].contains(&address);
             self.0.push((now, point.name.to_owned(), is_kept(packet.source) && is_kept(packet.destination)));
         }
     }
 }
 
-/// Also transports that could use several addresses: there is one.
+/// Also with transports that could use several addresses: there is only one.
 #[test]
 fn both_ends_keep_their_addresses_and_change_the_path_at_once() {
-    let way = ConnectionReuse { delays: [10, 10], leaves: 305, attached: 205 };
+    let way = Handover { delays: [10, 10], leaves: 305, attached: 205 };
     for transport in ["udp", TCP, "sctp:stack=rfc,auth=true,addip=true", "sctp:stack=rfc,cmt=true", QUIC] {
         let mut path = Path::default();
         let scenario = way.scenario(transport, "kind = 'echo'", 50);
@@ -186,11 +188,13 @@ fn both_ends_keep_their_addresses_and_change_the_path_at_once() {
     }
 }
 
-/// Over a shorter way packets overtake those on the old one, so that messages wait for their order. Two are taken for reordering, three
-/// for a loss, and what is sent again then arrives twice: RFC 6675 section 5 step 2, RFC 9260 section 7.2.4, RFC 9002 section 6.1.1.
+/// Over a shorter path packets overtake those on the old one, so that messages wait for the order. Transports
+/// treat two of them as reordering, three as a loss, and the retransmitted packet then arrives twice: RFC
+/// 6675 section 5 step 2, RFC 9260 section 7.2.4, RFC 9002 section 6.1.1.
 #[test]
 fn packets_that_overtake_over_a_shorter_way_are_met_as_any_reordering() {
-    // The way is shorter by what lets the first burst, or the first messages, overtake the last on the old way.
+    // The new path is so much shorter that its first burst, or its first messages, overtake the last on the
+    // old path.
     for (transport, burst, size, shorter, twice) in [
         (TCP, 2, 1448, 15, 0),
         (TCP, 3, 1448, 15, 3),
@@ -199,12 +203,12 @@ fn packets_that_overtake_over_a_shorter_way_are_met_as_any_reordering() {
         (QUIC, 1, 100, 25, 0),
         (QUIC, 1, 100, 35, 1),
     ] {
-        let way = ConnectionReuse { delays: [100, 100 - shorter], leaves: 9000, attached: 3005 };
+        let way = Handover { delays: [100, 100 - shorter], leaves: 9000, attached: 3005 };
         let run = way.bursts(transport, burst, size, 10, burst * 350);
         let arrives = |record: &Record| record.scheduled + way.carries(record.scheduled).expect("all arrive");
         let old = run.records.iter().filter(|record| record.scheduled < way.attached());
         let last_old = old.map(arrives).max().unwrap();
-        // The window has opened long before.
+        // The window is large by then.
         for record in run.records.iter().filter(|record| record.scheduled > Time::from_millis(2500)) {
             let is_new = record.scheduled >= way.attached();
             let due = if is_new { arrives(record).max(last_old) } else { arrives(record) };

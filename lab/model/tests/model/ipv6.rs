@@ -1,4 +1,5 @@
-//! Networks of IPv6 in the model world: a header of 40 octets (RFC 8200 section 3) in place of 20, and nothing else.
+//! Networks of IPv6 in the model world: a header of 40 octets (RFC 8200 section 3) instead of 20, and no
+//! other difference.
 
 use hol_base::{Duration, Seed};
 use hol_measure::Outcome;
@@ -32,8 +33,8 @@ fn a_datagram_is_20_octets_longer() {
     assert_eq!(took("v6") - took("v4"), Duration::from_micros(8 * 20));
 }
 
-/// What fits into a packet of 1500 octets: RFC 9293 section 3.7.1 with 12 octets of timestamps, RFC 9260 section 6.9. A bottleneck is
-/// slower by that.
+/// Checks the payload of a packet of 1500 octets: RFC 9293 section 3.7.1 with 12 octets of timestamps, RFC
+/// 9260 section 6.9. The throughput of a bottleneck falls in proportion.
 #[test]
 fn a_packet_carries_20_octets_less() {
     for (transport, [short, long]) in [("tcp", [1428.0, 1448.0]), ("sctp", [1432.0, 1452.0])] {
@@ -57,8 +58,8 @@ fn every_transport_gets_everything_through() {
     }
 }
 
-/// RFC 9260 sections 5.1.2 and 8.2: the addresses of both paths are told in the handshake, and the second carries on when the first is
-/// down.
+/// RFC 9260 sections 5.1.2 and 8.2: the handshake lists the addresses of both paths, and the second path is
+/// used after the first has failed.
 #[test]
 fn an_association_over_two_paths_survives_the_first() {
     let network = "delay = '10ms'\npaths = [{}, {}]\nevents = [{ at = '1s', path = 1, down = true }]";

@@ -26,8 +26,8 @@ fn lossy(percent: u32) -> String {
     format!("rate = '10Mbit'\ndelay = '30ms'\nloss = '{percent}%'")
 }
 
-/// Whether a share of the frames is what it should be, up to 4.5 standard deviations, which frames that share a loss make twice as
-/// large.
+/// Checks a share of the frames within 4.5 standard deviations, which are twice as large because frames share
+/// losses.
 #[track_caller]
 fn is_share(playback: Playback, expected: f64, what: &str) {
     let share = playback.playable as f64 / playback.frames as f64;
@@ -35,7 +35,7 @@ fn is_share(playback: Playback, expected: f64, what: &str) {
     assert!((share - expected).abs() < 4.5 * deviation, "{what}: {share} is not {expected}");
 }
 
-/// Frames that reach back to the one before, as a share.
+/// Returns the share of frames that need data of the previous one.
 fn reach_back() -> f64 {
     let frames = Stream::new(192).unwrap().take(FRAMES as usize);
     let reaching =
@@ -43,7 +43,8 @@ fn reach_back() -> f64 {
     reaching as f64 / FRAMES as f64
 }
 
-/// RFC 3119 section 1: a lost packet of RFC 2250 takes the next frame with it, if that reaches back; one of RFC 3119 nothing.
+/// RFC 3119 section 1: after a lost packet of RFC 2250 the next frame cannot be played either, if it needs
+/// the lost data; with RFC 3119 it can.
 #[test]
 fn over_udp_what_can_be_played_is_what_was_not_lost() {
     let reach_back = reach_back();
@@ -53,7 +54,7 @@ fn over_udp_what_can_be_played_is_what_was_not_lost() {
         is_share(of(""), (1.0 - p) * (1.0 - p * reach_back), "frames");
         let units = of("packing = 'adu'");
         is_share(units, 1.0 - p, "units");
-        // A glitch begins where a frame is lost and the one before is not.
+        // A glitch starts at a frame that is lost, if the previous one is not.
         let expected = p * (1.0 - p) / 1152.0 * 44_100.0 * 60.0;
         let glitches = units.glitches_per_minute().unwrap();
         assert!((glitches / expected - 1.0).abs() < 0.15, "{glitches} is not {expected}");
@@ -77,7 +78,7 @@ fn parity_restores_what_the_binomial_distribution_leaves() {
     }
 }
 
-/// RFC 5109 section 9: one lost packet of a group is there again, two are not.
+/// RFC 5109 section 9: one lost packet of a group can be restored, two cannot.
 #[test]
 fn an_exclusive_or_stands_for_one_packet_of_a_group() {
     // Frames 1 to 4 are packets 1 to 4, and their parity is packet 5.
@@ -88,7 +89,7 @@ fn an_exclusive_or_stands_for_one_packet_of_a_group() {
     }
 }
 
-/// RFC 3119 section 6: a run of four lost packets leaves no gap of more than one.
+/// RFC 3119 section 6: four consecutive lost packets cause no gap of more than one frame.
 #[test]
 fn interleaving_spreads_a_run_of_losses() {
     const LINE: &str = "rate = '10Mbit'\nup = { loss = { drop = [33, 34, 35, 36] } }";
@@ -98,7 +99,7 @@ fn interleaving_spreads_a_run_of_losses() {
     assert_eq!((spread.playable, spread.glitches), (96, 4));
 }
 
-/// A line that carries less than the medium needs: everything comes, and most of it too late.
+/// A link below the rate of the medium: all frames arrive, most of them too late.
 #[test]
 fn a_reliable_transport_delivers_what_cannot_be_played() {
     for transport in ["tcp", "sctp"] {
@@ -107,14 +108,15 @@ fn a_reliable_transport_delivers_what_cannot_be_played() {
         let late = run.records.iter().filter(|record| record.outcome == Outcome::Late).count() as u64;
         let playback = playback(&run);
         assert_eq!(playback.playable + late, 1000);
-        // It falls behind by a seventh of the time: 200 ms are over after some 1.4 s, 53 frames.
+        // It falls behind by a seventh of the time: the buffer of 200 ms is exhausted after some 1.4 s, 53
+        // frames.
         assert!((30..80).contains(&playback.playable), "{transport}: {playback:?}");
         let latency = run.records.last().and_then(hol_measure::Record::latency).unwrap();
         assert!(latency > Duration::from_secs(3), "it counts, however late: {latency}");
     }
 }
 
-/// RFC 3758: a frame is sent again as long as its lifetime lasts. What the transport gives up ends no run before its time.
+/// RFC 3758: a frame is retransmitted during its lifetime. An abandoned frame does not end the run early.
 #[test]
 fn partial_reliability_repairs_what_the_buffer_has_time_for() {
     let line = lossy(5);
@@ -126,7 +128,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
     .map(|(transport, keys)| {
         let run = media(transport, &line, keys, 4000, 3);
         assert_eq!((run.records.len(), &run.stopped), (4000, &RunEnd::Finished));
-        // The last frames are as good as those before, so they have been waited for.
+        // As many of the last frames can be played as of earlier ones, so the run has waited for them.
         assert!(
             run.records[3900..].iter().filter(|record| record.outcome == Outcome::Completed).count() > 80
         );
@@ -135,9 +137,9 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
     assert!(udp < 92.0 && given_up > 99.0 && parity >= given_up, "{udp} {given_up} {parity}");
 }
 
-/// The medium goes on, whatever the transport takes: a frame is due when it has been spoken.
+/// The medium continues even if the transport blocks: a frame is due when the encoder has produced it.
 #[test]
-fn frames_come_due_by_the_clock_of_the_medium() {
+fn frames_are_due_by_the_clock_of_the_medium() {
     let run = media("tcp:send_buffer=10kB,send_buffer_max=0B", "rate = '100kbit'", "", 200, 1);
     let since = |at: usize| run.records[at].scheduled.since(run.records[0].scheduled);
     assert_eq!(since(49), Duration::from_millis(1280));

@@ -1,4 +1,4 @@
-//! Servers that ask others before they answer: a call through two proxies, each with a middlebox to ask or another proxy.
+//! Servers that send onward requests before they answer: a call through two proxies.
 
 use hol_base::{Duration, Seed, Time};
 use hol_model::run;
@@ -26,7 +26,8 @@ const CHAIN: &str = "
     delay = '7ms'
 ";
 
-/// A call: the proxy asks its middlebox, then the far proxy, which asks the callee.
+/// Runs calls: the proxy sends a request to its middlebox, then one to the far proxy, which sends one to the
+/// callee.
 fn call(transport: &str, loss: &str, messages: u64) -> Run {
     let transport: hol_stack::TransportSpec = transport.parse().unwrap();
     let workload = |text: &str| toml::from_str(text).unwrap();
@@ -54,7 +55,8 @@ fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
     for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
         let run = call(transport, "", 100);
         assert_eq!(run.course.stopped, RunEnd::Finished, "{transport}");
-        // 2 × (5 + 1 + 20 + 7) ms of propagation; what a message of 600 octets takes on eight links of 1 Gbit/s is 40 µs.
+        // 2 × (5 + 1 + 20 + 7) ms of propagation; a message of 600 octets takes 40 µs on eight links of 1
+        // Gbit/s.
         let times = times(&run);
         assert_eq!(times.len(), 100);
         let (least, most) = (Duration::from_millis(66), Duration::from_micros(66_060));
@@ -79,7 +81,7 @@ fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_n
 }
 
 #[test]
-fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run() {
+fn every_request_is_sent_once_to_every_server_and_the_run_is_deterministic() {
     let [run, again] = [(); 2].map(|()| call("tcp", "loss = '2%'", 300));
     assert_eq!(run.digest(), again.digest());
     let asked: Vec<usize> = run.background_records.iter().map(Vec::len).collect();
@@ -91,7 +93,7 @@ fn every_request_is_asked_once_of_everybody_and_the_same_seed_gives_the_same_run
 }
 
 #[test]
-fn who_waits_for_a_server_that_nobody_can_ask_is_told_which() {
+fn an_error_names_the_server_that_no_client_can_reach() {
     let lan = "nodes = ['client', 'server', 'third']\nlans = [{ nodes = ['client', 'server', 'third'] }]";
     let workload = |text: &str| toml::from_str(text).unwrap();
     let transport: hol_stack::TransportSpec = "sctp".parse().unwrap();

@@ -20,10 +20,11 @@ fn of(run: &Run, kind: RecordKind) -> impl Iterator<Item = &Record> {
     run.records.iter().filter(move |record| record.kind == kind)
 }
 
-/// All that takes time are round trips.
+/// A link on which only propagation takes time.
 const LINE: &str = "delay = '50ms'\nrate = '1000Gbit'";
 
-/// Whether it is so many round trips, and these ms, but for a microsecond: a packet of 1500 octets takes 12 ns.
+/// Returns whether a time is this number of round trips and ms, within a microsecond: a packet of 1500 octets
+/// takes 12 ns.
 fn are(took: Duration, round_trips: u64, ms: u64) -> bool {
     let expected = Duration::from_millis(100 * round_trips + ms);
     (expected..expected + Duration::from_micros(1)).contains(&took)
@@ -39,12 +40,12 @@ fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
         ("tcp", "way = 'pipelined'", 3),
         ("tcp", "way = 'keepalive'", 1 + 5),
         ("tcp", "way = 'close'", 5 * 2),
-        // While one object comes on the first connection, the other is opened for the next.
+        // While the first connection carries one object, the second is opened for the next.
         ("tcp:connections=2", "way = 'keepalive'", 2 + 2 + 1),
         ("tcp:connections=5", "way = 'keepalive'", 2 + 2),
         ("tcp:connections=4", "way = 'close'", 2 + 2),
         ("tcp:connections=2", "way = 'close'", 2 + 2 + 2),
-        // Two for the handshake; a request that rides with the COOKIE ECHO saves one.
+        // Two for the handshake; a request sent with the COOKIE ECHO saves one.
         ("sctp", "way = 'multiplexed'", 4),
         ("sctp", "way = 'multiplexed'\nearly = true", 3),
         ("tcp", "way = 'multiplexed'\nearly = true", 3),
@@ -53,7 +54,7 @@ fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
         ("sctp:streams=4", "way = 'keepalive'\npair = true", 5),
         ("sctp:streams=2", "way = 'keepalive'\npair = true", 2 + 5),
         ("sctp:streams=8", "way = 'close'", 5 * 3),
-        // Each wave is known a round trip after the one before.
+        // The browser learns of each wave a round trip after the previous one.
         ("tcp", "way = 'multiplexed'\nwaves = 4", 2 + 4),
     ] {
         let options = if transport.contains(':') { "," } else { ":" };
@@ -76,7 +77,7 @@ fn without_loss_a_page_takes_its_round_trips_and_nothing_else() {
 }
 
 #[test]
-fn a_server_thinks_about_several_files_at_a_time_but_answers_a_track_in_order() {
+fn a_server_processes_several_files_at_once_but_replies_in_order_on_a_track() {
     const KEYS: &str = "document = '0B'\nobjects = 3\nsize = '500B'\nthink = '70ms'";
     for (way, thoughts) in [("multiplexed", 1), ("pipelined", 1), ("keepalive", 3)] {
         let run = pages("tcp:nagle=off,wakeup=0s", LINE, &format!("{KEYS}\nway = '{way}'"), 1, 1);
@@ -86,7 +87,7 @@ fn a_server_thinks_about_several_files_at_a_time_but_answers_a_track_in_order() 
     }
 }
 
-/// RFC 9113 section 5: what is multiplexed shares the connection; what is pipelined comes one after the other.
+/// RFC 9113 section 5: multiplexed objects share the connection; pipelined ones arrive one after the other.
 #[test]
 fn multiplexed_objects_end_together_and_pipelined_ones_in_their_order() {
     const KEYS: &str = "document = '0B'\nobjects = 4\nsize = '200kB'\nrequest = '100B'";
@@ -101,10 +102,11 @@ fn multiplexed_objects_end_together_and_pipelined_ones_in_their_order() {
         of(&run, RecordKind::Object).filter_map(|object| Some(object.latency()?.as_millis_f64())).collect()
     };
     let (shared, in_order) = (ends("multiplexed"), ends("pipelined"));
-    // The first has filled the send buffer before the second is asked for: it is three rounds of 53 ms ahead.
+    // The first object has filled the send buffer before the second is requested: it is three rounds of 53 ms
+    // ahead.
     assert!(shared[0] / shared[3] > 0.7 && shared[3] - shared[1] < 10.0, "{shared:?}");
     assert!(in_order.windows(2).all(|pair| pair[1] - pair[0] > 150.0), "{in_order:?}");
-    // 16 KiB frames have nine octets of header each, and it is the same line.
+    // Frames of 16 KiB have nine octets of header each, and the link is the same.
     assert!((shared[3] / in_order[3] - 1.0).abs() < 0.01, "{shared:?} {in_order:?}");
 }
 
@@ -134,7 +136,7 @@ fn more_connections_than_there_are_ports_are_refused_with_the_cure() {
 }
 
 #[test]
-fn what_is_still_under_way_when_a_link_goes_down_is_unfinished() {
+fn a_transfer_under_way_when_a_link_goes_down_is_unfinished() {
     let run = pages("tcp", "delay = '50ms'\nevents = [{ at = '240ms', down = true }]", "", 3, 1);
     let completed = |kind| of(&run, kind).filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!((completed(RecordKind::Page), completed(RecordKind::Head)), (0, 1));
@@ -144,9 +146,9 @@ fn what_is_still_under_way_when_a_link_goes_down_is_unfinished() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever the network does, each file comes whole and once: the browser counts its octets.
+    /// Whatever the network does, each file arrives completely and once: the browser counts its octets.
     #[test]
-    fn every_page_comes_whole_over_every_way(
+    fn every_page_arrives_complete_over_every_way(
         way in prop::sample::select(vec!["close", "keepalive", "pipelined", "multiplexed"]),
         transport in prop::sample::select(vec![
             "tcp", "tcp:connections=3", "sctp:streams=1", "sctp:streams=5", "sctp:associations=2,streams=4", "sctp:unordered",
@@ -175,7 +177,8 @@ proptest! {
     }
 }
 
-/// QUIC shakes hands in one round trip (RFC 9000 section 7); a stream for each object is what HTTP/3 has (RFC 9114 section 4).
+/// QUIC's handshake takes one round trip (RFC 9000 section 7); HTTP/3 uses a stream for each object (RFC 9114
+/// section 4).
 #[test]
 fn a_page_over_quic_takes_a_round_trip_for_the_handshake() {
     const SMALL: &str = "document = '500B'\nobjects = 4\nsize = '500B'";
@@ -197,7 +200,7 @@ fn a_page_over_quic_takes_a_round_trip_for_the_handshake() {
     }
 }
 
-/// What TCP loses holds up every object, what QUIC loses holds up its own.
+/// A loss in TCP delays every object, a loss in QUIC only its own object.
 #[test]
 fn objects_on_streams_of_their_own_wait_for_no_other() {
     let waits = |transport: &str, way: &str| {

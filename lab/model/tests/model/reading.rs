@@ -1,4 +1,4 @@
-//! A program that waits for its sockets reads one message, acts on it, and waits again.
+//! A program that polls its sockets reads one message, acts on it, and polls again.
 
 use hol_base::{Seed, Time};
 use hol_model::run;
@@ -9,14 +9,14 @@ use hol_wire::sctp::Chunk;
 
 const LENGTH: u64 = 447;
 
-/// The windows that the server's SACKs say, of those that take DATA along.
+/// The windows in the server's SACKs that are bundled with DATA.
 #[derive(Default)]
 struct Windows(Vec<u32>);
 
 impl Tap for Windows {
-    fn packet(&mut self, _: Time, point: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+    fn packet(&mut self, _: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         let Transport::Sctp(packet) = &transit.packet.transport else { return };
-        if fate == TapEvent::Sent
+        if event == TapEvent::Sent
             && point.name.starts_with("server")
             && let [Chunk::Sack(sack), Chunk::Data(_), ..] = &packet.chunks[..]
         {
@@ -25,10 +25,11 @@ impl Tap for Windows {
     }
 }
 
-/// `net/sctp/socket.c` sctp_recvmsg: a read gives one message, and only that makes room (`net/sctp/associola.c`
-/// sctp_assoc_rwnd_increase). The answer to the first of a packet takes the SACK along while the second is not read.
+/// `net/sctp/socket.c` sctp_recvmsg: a read returns one message, and only that makes room
+/// (`net/sctp/associola.c` sctp_assoc_rwnd_increase). The answer to the first message of a packet is bundled
+/// with the SACK before the second is read.
 #[test]
-fn the_first_of_two_messages_is_answered_before_the_second_is_read() {
+fn the_reply_to_a_message_precedes_the_reading_of_the_next() {
     let scenario = Scenario::alone(
         toml::from_str("delay = '50ms'\nrate = '100Mbit'").unwrap(),
         "sctp:wakeup=0s,receive_buffer=106496B".parse().unwrap(),

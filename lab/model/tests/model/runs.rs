@@ -50,7 +50,8 @@ fn mean_ms(records: &[Record]) -> f64 {
     total / records.len() as f64
 }
 
-/// Nothing lost, repeated, or out of order within a stream; the parts of each delay add up.
+/// Checks that no message is lost, repeated, or out of order within a stream, and that the parts of each
+/// delay add up.
 fn assert_reliable(run: &Run, messages: u64, context: &str) {
     assert_eq!(run.stopped.clone(), RunEnd::Finished, "{context}");
     assert_eq!(run.records.len() as u64, messages, "{context}");
@@ -123,7 +124,7 @@ fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_ref
         let [run, again] = [(); 2].map(|()| run_of(transport, "loss = '2%'", workload, 900));
         assert_reliable(&run, 900, transport);
         assert_eq!(run.digest(), again.digest(), "{transport}");
-        // PER, and PLC with a lifetime or none. RFC 4540 sections 5.3.3 and 5.3.5.
+        // PER, and PLC with and without a lifetime. RFC 4540 sections 5.3.3 and 5.3.5.
         let of_size = |size| run.records.iter().filter(|record| record.size == size).count();
         let (enabled, changed) = (of_size(56), of_size(24));
         assert!(enabled + changed == 900 && (270..400).contains(&enabled), "{transport}: {enabled}");
@@ -131,8 +132,8 @@ fn rules_are_enabled_changed_and_deleted_over_every_transport_and_nothing_is_ref
 }
 
 #[test]
-fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
-    // Rules that are to get more time end while nobody reaches the middlebox.
+fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
+    // Rules whose lifetime should be extended end while the middlebox is unreachable.
     let network = "events = [{ at = '3s', down = true }, { at = '20s', down = false }]";
     let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1 }\nlate_limit = '1h'";
     let run = run_of("tcp", network, workload, 600);
@@ -142,7 +143,7 @@ fn what_a_middlebox_refuses_is_counted_as_failed_and_the_run_goes_on() {
     assert_eq!((run.stopped.clone(), run.records.len()), (RunEnd::Finished, 600));
 }
 
-/// Some of the settings that not every line has.
+/// Draws some optional settings of a link.
 fn beside(mut rng: Rng) -> String {
     let correlation = format!("jitter_correlation = '{}%'", rng.below(101));
     let police = format!(
@@ -156,7 +157,7 @@ fn beside(mut rng: Rng) -> String {
 
 /// Property: under any mix of impairments no stream loses, repeats or reorders a message.
 ///
-/// `HOL_SEEDS` says how many mixes; the seed that fails is in the message.
+/// `HOL_SEEDS` is the number of mixes; the message of a failure contains its seed.
 #[test]
 fn no_stream_loses_repeats_or_reorders_a_message() {
     let seeds = std::env::var("HOL_SEEDS").map_or(100, |text| text.parse().expect("HOL_SEEDS is a number"));
@@ -199,7 +200,7 @@ fn unordered_messages_arrive_exactly_once() {
     assert_eq!(waits.max(), Some(Duration::ZERO));
 }
 
-/// RFC 3758: what is not delivered was given up, and the run ends all the same.
+/// RFC 3758: undelivered messages were abandoned, and the run ends normally.
 #[test]
 fn partially_reliable_messages_arrive_or_are_abandoned() {
     let run = run_of("sctp:lifetime=30ms,streams=4", "loss = '10%'", "kind = 'echo'", 1000);
@@ -218,7 +219,7 @@ fn a_protocol_without_endpoints_here_is_refused_by_name() {
 }
 
 #[test]
-fn a_path_that_waits_is_refused_to_who_sends_over_all() {
+fn a_backup_path_is_refused_if_all_paths_are_used() {
     let paths = "paths = [{}, { backup = true }]";
     let run = |transport| run(&scenario(transport, paths, "kind = 'echo'", 10), Seed(7), None);
     assert!(run("sctp").is_ok() && run("tcp").is_ok());
@@ -244,7 +245,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     assert!((60..140).contains(&lost), "{lost}");
 }
 
-/// RFC 3261 section 17.1.2.2: the first copy comes after T1.
+/// RFC 3261 section 17.1.2.2: the first retransmission follows after T1.
 #[test]
 fn sip_repeats_what_is_lost_after_half_a_second() {
     let run =
@@ -267,7 +268,7 @@ fn a_greedy_sender_and_a_message_in_fragments_have_no_datagrams() {
     }
 }
 
-/// Claim ikr53-26: the generator gives up when it falls a second behind.
+/// Claim ikr53-26: the generator aborts the run when it falls a second behind.
 #[test]
 fn a_load_beyond_the_link_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {
@@ -297,7 +298,7 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
     }
 }
 
-/// Packet 3 of the client opens SIMCO's session; nothing is sent before it is answered.
+/// Packet 3 of the client opens SIMCO's session; nothing else is sent before the reply.
 #[test]
 fn a_session_opening_that_is_abandoned_is_sent_again_until_the_association_fails() {
     let drop = |last: u32| {
@@ -325,7 +326,7 @@ fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     }
 }
 
-/// RFC 9260 section 8.2: when the primary path fails, the association goes on over the other.
+/// RFC 9260 section 8.2: when the primary path fails, the association uses the other.
 #[test]
 fn an_association_survives_the_loss_of_a_path() {
     let network = "paths = [{}, { delay = '30ms' }]\nevents = [{ at = '2s', path = 1, down = true }]";
@@ -361,7 +362,7 @@ fn packets_find_their_way_through_routers() {
     }
 }
 
-/// All transports face the same losses: the k-th packet of a direction meets the k-th draw.
+/// All transports meet the same losses: the k-th packet of a direction gets the k-th draw.
 #[test]
 fn a_named_packet_is_lost() {
     for transport in ["tcp", "sctp"] {
@@ -382,7 +383,7 @@ fn the_tap_sees_every_packet_at_both_ends() {
     assert_eq!(scenario.interfaces().unwrap(), ["client:1", "server:1"]);
     assert_eq!((counts.sent, counts.dropped), (run.packets, drops(&run).loss + drops(&run).queue));
     let under_way = counts.sent - counts.received - counts.dropped;
-    // The offered load is too much, so the run stops short, with what is under way then.
+    // The offered load exceeds the link rate, so the run ends early, with messages in flight.
     assert!(under_way <= 2, "{under_way} packets were neither received nor dropped");
     assert!(drops(&run).loss > 0);
 }
@@ -395,8 +396,8 @@ struct Counts {
 }
 
 impl Tap for Counts {
-    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Transit, fate: TapEvent) {
-        match fate {
+    fn packet(&mut self, _: Time, _: TapPoint<'_>, _: &Transit, event: TapEvent) {
+        match event {
             TapEvent::Sent => self.sent += 1,
             TapEvent::Dequeued => (),
             TapEvent::Received => self.received += 1,

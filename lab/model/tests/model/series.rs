@@ -1,4 +1,4 @@
-//! What is seen of a run from time to time is what the rules of its transport say, and to look changes nothing.
+//! Checks that samples of a run follow the rules of its transport, and that sampling does not change the run.
 
 use hol_base::{Digest, Digester, Duration, Seed, Time};
 use hol_measure::Record;
@@ -7,7 +7,7 @@ use hol_scenario::{Observer, QueueSample, RunSummary, Sample, SampleValue, Scena
 
 const MSS: u64 = 1448;
 
-/// Keeps all samples, and the digest of all records.
+/// An observer that stores all samples, and the digest of all records.
 struct Watching {
     interval: Option<Duration>,
     samples: Vec<Sample>,
@@ -47,7 +47,7 @@ fn watch(
     (course, watching.samples, watching.digester.finish())
 }
 
-/// The client as a sender, by time.
+/// Returns the samples of the client as a sender, by time.
 fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
     let of_client = samples.iter().filter_map(|sample| match sample.of {
         SampleValue::Sender(sender) if sender.side == Side::Client => Some((sample.at, sender)),
@@ -66,22 +66,23 @@ fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
 
 const BULK: &str = "kind = 'bulk'\nsize = '1448B'";
 
-/// RFC 5681 section 3.1: the window opens by what is acknowledged, as Linux has it for all of it, so that without loss it doubles in a round
-/// trip. Of more than an SMSS in one acknowledgment equation 2 takes but that: with every second segment acknowledged it opens by half.
+/// RFC 5681 section 3.1: the window grows by the acknowledged octets. Linux counts all of them, so that
+/// without loss it doubles per round trip. Equation 2 counts at most one SMSS per acknowledgment: if every
+/// second segment is acknowledged, the window grows by half.
 #[test]
 fn the_window_doubles_each_round_trip_in_slow_start() {
     const RTT: u64 = 100;
     const INITIAL: u64 = 10;
     let doubled: Vec<u64> = (0..5).map(|flight| INITIAL << flight).collect();
     for (transport, windows) in [
-        // One that reads late is granted less window.
+        // A receiver that reads late advertises a smaller window.
         ("tcp:cc=reno,wakeup=0s", &doubled[..]),
         ("tcp:wakeup=0s", &doubled),
         ("tcp:cc=reno,stack=rfc", &[INITIAL, INITIAL + INITIAL / 2]),
     ] {
         let network = "delay = '50ms'\nrate = '10Gbit'\nqueue = '100000p'";
         let (_, samples, _) = watch(transport, network, BULK, 2000, Some(RTT / 2));
-        // The handshake takes a round trip; half of one later a whole flight is under way.
+        // The handshake takes a round trip; half a round trip later a whole flight is in flight.
         for (flight, segments) in (0..).zip(windows) {
             let at = Time::from_millis(RTT + RTT / 2 + RTT * flight);
             let samples = client(&samples);
@@ -110,7 +111,7 @@ fn a_loss_halves_the_window_of_reno_which_then_grows_by_a_segment_a_round_trip()
     let lost = windows.iter().position(|(_, ssthresh)| ssthresh.is_some()).expect("one is lost");
     let greatest = windows[..=lost].iter().map(|(cwnd, _)| *cwnd).max().unwrap();
     let ssthresh = windows[lost].1.unwrap() / MSS;
-    // Between two samples it may have grown by what was acknowledged before the third duplicate.
+    // Between two samples it may have grown by the octets acknowledged before the third duplicate.
     assert!(ssthresh >= greatest / 2 && ssthresh <= greatest, "{windows:?}");
     let after =
         windows.iter().skip(lost).position(|(cwnd, _)| *cwnd == ssthresh).expect("it comes down to ssthresh");
@@ -145,7 +146,7 @@ fn a_queue_never_has_more_than_it_holds_and_its_drops_are_those_of_the_run() {
     }
 }
 
-/// What is lost on the line is not what the queue drops.
+/// Packets lost on the link do not count as dropped by the queue.
 #[test]
 fn a_line_that_loses_says_so() {
     let (course, samples, _) =
@@ -170,10 +171,10 @@ fn to_look_changes_nothing_and_is_done_at_every_multiple() {
         let ((course, none, digest), (seen, samples, own)) = (run(None), run(Some(7)));
         assert!(none.is_empty());
         assert_eq!(digest, own, "{transport}, {workload}");
-        let told = |course: &RunSummary| {
+        let counts = |course: &RunSummary| {
             (course.packets, course.drops, course.endpoints, course.ended, course.closed)
         };
-        assert_eq!(told(&course), told(&seen), "{transport}, {workload}");
+        assert_eq!(counts(&course), counts(&seen), "{transport}, {workload}");
         let times: Vec<u64> = samples.iter().map(|sample| sample.at.as_millis()).collect();
         assert!(times.is_sorted() && samples.iter().all(|sample| sample.at.as_nanos() % 7_000_000 == 0));
         let up = queues(&samples, 0).len() as u64;
@@ -204,7 +205,8 @@ fn an_association_is_seen_path_by_path_and_bbr_has_a_pace() {
     assert!((0.85..1.15).contains(&(mean / 1e6)), "about the 10^6 octets a second of the line: {mean}");
 }
 
-/// RFC 9002 section 7.3.1: the same of QUIC, whose window counts octets of packets; what is in flight is never more than it.
+/// RFC 9002 section 7.3.1: the same for QUIC, whose window counts octets of packets; the octets in flight
+/// never exceed it.
 #[test]
 fn quic_has_a_window_that_opens_by_what_is_acknowledged() {
     let network = "delay = '50ms'\nrate = '1Gbit'\nqueue = '100000p'";
@@ -215,7 +217,7 @@ fn quic_has_a_window_that_opens_by_what_is_acknowledged() {
     assert!(windows.is_sorted() && *windows.last().unwrap() > 100_000, "{windows:?}");
     for (at, sender) in &seen {
         let (cwnd, in_flight) = (sender.path.cwnd.unwrap(), sender.path.in_flight.unwrap());
-        // Until the next acknowledgment, packets that only acknowledge are counted.
+        // Until the next acknowledgment, pure ACK packets are counted as in flight.
         assert!(in_flight <= cwnd + 1500, "{in_flight} of {cwnd} at {at}");
         assert!((99.0..140.0).contains(&sender.path.srtt.unwrap().as_millis_f64()));
     }

@@ -10,7 +10,8 @@ use hol_scenario::{Background, Run, RunEnd, Scenario};
 use hol_stack::Protocol;
 use hol_workloads::HostSpec;
 
-/// So many messages of a workload to a server that takes `service` for each, over a network that takes next to none.
+/// Returns a scenario with this many messages to a server that needs `service` for each, over a network with
+/// almost no delay.
 fn slow(transport: &str, workload: &str, service: &str, messages: u64) -> Scenario {
     let server = HostSpec { service: service.parse().unwrap(), ..HostSpec::default() };
     Scenario {
@@ -35,7 +36,7 @@ const TRANSPORTS: [&str; 2] = ["tcp", "sctp:nagle=false"];
 
 /// A message waits for the server ρ s / (2 (1 − ρ)) on average: Pollaczek and Khinchine, for a service time s that is constant.
 #[test]
-fn messages_that_come_at_random_wait_as_long_as_md1_says() {
+fn messages_at_random_times_wait_as_long_as_in_md1() {
     for transport in TRANSPORTS {
         for (load, tolerance) in [(0.3, 0.03), (0.7, 0.05)] {
             let workload = format!("kind = 'oneway'\narrivals = 'poisson'\nrate = '{}/s'", load * 100.0);
@@ -54,7 +55,7 @@ fn messages_that_come_at_random_wait_as_long_as_md1_says() {
 }
 
 #[test]
-fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
+fn a_reply_takes_the_service_time_and_the_record_shows_the_late_server() {
     for transport in TRANSPORTS {
         for record in done(&slow(transport, "kind = 'pingpong'", "5ms", 50)).records {
             let (request, reply) = (record.request.unwrap(), record.reply.unwrap());
@@ -64,7 +65,7 @@ fn an_answer_takes_the_service_time_and_says_that_the_server_was_late() {
     }
 }
 
-/// RFC 9293 section 3.8.6, RFC 9260 section 6.2: what waits takes room of the window, and closes it.
+/// RFC 9293 section 3.8.6, RFC 9260 section 6.2: waiting messages occupy the window, and close it.
 #[test]
 fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
     const SIZE: u64 = 1000;
@@ -79,7 +80,8 @@ fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
             Protocol::Sctp { config, .. } => config.send_buffer.0 + config.receive_buffer.0,
             _ => unreachable!("one of the two"),
         };
-        // Beside what the buffers hold: the last packet, which may go beyond the window, and the message that is served.
+        // In addition to the content of the buffers: the last packet, which may exceed the window, and the
+        // message being served.
         let most = (buffers / SIZE + 5) as usize;
         let legs: Vec<_> = run.records.iter().map(|record| record.request.unwrap()).collect();
         assert!(legs.windows(most).all(|legs| legs[most - 1].written >= legs[0].delivered), "{transport}");
@@ -108,7 +110,7 @@ fn a_server_serves_its_flows_alike() {
 }
 
 #[test]
-fn what_nobody_serves_and_what_nothing_holds_back_is_refused_with_the_cure() {
+fn a_udp_service_and_a_host_without_flows_are_refused_with_the_cure() {
     let refusal = |scenario: &Scenario| run(scenario, Seed(1), None).unwrap_err().to_string();
     let asked = slow("udp", "kind = 'oneway'", "1ms", 10);
     assert!(refusal(&asked).contains("use TCP or SCTP"), "{}", refusal(&asked));

@@ -4,17 +4,17 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// They are gone when this is.
+/// Two network namespaces, deleted when this is dropped.
 pub struct Pair {
-    /// The client's and the server's.
+    /// Names of the client's and the server's namespace.
     pub names: [String; 2],
 }
 
 impl Pair {
-    /// Theirs.
+    /// Addresses of the client and the server.
     pub const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 77, 0, 1), Ipv4Addr::new(10, 77, 0, 2)];
 
-    /// Creates them.
+    /// Creates the namespaces and the link.
     ///
     /// # Panics
     /// Without root or `ip`.

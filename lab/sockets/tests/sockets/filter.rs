@@ -43,7 +43,7 @@ fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
     }
 }
 
-/// As `nft` counts them.
+/// Returns the number of elements that `nft` lists.
 fn elements(pair: &Pair) -> usize {
     let list = ["netns", "exec", &pair.names[1], "nft", "list", "table", "inet", "simco"];
     let listed = Command::new("ip").args(list).output().expect("ip has made the namespaces");

@@ -83,15 +83,16 @@ fn every_workload_runs_over_sctp() {
     assert_every_workload_runs("sctp:associations=2,streams=4");
 }
 
-/// How long is the machine's; but it is no longer than the run, and nobody knows where nobody asked.
-fn assert_waits_are_known_if_they_are_asked(transport: &str) {
+/// Checks that waits are known only if requested, and no longer than the run. Their length depends on the
+/// machine.
+fn assert_read_delays_are_recorded_on_request(transport: &str) {
     let plain = assignment(transport, "echo");
     assert_eq!(here(&plain).unwrap().waits, [None; 2], "{transport}");
     let asking = Assignment { stamps: true, ..plain };
-    // A kernel that is busy begins to stamp some time after it was asked.
+    // A busy kernel starts to record timestamps some time after they were enabled.
     let mut runs = (0..100).map(|_| here(&asking).unwrap());
-    let told = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
-    let (run, waits) = told.unwrap_or_else(|| panic!("the kernel tells nothing of {transport}"));
+    let run_with_waits = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));
+    let (run, waits) = run_with_waits.unwrap_or_else(|| panic!("no waits are known of {transport}"));
     assert_complete(&run, 30);
     for waits in [waits.0, waits.1] {
         assert!((1..=30).contains(&waits.messages), "{transport}: {waits:?}");
@@ -101,14 +102,14 @@ fn assert_waits_are_known_if_they_are_asked(transport: &str) {
 }
 
 #[test]
-fn how_long_messages_lay_in_their_sockets_is_known_if_it_is_asked() {
-    ["tcp", "udp"].into_iter().for_each(assert_waits_are_known_if_they_are_asked);
+fn read_delays_are_recorded_on_request() {
+    ["tcp", "udp"].into_iter().for_each(assert_read_delays_are_recorded_on_request);
 }
 
 #[test]
 #[ignore = "needs a kernel with MPTCP"]
-fn how_long_messages_lay_in_sockets_of_mptcp_is_known_if_it_is_asked() {
-    assert_waits_are_known_if_they_are_asked("mptcp");
+fn read_delays_of_mptcp_are_recorded_on_request() {
+    assert_read_delays_are_recorded_on_request("mptcp");
 }
 
 fn assert_streams_are_apart(transport: &str) {
@@ -128,8 +129,8 @@ fn parallel_associations_keep_their_streams_apart() {
     assert_streams_are_apart("sctp:associations=2,streams=2");
 }
 
-/// Larger ones than the send buffer go out in parts.
-fn assert_large_messages_come_whole(transport: &str) {
+/// Checks that messages larger than the send buffer, which are sent in parts, arrive complete.
+fn assert_large_messages_arrive_complete(transport: &str) {
     let workload = toml::from_str("kind = 'echo'\nrate = '1000/s'\nsize = '8MiB'").unwrap();
     let assignment = Assignment { messages: 4, workload, ..assignment(transport, "echo") };
     assert_complete(&here(&assignment).unwrap(), 4);
@@ -137,13 +138,13 @@ fn assert_large_messages_come_whole(transport: &str) {
 
 #[test]
 fn messages_larger_than_the_send_buffer_go_out_in_parts() {
-    assert_large_messages_come_whole("tcp");
+    assert_large_messages_arrive_complete("tcp");
 }
 
 #[test]
 #[ignore = "needs a kernel with MPTCP"]
 fn messages_larger_than_the_send_buffer_go_out_in_parts_over_mptcp() {
-    assert_large_messages_come_whole("mptcp");
+    assert_large_messages_arrive_complete("mptcp");
 }
 
 fn assert_packets_are_counted(transport: &str) {
@@ -183,7 +184,7 @@ fn a_namespace_that_cannot_be_entered_is_named() {
 }
 
 #[test]
-fn sctp_is_used_or_told_from_other_troubles_with_the_cure() {
+fn sctp_is_used_or_its_absence_is_reported_with_the_cure() {
     match here(&assignment("sctp", "echo")) {
         Ok(run) => assert_complete(&run, 30),
         Err(error) => {
@@ -195,7 +196,7 @@ fn sctp_is_used_or_told_from_other_troubles_with_the_cure() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_before_anything_is_opened() {
+fn impossible_runs_are_refused_before_any_socket_is_opened() {
     for (transport, expected) in [
         ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has its own stack"),
         ("tcp:rto_min=1s", "rto_min=1s: Linux limits the variance term of the RTO by it"),
@@ -219,7 +220,7 @@ fn what_cannot_be_done_is_refused_before_anything_is_opened() {
     assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
 }
 
-/// The same ports again and again: no run leaves anything behind that the next one meets.
+/// Repeats runs on the same ports: no packet or state of a run affects the next one.
 fn assert_namespaces_may_be_two(transports: &[&str]) {
     let pair = Pair::new();
     for transport in transports {

@@ -1,4 +1,4 @@
-//! The way into the network of an end.
+//! Enters the network namespace of an end.
 
 use hol_scenario::Side;
 use std::fs::File;
@@ -9,7 +9,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::pair::Pair;
 
-/// Moves the calling thread, which a test has to itself.
+/// Moves the calling thread, which no other test uses, into the namespace of an end.
 pub fn enter(pair: &Pair, end: Side) -> io::Result<()> {
     let [client, server] = &pair.names;
     let name = match end {

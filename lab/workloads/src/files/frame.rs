@@ -1,7 +1,7 @@
 //! The wire format: a header of fixed length in either direction, then the octets of a block, if any.
 //!
-//! The header stands for NetBIOS and SMB with the words of a command, which have 39 octets (a close) to 107
-//! (the response to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
+//! The header represents those of NetBIOS and SMB and the parameter words of a command, together 39 octets (a
+//! close) to 107 (the response to an open; MS-CIFS sections 2.2.3 and 2.2.4, RFC 1002 section 4.3).
 
 use bytes::{BufMut, Bytes, BytesMut};
 use hol_base::Digest;
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_comes_out_as_it_went_in(
+        fn a_frame_is_read_as_it_was_written(
             command in prop::sample::select(COMMANDS.to_vec()),
             [number, file, offset, octets]: [u32; 4],
             digest: u128,

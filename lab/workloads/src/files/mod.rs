@@ -14,7 +14,7 @@ use crate::batches::Batch;
 use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 use script::FileClient;
 use store::FileServer;
 
@@ -66,15 +66,15 @@ impl FileOperation {
 
 impl Files {
     /// Maximum octets stored on a server: both ends of the kernel world share one machine's memory.
-    const MOST_KEPT: u64 = 256 << 20;
-    /// Maximum requests per batch: no record is settled before the batch ends.
+    const MAX_STORED: u64 = 256 << 20;
+    /// Maximum requests per batch: all records of a batch stay in memory until the batch ends.
     const MOST_REQUESTS: u64 = 1 << 20;
 
     fn blocks(&self) -> u64 {
         self.size.0.div_ceil(self.block.0)
     }
 
-    /// Returns the requests per batch.
+    /// Returns the number of requests per batch.
     fn requests(&self) -> u64 {
         let of_one = |operation: &FileOperation| match operation {
             FileOperation::Put | FileOperation::Get => 2 + self.blocks(),
@@ -83,9 +83,9 @@ impl Files {
         u64::from(self.files).saturating_mul(self.operations.iter().map(of_one).sum())
     }
 
-    /// Returns the maximum files on the server at a time; `None` if a file is read or removed that does not
-    /// exist.
-    fn kept(&self) -> Option<u64> {
+    /// Returns the maximum number of files on the server at a time; `None` if an operation reads or removes a
+    /// file that does not exist.
+    fn max_stored_files(&self) -> Option<u64> {
         let mut is_there = false;
         for operation in &self.operations {
             if !is_there && *operation != FileOperation::Put {
@@ -116,13 +116,13 @@ impl Workload for Files {
         if self.files == 0 || self.operations.is_empty() {
             return files("a batch needs at least one of the `files` and one of the `operations`");
         }
-        let Some(kept) = self.kept() else {
+        let Some(kept) = self.max_stored_files() else {
             return files("`operations` gets or removes a file before it exists; \"put\" it first");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
             return files("`block` needs at least 1 octet and less than 16 MiB");
         }
-        if self.size.0.saturating_mul(kept) > Self::MOST_KEPT {
+        if self.size.0.saturating_mul(kept) > Self::MAX_STORED {
             return files(
                 "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
             );
@@ -147,7 +147,7 @@ impl Workload for Files {
         RecordKind::Batch
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         frame::length_of
     }
 
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_cure() {
+    fn impossible_settings_are_refused_with_the_cure() {
         assert_eq!(check("{}"), Ok(()));
         assert_eq!(check(r#"{"size":"0B","operations":["put","put","remove"]}"#), Ok(()));
         assert_eq!(check(r#"{"deeds":["put"]}"#), Ok(()), "the former name");

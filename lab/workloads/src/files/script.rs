@@ -14,16 +14,18 @@ use crate::sender::{RepliedRequest, RequestSource};
 pub(super) struct FileClient {
     files: Files,
     batch: Batch,
-    /// Indices of the file and of the operation.
+    /// Index of the current file.
     file: u32,
+    /// Index of the current operation.
     operation: usize,
     /// The progress of the operation.
     step: Step,
-    /// The number of the current or last content written: that of its first request, so contents differ.
+    /// The number of the content that was written last: that of its first request, so that no two contents
+    /// are equal.
     content: u32,
     requests: u32,
     /// The unanswered request.
-    asked: Option<Header>,
+    pending: Option<Header>,
 }
 
 /// The next request of an operation.
@@ -39,7 +41,7 @@ impl FileClient {
     /// Creates a client at the start of its first batch.
     pub(super) fn new(files: Files, batch: Batch) -> Self {
         let step = Step::Begin;
-        Self { files, batch, file: 0, operation: 0, step, content: 0, requests: 0, asked: None }
+        Self { files, batch, file: 0, operation: 0, step, content: 0, requests: 0, pending: None }
     }
 
     fn size(&self) -> u32 {
@@ -84,13 +86,13 @@ impl FileClient {
     }
 
     /// Checks that a reply is correct.
-    fn check(&self, asked: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
-        if (Header { digest: asked.digest, ..replied }) != asked {
+    fn check(&self, pending: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
+        if (Header { digest: pending.digest, ..replied }) != pending {
             return Err("a reply to another request");
         }
-        let (due, stored) = match asked.command {
+        let (due, stored) = match pending.command {
             Command::Read => {
-                (content::octets(self.content, asked.offset..asked.offset + asked.octets), Digest(0))
+                (content::octets(self.content, pending.offset..pending.offset + pending.octets), Digest(0))
             }
             Command::Store => (Bytes::new(), content::digest(self.content, self.size())),
             _ => (Bytes::new(), Digest(0)),
@@ -132,7 +134,7 @@ impl RequestSource for FileClient {
             octets: block.len() as u32,
             digest: Digest(0),
         };
-        self.asked = Some(header);
+        self.pending = Some(header);
         self.advance(operation);
         let turn = self.requests;
         self.requests = turn.wrapping_add(1);
@@ -143,9 +145,9 @@ impl RequestSource for FileClient {
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
         let (replied, block) = Header::read(payload)?;
-        let asked = self.asked.take().ok_or("a reply to no request")?;
-        self.check(asked, replied, block)?;
-        Ok(RepliedRequest::Message(asked.number))
+        let pending = self.pending.take().ok_or("a reply to no request")?;
+        self.check(pending, replied, block)?;
+        Ok(RepliedRequest::Message(pending.number))
     }
 }
 
@@ -169,38 +171,40 @@ mod tests {
         )
     }
 
-    /// A server: it is true, or a mutant of one.
+    /// A correct server, or a mutant of one.
     type Server = fn(&mut FileServer, Header, Bytes) -> Result<Bytes, &'static str>;
 
     fn answer(store: &mut FileServer, _: Header, request: Bytes) -> Result<Bytes, &'static str> {
-        store.answer(Time::ZERO, ConnectionId(0), request).map(|reply| reply.expect("each is answered"))
+        store
+            .answer(Time::ZERO, ConnectionId(0), request)
+            .map(|reply| reply.expect("the server answers every request"))
     }
 
-    /// Asks a server for so many things; those that went well.
+    /// Sends this many requests to a server; returns their commands and the server, or the first wrong reply.
     fn play(
         mut script: FileClient,
         requests: u32,
         server: Server,
     ) -> Result<(Vec<Command>, FileServer), &'static str> {
-        let (mut store, mut asked) = (FileServer::default(), Vec::new());
+        let (mut store, mut pending) = (FileServer::default(), Vec::new());
         for number in 0..requests {
             let (_, request) = script.next(Time::ZERO, number);
             let (header, _) = Header::read(&request)?;
             let reply = server(&mut store, header, request)?;
             assert_eq!(script.reply(Time::ZERO, &reply)?, RepliedRequest::Message(number));
-            asked.push(header.command);
+            pending.push(header.command);
         }
-        Ok((asked, store))
+        Ok((pending, store))
     }
 
     #[test]
     fn each_file_is_put_got_and_removed_block_by_block_before_the_next() {
         use Command::{Close, Create, Open, Read, Remove, Store, Write};
         let one = [Create, Write, Write, Store, Open, Read, Read, Close, Remove];
-        let (asked, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
-        assert_eq!((asked, store.files.len()), (one.repeat(3), 0));
-        let (asked, store) = play(script(2, 0, 64, &[FileOperation::Put]), 4, answer).unwrap();
-        assert_eq!((asked, store.files.len()), ([Create, Store].repeat(2), 2));
+        let (pending, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
+        assert_eq!((pending, store.files.len()), (one.repeat(3), 0));
+        let (pending, store) = play(script(2, 0, 64, &[FileOperation::Put]), 4, answer).unwrap();
+        assert_eq!((pending, store.files.len()), ([Create, Store].repeat(2), 2));
     }
 
     #[test]
@@ -212,12 +216,12 @@ mod tests {
 
     #[test]
     fn a_server_that_stores_a_wrong_octet_is_found_out_when_it_has() {
-        let mutant: Server = |store, asked, request| {
-            let reply = answer(store, asked, request)?;
-            if let (Command::Write, Some(file)) = (asked.command, store.files.get_mut(&1)) {
+        let mutant: Server = |store, pending, request| {
+            let reply = answer(store, pending, request)?;
+            if let (Command::Write, Some(file)) = (pending.command, store.files.get_mut(&1)) {
                 *file.last_mut().expect("a block was written") ^= 1;
             }
-            // What it says of it is true.
+            // The reply has the correct digest of the wrong content.
             Ok(reply)
         };
         assert!(play(script(2, 100, 64, &ALL), 9 + 3, mutant).is_ok());
@@ -227,16 +231,16 @@ mod tests {
 
     #[test]
     fn a_server_that_gives_another_octet_back_or_says_a_wrong_digest_is_found_out() {
-        let forgetful: Server = |store, asked, request| {
-            if asked.command == Command::Open {
+        let forgetful: Server = |store, pending, request| {
+            if pending.command == Command::Open {
                 store.files.get_mut(&0).expect("it was put")[64] ^= 0x80;
             }
-            answer(store, asked, request)
+            answer(store, pending, request)
         };
         assert!(play(script(1, 100, 64, &ALL), 6, forgetful).is_ok(), "the first block is as it was");
         let problem = play(script(1, 100, 64, &ALL), 7, forgetful).unwrap_err();
         assert_eq!(problem, "the returned file differs from the one that was sent");
-        let liar: Server = |_, asked, _| Ok(asked.with(&[]));
+        let liar: Server = |_, pending, _| Ok(pending.with(&[]));
         assert!(play(script(1, 100, 64, &ALL), 3, liar).is_ok());
         assert!(play(script(1, 100, 64, &ALL), 4, liar).is_err());
     }
@@ -245,15 +249,15 @@ mod tests {
     fn a_reply_to_another_request_is_nonsense() {
         let mut script = script(1, 100, 64, &ALL);
         let (_, request) = script.next(Time::ZERO, 0);
-        let (asked, _) = Header::read(&request).unwrap();
-        let other = Header { number: 1, ..asked }.with(&[]);
+        let (pending, _) = Header::read(&request).unwrap();
+        let other = Header { number: 1, ..pending }.with(&[]);
         assert_eq!(script.reply(Time::ZERO, &other), Err("a reply to another request"));
         assert_eq!(script.reply(Time::ZERO, &request), Err("a reply to no request"));
     }
 
     proptest! {
         #[test]
-        fn any_files_come_through_a_true_server(
+        fn any_files_arrive_through_a_real_server(
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,
@@ -261,8 +265,8 @@ mod tests {
         ) {
             let script = script(files, size, block, operations);
             let requests = script.files.requests() as u32;
-            let (asked, store) = play(script, 2 * requests, answer).unwrap();
-            prop_assert_eq!(&asked[..requests as usize], &asked[requests as usize..], "a batch is like the next");
+            let (pending, store) = play(script, 2 * requests, answer).unwrap();
+            prop_assert_eq!(&pending[..requests as usize], &pending[requests as usize..], "a batch is like the next");
             let kept = if operations.contains(&FileOperation::Remove) { 0 } else { files };
             prop_assert_eq!(store.files.len(), kept as usize);
             prop_assert!(store.files.values().all(|file| file.len() as u64 == size));

@@ -25,7 +25,7 @@ impl FileServer {
 
     /// Reserves the whole size at once: a growing file would be in memory twice.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
-        if u64::from(octets) > Files::MOST_KEPT {
+        if u64::from(octets) > Files::MAX_STORED {
             return Err("a file larger than the storage of the server");
         }
         self.files.insert(file, Vec::with_capacity(octets as usize));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_given_and_what_was_not_announced_not_taken() {
+    fn missing_files_are_not_served_and_unannounced_ones_not_stored() {
         let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
             assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN));

@@ -7,7 +7,7 @@ use hol_rtp::{SAMPLES, SAMPLING_RATE};
 const TIMESTAMPS: u64 = 90_000;
 
 /// Returns the duration of this many frames.
-pub(super) fn lasts(frames: u64) -> Duration {
+pub(super) fn duration(frames: u64) -> Duration {
     let nanos = u128::from(frames) * u128::from(SAMPLES) * 1_000_000_000 / u128::from(SAMPLING_RATE);
     Duration::from_nanos(nanos as u64)
 }
@@ -30,14 +30,14 @@ mod tests {
 
     #[test]
     fn frames_of_441_khz_sound_26_ms() {
-        assert_eq!(lasts(1), Duration::from_nanos(26_122_448));
-        assert_eq!(lasts(1225), Duration::from_secs(32));
+        assert_eq!(duration(1), Duration::from_nanos(26_122_448));
+        assert_eq!(duration(1225), Duration::from_secs(32));
         assert_eq!((timestamp(1), timestamp(1225)), (2351, 32 * 90_000));
     }
 
     proptest! {
         #[test]
-        fn the_timestamp_tells_the_frame(number in 0u32..1_800_000) {
+        fn the_timestamp_identifies_the_frame(number in 0u32..1_800_000) {
             prop_assert_eq!(frame(timestamp(number).into()), u64::from(number));
         }
     }

@@ -8,16 +8,16 @@ pub(super) struct ExtendedCounter<const BITS: u32> {
 
 impl<const BITS: u32> ExtendedCounter<BITS> {
     /// Returns the number with these bits that is nearest to the largest; `None` if it is before the first.
-    pub(super) fn near(&self, bits: u32) -> Option<u64> {
+    pub(super) fn extend(&self, bits: u32) -> Option<u64> {
         let around = 1_u64 << BITS;
         let ahead = u64::from(bits).wrapping_sub(self.highest) % around;
         let behind = around - ahead;
         if ahead < around / 2 { Some(self.highest + ahead) } else { self.highest.checked_sub(behind) }
     }
 
-    /// Returns the number as [`Self::near`] does, and updates the largest.
-    pub(super) fn see(&mut self, bits: u32) -> Option<u64> {
-        let number = self.near(bits)?;
+    /// Returns the number as [`Self::extend`] does, and updates the largest.
+    pub(super) fn update(&mut self, bits: u32) -> Option<u64> {
+        let number = self.extend(bits)?;
         self.highest = self.highest.max(number);
         Some(number)
     }
@@ -29,9 +29,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn nothing_lies_before_the_first() {
+    fn no_counter_precedes_the_first() {
         let mut numbers = ExtendedCounter::<16>::default();
-        assert_eq!((numbers.see(0xffff), numbers.see(2), numbers.see(1)), (None, Some(2), Some(1)));
+        assert_eq!((numbers.update(0xffff), numbers.update(2), numbers.update(1)), (None, Some(2), Some(1)));
     }
 
     proptest! {
@@ -41,7 +41,7 @@ mod tests {
             for step in steps {
                 let number = (highest + step).max(0);
                 highest = highest.max(number);
-                prop_assert_eq!(numbers.see((number as u64 % 65_536) as u32), Some(number as u64));
+                prop_assert_eq!(numbers.update((number as u64 % 65_536) as u32), Some(number as u64));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::Packing;
 use crate::window::Window;
 
 /// Frames older than this are forgotten: half an hour.
-const KEPT: u32 = 1 << 16;
+const MAX_AGE: u32 = 1 << 16;
 
 /// The received parts of frames, by frame number.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ struct Frame {
     octets: usize,
     /// The information in its first packet.
     head: Option<Head>,
-    /// Everything it needs has arrived.
+    /// Whether everything that a decoder needs for it has arrived.
     is_playable: bool,
 }
 
@@ -99,12 +99,12 @@ impl Frames {
     }
 
     fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
-        if number >= self.frames.end().saturating_add(KEPT) {
+        if number >= self.frames.end().saturating_add(MAX_AGE) {
             return Err(Malformed("a timestamp far ahead"));
         }
         while self.frames.end() <= number {
             self.frames.push(Frame::default());
-            if self.frames.end() - self.frames.start() > KEPT {
+            if self.frames.end() - self.frames.start() > MAX_AGE {
                 self.frames.pop();
             }
         }
@@ -152,7 +152,8 @@ mod tests {
 
     const HEADER: Header = Header { payload_type: 14, marker: false, sequence: 0, timestamp: 0, source: 0 };
 
-    /// Takes the packets of these frames in this order; the frames that could be played after each.
+    /// Adds the packets of these frames in this order; returns the frames that can be played after each
+    /// packet.
     fn played(frames: &[Vec<u8>], room: usize, order: &[usize]) -> Vec<Vec<u32>> {
         let mut taken = Frames::new(Packing::Mpa);
         let packets: Vec<(u32, Vec<u8>)> = frames
@@ -167,7 +168,8 @@ mod tests {
         order.iter().filter(|at| **at < packets.len()).map(take).collect()
     }
 
-    /// RFC 3119 section 1: the loss of a frame makes data of others useless; a decoder that has lost it cannot play them.
+    /// RFC 3119 section 1: later frames may need data of a lost frame, so that a decoder cannot play them
+    /// either.
     #[test]
     fn a_lost_frame_takes_those_with_it_that_reach_back() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_counts_once() {
+    fn a_duplicate_packet_counts_once() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(2).collect();
         let played = played(&frames, 400, &[0, 0, 1, 1, 0]);
         assert_eq!(played, [vec![], vec![], vec![0], vec![], vec![]]);
@@ -198,15 +200,15 @@ mod tests {
     fn a_timestamp_from_nowhere_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
         let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
-        assert!(frames.take(KEPT, HEADER, &payload).is_err());
-        assert_eq!(frames.take(KEPT - 1, HEADER, &payload), Ok(vec![KEPT - 1]));
-        assert!(frames.take(2 * KEPT - 1, HEADER, &payload).is_ok());
+        assert!(frames.take(MAX_AGE, HEADER, &payload).is_err());
+        assert_eq!(frames.take(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
+        assert!(frames.take(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
         assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "that is forgotten");
     }
 
     proptest! {
-        /// A frame can be played exactly when its unit can be made of the frames since the last that is missing: RFC 3119
-        /// appendix A.1.
+        /// A frame can be played exactly if its unit can be built from the frames after the last missing one:
+        /// RFC 3119 appendix A.1.
         #[test]
         fn a_frame_can_be_played_when_its_unit_is_there(
             rate in 0usize..14,

@@ -43,7 +43,7 @@ pub enum Packing {
 impl Default for Media {
     fn default() -> Self {
         Self {
-            bitrate: BitRate::from_bits_per_second(192_000).expect("it is more than none"),
+            bitrate: BitRate::from_bits_per_second(192_000).expect("the rate is above zero"),
             packing: Packing::default(),
             interleave: 1,
             fec: None,

@@ -17,7 +17,7 @@ use hol_measure::RecordKind;
 pub use fec::Fec;
 pub use keys::{Media, Packing};
 
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 use packets::Packets;
 use player::Player;
 use streamer::Streamer;
@@ -33,9 +33,9 @@ impl Media {
 
     /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in a
     /// cycle.
-    fn waits(&self) -> [Duration; 2] {
+    fn max_waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::k);
-        [clock::lasts(u64::from(group) - 1), clock::lasts(packets::spread(self.interleave))]
+        [clock::duration(u64::from(group) - 1), clock::duration(packets::spread(self.interleave))]
     }
 }
 
@@ -76,7 +76,7 @@ impl Workload for Media {
                 "`interleave` needs self-contained units, which frames are not; set `packing` to \"adu\", or remove it",
             );
         }
-        let [group, cycle] = self.waits();
+        let [group, cycle] = self.max_waits();
         let ms = |time: Duration| time.as_millis_f64().ceil();
         let (takes, cure) = match (group > *buffer, cycle > *buffer, group + cycle > *buffer) {
             (true, _, _) => (
@@ -96,7 +96,7 @@ impl Workload for Media {
     }
 
     fn pace(&self) -> Pace {
-        Pace::Every(clock::lasts(1))
+        Pace::Every(clock::duration(1))
     }
 
     fn size(&self) -> Option<u64> {
@@ -111,12 +111,12 @@ impl Workload for Media {
         RecordKind::Frame
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         packets::length_of
     }
 
     fn client(&self, lanes: StreamLayout, messages: u64, _: Seed) -> Box<dyn Application> {
-        let kbps = self.kbps().expect("it was checked");
+        let kbps = self.kbps().expect("the bit rate was checked");
         Box::new(Streamer::new(Packets::new(self, lanes.is_stream), kbps, lanes, messages))
     }
 
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_buffer_could_play_is_refused_with_the_cure() {
+    fn media_that_no_buffer_could_play_are_refused_with_the_cure() {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",

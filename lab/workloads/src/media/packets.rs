@@ -82,16 +82,20 @@ impl Packets {
     }
 
     /// Adds the next frame.
-    pub(super) fn take(&mut self, number: u32, frame: Vec<u8>) {
+    pub(super) fn add_frame(&mut self, number: u32, frame: Vec<u8>) {
         if self.packing == Packing::Mpa {
             return self.waiting.push_back((number, frame));
         }
-        let adu = self.adus.next(&frame).expect("a frame of ours").expect("a stream from its beginning");
+        let adu = self
+            .adus
+            .next(&frame)
+            .expect("the encoder produces valid frames")
+            .expect("the stream starts with its first frame");
         match &mut self.interleaver {
             None => self.waiting.push_back((number, adu)),
             Some(interleaver) => {
-                let cycle = interleaver.push(adu).expect("a header of ours");
-                self.wait(number + 1, cycle);
+                let cycle = interleaver.push(adu).expect("the encoder produces valid headers");
+                self.queue_cycle(number + 1, cycle);
             }
         }
     }
@@ -99,12 +103,12 @@ impl Packets {
     /// Ends the medium after `frames` frames.
     pub(super) fn finish(&mut self, frames: u32) {
         if let Some(interleaver) = self.interleaver.take() {
-            self.wait(frames, interleaver.finish());
+            self.queue_cycle(frames, interleaver.finish());
         }
     }
 
-    /// Queues a cycle in its order, marked in its units. The next starts with unit `next`.
-    fn wait(&mut self, next: u32, cycle: Vec<Vec<u8>>) {
+    /// Queues the units of a cycle in their order of transmission. The next cycle starts with unit `next`.
+    fn queue_cycle(&mut self, next: u32, cycle: Vec<Vec<u8>>) {
         if !cycle.is_empty() {
             let first = std::mem::replace(&mut self.cycle, next);
             self.waiting.extend(cycle.into_iter().map(|adu| (first + u32::from(adu[0]), adu)));
@@ -128,7 +132,7 @@ impl Packets {
         let count = payloads.len();
         let mut packets = Vec::new();
         for (index, payload) in payloads.into_iter().enumerate() {
-            let octets = self.medium(number, &payload);
+            let octets = self.media_packet(number, &payload);
             packets.push(Packet { frame: Some(number), octets: self.framed(&octets) });
             self.protect(number, octets, is_last && index + 1 == count, &mut packets);
         }
@@ -136,9 +140,10 @@ impl Packets {
     }
 
     /// Builds a packet of the medium.
-    fn medium(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
+    fn media_packet(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
         let payload_type = if self.packing == Packing::Mpa { MPA } else { ADU };
-        // The first of a talkspurt: RFC 2250 section 3.3. RFC 3119 section 3.4 does not use it.
+        // The marker bit marks the first packet of a talkspurt (RFC 2250 section 3.3); RFC 3119 section 3.4
+        // does not use it.
         let marker = payload_type == MPA && self.sequences[0] == 0 && number == 0;
         self.packet(0, payload_type, marker, number, payload)
     }
@@ -188,7 +193,8 @@ mod tests {
         serde_json::from_str(text).expect("keys of media")
     }
 
-    /// The frames of all packets that leave, one unit for each frame that is taken, then the rest; parity is -1.
+    /// Returns the frames of the packets sent after each frame is added, then those of the rest; parity is
+    /// -1.
     fn order(media: &Media, frames: u32) -> Vec<Vec<i64>> {
         let mut packets = Packets::new(media, false);
         let mut stream = hol_rtp::Stream::new(192).unwrap();
@@ -196,7 +202,7 @@ mod tests {
             |packets: Vec<Packet>| packets.iter().map(|packet| packet.frame.map_or(-1, i64::from)).collect();
         let mut left = Vec::new();
         for number in 0..frames {
-            packets.take(number, stream.next().unwrap());
+            packets.add_frame(number, stream.next().unwrap());
             if number + 1 == frames {
                 packets.finish(frames);
             }
@@ -242,7 +248,7 @@ mod tests {
             let mut packets = Packets::new(&media(&text), false);
             let mut longest = 0;
             for (number, frame) in (0..50).zip(hol_rtp::Stream::new(192).unwrap()) {
-                packets.take(number, frame);
+                packets.add_frame(number, frame);
                 longest =
                     packets.next(false).iter().map(|packet| packet.octets.len()).max().unwrap().max(longest);
             }
@@ -254,7 +260,7 @@ mod tests {
     #[test]
     fn in_a_byte_stream_a_packet_stands_behind_its_length() {
         let mut packets = Packets::new(&media("{}"), true);
-        packets.take(0, hol_rtp::Stream::new(192).unwrap().next().unwrap());
+        packets.add_frame(0, hol_rtp::Stream::new(192).unwrap().next().unwrap());
         let octets = packets.next(true).remove(0).octets;
         assert_eq!((octets.len(), &octets[..3]), (2 + 12 + 4 + 626, &[2, 130, 0x80][..]));
         assert_eq!(length_of(&octets), Ok(Some(octets.len())));

@@ -16,7 +16,7 @@ use super::{Media, clock};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
 use crate::ledger::{Ledger, MessageArrival};
 
-/// Notes each frame when it can be played, and whether that was too late.
+/// Records when each frame can be played, and whether that is too late.
 #[derive(Debug)]
 pub(crate) struct Player {
     is_stream: bool,
@@ -49,23 +49,23 @@ impl Player {
         let Delivery { mut payload, passage, .. } = delivery;
         let packet = payload.split_off(if self.is_stream { LENGTH.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
-        let Some(repair) = &mut self.repair else { return self.hear(now, passage, &packet) };
+        let Some(repair) = &mut self.repair else { return self.receive_packet(now, passage, &packet) };
         let restored = if header.payload_type == PARITY {
-            repair.parity(header.source, Bytes::copy_from_slice(payload))?
+            repair.add_parity_packet(header.source, Bytes::copy_from_slice(payload))?
         } else {
-            let restored = repair.medium(header.sequence, packet.clone());
-            self.hear(now, passage, &packet)?;
+            let restored = repair.add_media_packet(header.sequence, packet.clone());
+            self.receive_packet(now, passage, &packet)?;
             restored
         };
-        restored.iter().try_for_each(|packet| self.hear(now, passage, packet))
+        restored.iter().try_for_each(|packet| self.receive_packet(now, passage, packet))
     }
 
-    /// Takes a packet of the medium, received or restored.
-    fn hear(&mut self, now: Time, passage: DeliveryTimes, packet: &[u8]) -> Result<(), Malformed> {
+    /// Handles a packet of the medium, received or restored.
+    fn receive_packet(&mut self, now: Time, passage: DeliveryTimes, packet: &[u8]) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
-        let number = self.timestamp.see(header.timestamp).map(clock::frame);
+        let number = self.timestamp.update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(NEVER)?;
-        self.playout.heard(now, number);
+        self.playout.note_arrival(now, number);
         for frame in self.frames.take(number, header, payload)? {
             let entry = self.ledger.note_request(frame, MessageArrival { passage, delivered: now });
             if self.playout.is_late(now, frame) {
@@ -82,8 +82,8 @@ impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let nonsense = |Malformed(why)| AbortReason::Nonsense(why);
-                self.quit = self.take(now, delivery).err().map(nonsense).or(self.quit);
+                let invalid = |Malformed(why)| AbortReason::Nonsense(why);
+                self.quit = self.take(now, delivery).err().map(invalid).or(self.quit);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
@@ -102,7 +102,7 @@ impl Application for Player {
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
     }
 
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress { done: self.ledger.received(), ..Progress::default() }
     }
 

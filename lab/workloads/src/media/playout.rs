@@ -19,15 +19,15 @@ impl Playout {
         Self { buffer, first: None }
     }
 
-    /// Notes the arrival of a packet of a frame.
-    pub(super) fn heard(&mut self, now: Time, frame: u32) {
+    /// Records the arrival of a packet of a frame.
+    pub(super) fn note_arrival(&mut self, now: Time, frame: u32) {
         self.first.get_or_insert((now, frame));
     }
 
     /// Returns whether the playout time of a frame has passed.
     pub(super) fn is_late(&self, now: Time, frame: u32) -> bool {
         let Some((came, first)) = self.first else { return false };
-        now + clock::lasts(first.into()) > came + self.buffer + clock::lasts(frame.into())
+        now + clock::duration(first.into()) > came + self.buffer + clock::duration(frame.into())
     }
 }
 
@@ -40,8 +40,8 @@ mod tests {
         let mut playout = Playout::new(Duration::from_millis(200));
         let at = |nanos| Time::from_millis(500) + Duration::from_nanos(nanos);
         assert!(!playout.is_late(at(0), 7));
-        playout.heard(at(0), 1);
-        playout.heard(at(1), 2);
+        playout.note_arrival(at(0), 1);
+        playout.note_arrival(at(1), 2);
         assert_eq!([200_000_000, 200_000_001].map(|nanos| playout.is_late(at(nanos), 1)), [false, true]);
         // 49 frames are 1.28 s.
         assert_eq!([1_480_000_000, 1_480_000_001].map(|nanos| playout.is_late(at(nanos), 50)), [false, true]);

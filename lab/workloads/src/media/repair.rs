@@ -15,24 +15,24 @@ use super::extended_counter::ExtendedCounter;
 pub(super) struct Repair {
     fec: Fec,
     sequence: ExtendedCounter<16>,
-    /// By sequence number.
+    /// Packets of the medium by sequence number.
     packets: BTreeMap<u64, Bytes>,
-    /// By sequence number of the first packet.
+    /// Groups by the sequence number of their first packet.
     groups: BTreeMap<u64, Group>,
 }
 
 #[derive(Debug)]
 struct Group {
-    /// From the first packet to the last.
+    /// Number of sequence numbers from the first packet to the last.
     span: u8,
-    /// SSRC.
+    /// SSRC of the medium.
     source: u32,
     /// The payloads of its parity.
     parities: Vec<Bytes>,
 }
 
 impl Repair {
-    /// More than the longest group.
+    /// Maximum number of stored packets: more than the longest group.
     const PACKETS: usize = 1024;
     const GROUPS: usize = 64;
 
@@ -43,8 +43,8 @@ impl Repair {
     }
 
     /// Adds a packet of the medium; returns the packets that can now be restored.
-    pub(super) fn medium(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
-        let Some(sequence) = self.sequence.see(sequence.into()) else { return Vec::new() };
+    pub(super) fn add_media_packet(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
+        let Some(sequence) = self.sequence.update(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
         if self.packets.len() > Self::PACKETS {
             self.packets.pop_first();
@@ -57,12 +57,12 @@ impl Repair {
     }
 
     /// Adds a parity packet of this source; returns the packets that can now be restored.
-    pub(super) fn parity(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
+    pub(super) fn add_parity_packet(&mut self, source: u32, payload: Bytes) -> Result<Vec<Bytes>, Malformed> {
         let (first, span) = match self.fec {
             Fec::ReedSolomon(_) => Parity::read(&payload).map(|parity| (parity.first, parity.code.k())),
             Fec::Ulp { .. } => Protection::read(&payload).map(|it| (it.first, it.span())),
         }?;
-        let Some(first) = self.sequence.near(first.into()) else { return Ok(Vec::new()) };
+        let Some(first) = self.sequence.extend(first.into()) else { return Ok(Vec::new()) };
         let group = self.groups.entry(first).or_insert_with(|| Group { span, source, parities: Vec::new() });
         group.parities.push(payload);
         if self.groups.len() > Self::GROUPS {
@@ -74,13 +74,14 @@ impl Repair {
     /// Restores the missing packets of a group, if enough of it has arrived.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
-        let come = self.packets.range(first..first + u64::from(group.span));
-        let come: Vec<(u8, &[u8])> = come.map(|(at, packet)| ((at - first) as u8, &packet[..])).collect();
-        if come.len() == usize::from(group.span) {
+        let received = self.packets.range(first..first + u64::from(group.span));
+        let received: Vec<(u8, &[u8])> =
+            received.map(|(at, packet)| ((at - first) as u8, &packet[..])).collect();
+        if received.len() == usize::from(group.span) {
             return Vec::new();
         }
         let restored: Vec<(u64, Bytes)> = group
-            .restored(self.fec, &come)
+            .restored(self.fec, &received)
             .into_iter()
             .map(|(place, packet)| (first + u64::from(place), Bytes::from(packet)))
             .collect();
@@ -91,17 +92,17 @@ impl Repair {
 
 impl Group {
     /// Returns restored packets with their positions.
-    fn restored(&self, fec: Fec, come: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
+    fn restored(&self, fec: Fec, received: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
         let payloads = self.parities.iter();
         match fec {
             Fec::ReedSolomon(_) => {
                 let parities: Vec<Parity<'_>> =
                     payloads.filter_map(|payload| Parity::read(payload).ok()).collect();
-                parity::restored(come, &parities).unwrap_or_default()
+                parity::restored(received, &parities).unwrap_or_default()
             }
             Fec::Ulp { .. } => {
                 let mut protections = payloads.filter_map(|payload| Protection::read(payload).ok());
-                protections.find_map(|it| it.restored(come, self.source)).into_iter().collect()
+                protections.find_map(|it| it.restored(received, self.source)).into_iter().collect()
             }
         }
     }
@@ -131,24 +132,24 @@ mod tests {
         (packets.into_iter().map(Bytes::from).collect(), parities)
     }
 
-    /// One that has seen packets up to 65,534.
+    /// Returns a store that has received packets up to sequence number 65,534.
     fn before_the_wrap(fec: Fec) -> Repair {
         let mut repair = Repair::new(fec);
         for sequence in (0..65_535).step_by(1000).chain([65_534]) {
-            assert!(repair.medium(sequence, Bytes::from_static(b"before")).is_empty());
+            assert!(repair.add_media_packet(sequence, Bytes::from_static(b"before")).is_empty());
         }
         repair
     }
 
     #[test]
-    fn whatever_comes_last_restores_what_is_missing_and_that_once() {
+    fn the_last_packet_restores_a_missing_one_exactly_once() {
         let (packets, parities) = group(reed_solomon(), 65_535);
         let mut repair = before_the_wrap(reed_solomon());
-        assert!(repair.parity(SOURCE, parities[0].clone()).unwrap().is_empty());
-        assert!(repair.parity(SOURCE, parities[1].clone()).unwrap().is_empty());
-        assert_eq!(repair.medium(0, packets[1].clone()), [packets[0].clone(), packets[2].clone()]);
-        assert!(repair.medium(65_535, packets[0].clone()).is_empty(), "it comes after all");
-        assert!(repair.parity(SOURCE, Bytes::from_static(b"none")).is_err());
+        assert!(repair.add_parity_packet(SOURCE, parities[0].clone()).unwrap().is_empty());
+        assert!(repair.add_parity_packet(SOURCE, parities[1].clone()).unwrap().is_empty());
+        assert_eq!(repair.add_media_packet(0, packets[1].clone()), [packets[0].clone(), packets[2].clone()]);
+        assert!(repair.add_media_packet(65_535, packets[0].clone()).is_empty(), "it comes after all");
+        assert!(repair.add_parity_packet(SOURCE, Bytes::from_static(b"none")).is_err());
     }
 
     /// RFC 5109 section 9.
@@ -156,11 +157,11 @@ mod tests {
     fn an_exclusive_or_restores_the_last_that_is_missing() {
         let (packets, parities) = group(ULP, 65_535);
         let mut repair = before_the_wrap(ULP);
-        assert!(repair.parity(SOURCE, parities[0].clone()).unwrap().is_empty());
-        assert!(repair.medium(1, packets[2].clone()).is_empty(), "two are missing");
-        assert_eq!(repair.medium(65_535, packets[0].clone()), [packets[1].clone()]);
-        assert!(repair.medium(0, packets[1].clone()).is_empty(), "it comes after all");
-        assert!(repair.parity(SOURCE, Bytes::from_static(b"none")).is_err());
+        assert!(repair.add_parity_packet(SOURCE, parities[0].clone()).unwrap().is_empty());
+        assert!(repair.add_media_packet(1, packets[2].clone()).is_empty(), "two are missing");
+        assert_eq!(repair.add_media_packet(65_535, packets[0].clone()), [packets[1].clone()]);
+        assert!(repair.add_media_packet(0, packets[1].clone()).is_empty(), "it comes after all");
+        assert!(repair.add_parity_packet(SOURCE, Bytes::from_static(b"none")).is_err());
     }
 
     #[test]
@@ -169,9 +170,13 @@ mod tests {
             let (packets, parities) = group(fec, 0);
             let mut repair = Repair::new(fec);
             for (sequence, packet) in (0..).zip(packets) {
-                assert!(repair.medium(sequence, packet).is_empty());
+                assert!(repair.add_media_packet(sequence, packet).is_empty());
             }
-            assert!(parities.into_iter().all(|parity| repair.parity(SOURCE, parity).unwrap().is_empty()));
+            assert!(
+                parities
+                    .into_iter()
+                    .all(|parity| repair.add_parity_packet(SOURCE, parity).unwrap().is_empty())
+            );
         }
     }
 }

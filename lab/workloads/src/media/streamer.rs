@@ -27,11 +27,11 @@ pub(crate) struct Streamer {
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
     start: Option<Time>,
-    /// Frames that could have been produced since then.
+    /// Ticks of the encoder since then, each the duration of a frame.
     ticks: u64,
     outbox: VecDeque<Packet>,
-    held: RejectedMessages,
-    /// Packets sent; they take the lanes in turn.
+    rejected: RejectedMessages,
+    /// Number of packets sent; packets take the lanes in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
@@ -43,7 +43,7 @@ impl Streamer {
     pub(super) fn new(packets: Packets, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,
-            stream: Stream::new(kbps).expect("it was checked"),
+            stream: Stream::new(kbps).expect("the bit rate was checked"),
             packets,
             left: frames,
             endless: frames == ENDLESS,
@@ -51,7 +51,7 @@ impl Streamer {
             start: None,
             ticks: 0,
             outbox: VecDeque::new(),
-            held: RejectedMessages::default(),
+            rejected: RejectedMessages::default(),
             turns: 0,
             to_close: VecDeque::new(),
             quit: None,
@@ -68,7 +68,7 @@ impl Streamer {
     /// Returns when the next frame is produced, or a delayed unit is to be sent.
     fn next_tick(&self) -> Time {
         let waits = self.left > 0 || !self.packets.is_empty();
-        self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::lasts(self.ticks + 1))
+        self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::duration(self.ticks + 1))
     }
 
     /// Handles a tick of the encoder.
@@ -76,7 +76,7 @@ impl Streamer {
         self.ticks += 1;
         if self.left > 0 {
             let frame = self.next_frame(at);
-            self.packets.take(self.ledger.due() as u32 - 1, frame);
+            self.packets.add_frame(self.ledger.due() as u32 - 1, frame);
             if self.left == 0 {
                 self.packets.finish(self.ledger.due() as u32);
             }
@@ -91,7 +91,7 @@ impl Streamer {
     /// Makes the next frame due.
     fn next_frame(&mut self, at: Time) -> Vec<u8> {
         self.left -= u64::from(!self.endless);
-        let frame = self.stream.next().expect("it has no end");
+        let frame = self.stream.next().expect("the stream is endless");
         let (size, kind) = (frame.len() as u32, RecordKind::Frame);
         self.ledger
             .note_due(at, DueMessage { scheduled: at, lane: 0, size, reply_size: 0, kind, parent: None });
@@ -111,7 +111,7 @@ impl Streamer {
     }
 
     fn has_more(&self) -> bool {
-        self.next_tick() < Time::MAX || !self.outbox.is_empty() || self.held.len() > 0
+        self.next_tick() < Time::MAX || !self.outbox.is_empty() || self.rejected.len() > 0
     }
 }
 
@@ -119,14 +119,16 @@ impl Application for Streamer {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(_) => self.opened(now),
-            Input::Full(outgoing) => self.held.refused(outgoing),
-            Input::Writable(_) => self.held.retry(),
+            Input::Full(outgoing) => self.rejected.add(outgoing),
+            Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(_) if self.has_more() => {
                 self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
-            Input::Message(_) => self.quit = Some(AbortReason::Nonsense("a player that speaks")),
+            Input::Message(_) => {
+                self.quit = Some(AbortReason::Nonsense("a message from the player, which sends none"));
+            }
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -144,9 +146,9 @@ impl Application for Streamer {
         while self.next_tick() <= now {
             self.tick(self.next_tick());
         }
-        let held = self.held.next();
-        let is_blocked = self.held.len() > 0;
-        let next = held.or_else(|| {
+        let rejected = self.rejected.next();
+        let is_blocked = self.rejected.len() > 0;
+        let next = rejected.or_else(|| {
             let packet = if is_blocked { None } else { self.outbox.pop_front() }?;
             Some(self.outgoing(packet))
         });
@@ -157,7 +159,7 @@ impl Application for Streamer {
         Output::Send(outgoing)
     }
 
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress {
             due: self.ledger.due(),
             done: 0,
@@ -171,7 +173,7 @@ impl Application for Streamer {
         &mut self.ledger
     }
 
-    /// Notes the frames that were never produced.
+    /// Records the frames that were never produced.
     fn end(&mut self, now: Time) -> bool {
         const PART: u64 = 4096;
         if self.endless {
@@ -179,7 +181,7 @@ impl Application for Streamer {
         }
         for _ in 0..PART.min(self.left) {
             let since = self.start.get_or_insert(now);
-            let at = *since + clock::lasts(self.ledger.due() + 1);
+            let at = *since + clock::duration(self.ledger.due() + 1);
             self.next_frame(at);
         }
         self.left == 0

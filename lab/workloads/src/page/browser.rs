@@ -30,15 +30,15 @@ pub(crate) struct Browser {
     loading: Option<PageLoad>,
     /// Connections requested.
     connections: u32,
-    to_do: VecDeque<FileOperation>,
-    held: RejectedMessages,
+    to_do: VecDeque<Action>,
+    rejected: RejectedMessages,
     done: u64,
     quit: Option<AbortReason>,
     ledger: Ledger,
 }
 
 #[derive(Debug)]
-enum FileOperation {
+enum Action {
     Open(ConnectionId),
     Send(Outgoing),
     Close(ConnectionId),
@@ -58,23 +58,23 @@ impl Browser {
             loading: None,
             connections: 0,
             to_do: VecDeque::new(),
-            held: RejectedMessages::default(),
+            rejected: RejectedMessages::default(),
             done: 0,
             quit: None,
             ledger: Ledger::default(),
         }
     }
 
-    /// Starts a page with the files known at first.
-    fn begin(&mut self, now: Time) {
+    /// Starts a page: requests the files that are known from the beginning.
+    fn start_page(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.sizes);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
         self.loading = Some(PageLoad::new(entries, files, self.page.head.0 as u32, self.tracks));
-        files::known(&self.page).for_each(|file| self.learn(now, file));
-        self.ask();
+        files::initial_files(&self.page).for_each(|file| self.discover_file(now, file));
+        self.send_requests();
     }
 
-    /// Notes the records of a page and of its first octets, which both start with the request of its first
+    /// Adds the records of a page and of its first octets, which both start with the request of its first
     /// file.
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next.unwrap_or(now);
@@ -83,20 +83,20 @@ impl Browser {
         let due =
             DueMessage { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
         let head = DueMessage { kind: RecordKind::Head, parent: Some(number), ..due };
-        [due, head].map(|due| self.ledger.note_whole_due(now, due, number + 2))
+        [due, head].map(|due| self.ledger.note_composite_due(now, due, number + 2))
     }
 
-    /// Requests a file that has become known.
-    fn learn(&mut self, now: Time, file: u16) {
+    /// Adds a file that has become known, which waits for a track.
+    fn discover_file(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
-        let (size, parent) = (loading.size_of(file), Some(loading.whole.number()));
+        let (size, parent) = (loading.size_of(file), Some(loading.page.number()));
         let due =
             DueMessage { scheduled: now, lane: 0, size, reply_size: 0, kind: RecordKind::Object, parent };
-        loading.learn(file, self.ledger.note_due(now, due));
+        loading.add_file(file, self.ledger.note_due(now, due));
     }
 
-    /// Sends waiting requests, as far as `way` allows.
-    fn ask(&mut self) {
+    /// Sends the waiting requests for which a track is free.
+    fn send_requests(&mut self) {
         let Some(loading) = &mut self.loading else { return };
         while let Some((entry, track)) = loading.next_request(self.page.way, self.tracks) {
             let place = self.tracks.connection(track);
@@ -104,80 +104,80 @@ impl Browser {
             let connection = known.unwrap_or_else(|| {
                 let next = ConnectionId(self.connections);
                 self.connections += 1;
-                self.to_do.push_back(FileOperation::Open(next));
+                self.to_do.push_back(Action::Open(next));
                 loading.connect(place, next, self.page.early);
                 next
             });
-            let (size, is_first) = loading.ask(entry, track, connection);
+            let (size, is_first) = loading.note_request(entry, track, connection);
             self.ledger.note_lane(entry, track);
             let payload = self.frames.request(self.page.request.0, entry.number(), size);
             let stream = self.tracks.request_stream(track);
             let entry = is_first.then_some(entry);
             let outgoing = Outgoing { connection, stream, payload, delivery: None, entry };
-            self.to_do.extend(loading.send(outgoing).map(FileOperation::Send));
+            self.to_do.extend(loading.send(outgoing).map(Action::Send));
         }
     }
 
-    /// Takes a part of a response.
-    fn take(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
-        let came = Frame::read(&delivery.payload)?;
+    /// Handles a part of a response.
+    fn receive_part(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
+        let frame = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("a response to no request")?;
         let arrived = MessageArrival { passage: delivery.passage, delivered: now };
-        let octets = frame::octets(self.page.way, came, delivery.payload.len());
-        let Part { is_first, is_last } = loading.receive(came.number, octets)?;
+        let octets = frame::octets(self.page.way, frame, delivery.payload.len());
+        let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
         if is_first {
             self.ledger.note_first_octets(loading.first_octets, arrived);
             self.done += 1;
         }
-        if is_last { self.finish(now, came.number, arrived) } else { Ok(()) }
+        if is_last { self.finish(now, frame.number, arrived) } else { Ok(()) }
     }
 
     /// Finishes a file.
     fn finish(&mut self, now: Time, number: u32, arrived: MessageArrival) -> Result<(), &'static str> {
         if !self.ledger.note_reply(number, arrived, false) {
-            return Err("a response that came twice");
+            return Err("a response was received twice");
         }
         self.done += 1;
         let Some(loading) = &mut self.loading else { return Ok(()) };
         let (names, connection) = loading.finish(number);
         if let Some(connection) = connection.filter(|_| self.page.way == ConnectionReuse::Close) {
-            loading.leave(connection);
-            self.to_do.push_back(FileOperation::Close(connection));
+            loading.remove_connection(connection);
+            self.to_do.push_back(Action::Close(connection));
         }
         if loading.is_done() {
             self.end_page(now, number, arrived);
         }
-        names.into_iter().for_each(|file| self.learn(now, file));
-        self.ask();
+        names.into_iter().for_each(|file| self.discover_file(now, file));
+        self.send_requests();
         Ok(())
     }
 
     /// Finishes the page with its last file, whose record has this number.
     fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
-        self.ledger.note_whole(loading.whole, last, arrived);
+        self.ledger.note_composite_reply(loading.page, last, arrived);
         self.done += 1;
-        self.to_do.extend(loading.into_connections().map(FileOperation::Close));
+        self.to_do.extend(loading.into_connections().map(Action::Close));
         self.next = Some(if self.left > 0 { now + self.page.pause } else { Time::MAX });
     }
 
     fn opened(&mut self, id: ConnectionId) {
         let waited = self.loading.as_mut().map(|loading| loading.opened(id));
-        self.to_do.extend(waited.into_iter().flatten().map(FileOperation::Send));
+        self.to_do.extend(waited.into_iter().flatten().map(Action::Send));
         // Retries a request that was too early for this transport.
-        self.held.retry();
+        self.rejected.retry();
     }
 
     /// Replaces a failed connection, and repeats the requests of incomplete files.
     fn reopen(&mut self, id: ConnectionId) {
         let Some(loading) = &mut self.loading else { return };
         loading.fail(id);
-        self.held.forget(id);
-        self.to_do.retain(|deed| match deed {
-            FileOperation::Open(of) | FileOperation::Close(of) => *of != id,
-            FileOperation::Send(outgoing) => outgoing.connection != id,
+        self.rejected.forget(id);
+        self.to_do.retain(|action| match action {
+            Action::Open(of) | Action::Close(of) => *of != id,
+            Action::Send(outgoing) => outgoing.connection != id,
         });
-        self.ask();
+        self.send_requests();
     }
 
     fn is_in_use(&self, id: ConnectionId) -> bool {
@@ -185,10 +185,10 @@ impl Browser {
     }
 
     /// Returns the next action that does not send on a full connection.
-    fn next_deed(&mut self) -> Option<FileOperation> {
-        let is_free = |deed: &FileOperation| match deed {
-            FileOperation::Send(outgoing) => !self.held.waits_for(outgoing.connection),
-            FileOperation::Open(_) | FileOperation::Close(_) => true,
+    fn next_action(&mut self) -> Option<Action> {
+        let is_free = |action: &Action| match action {
+            Action::Send(outgoing) => !self.rejected.waits_for(outgoing.connection),
+            Action::Open(_) | Action::Close(_) => true,
         };
         let at = self.to_do.iter().position(is_free)?;
         self.to_do.remove(at)
@@ -200,10 +200,10 @@ impl Application for Browser {
         match input {
             Input::Opened(id) => self.opened(id),
             Input::Message(delivery) => {
-                self.quit = self.take(now, &delivery).err().map(AbortReason::Nonsense).or(self.quit);
+                self.quit = self.receive_part(now, &delivery).err().map(AbortReason::Nonsense).or(self.quit);
             }
-            Input::Full(outgoing) => self.held.refused(outgoing),
-            Input::Writable(_) => self.held.retry(),
+            Input::Full(outgoing) => self.rejected.add(outgoing),
+            Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(id) if self.is_in_use(id) => {
                 self.quit = Some(AbortReason::Connection("closed by the peer"));
             }
@@ -211,7 +211,7 @@ impl Application for Browser {
             Input::Failed(id, reason) if self.is_in_use(id) => {
                 self.quit = Some(AbortReason::Connection(reason));
             }
-            // On connections of finished pages.
+            // These are events of finished pages.
             Input::PeerClosed(_) | Input::Failed(..) | Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
@@ -221,23 +221,26 @@ impl Application for Browser {
             return Output::Stop(quit);
         }
         if self.loading.is_none() && self.left > 0 && self.next.is_none_or(|next| next <= now) {
-            self.begin(now);
+            self.start_page(now);
         }
-        let outgoing =
-            match self.held.next().map_or_else(|| self.next_deed(), |held| Some(FileOperation::Send(held))) {
-                Some(FileOperation::Open(id)) => return Output::Open(id),
-                Some(FileOperation::Close(id)) => return Output::Close(id),
-                Some(FileOperation::Send(outgoing)) => outgoing,
-                None if self.loading.is_some() => return Output::Wait(Time::MAX),
-                None => return Output::Wait(self.next.unwrap_or(Time::MAX)),
-            };
+        let outgoing = match self
+            .rejected
+            .next()
+            .map_or_else(|| self.next_action(), |rejected| Some(Action::Send(rejected)))
+        {
+            Some(Action::Open(id)) => return Output::Open(id),
+            Some(Action::Close(id)) => return Output::Close(id),
+            Some(Action::Send(outgoing)) => outgoing,
+            None if self.loading.is_some() => return Output::Wait(Time::MAX),
+            None => return Output::Wait(self.next.unwrap_or(Time::MAX)),
+        };
         if let Some(entry) = outgoing.entry {
             self.ledger.note_written(entry, now);
         }
         Output::Send(outgoing)
     }
 
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress {
             due: self.ledger.due(),
             done: self.done,
@@ -252,7 +255,7 @@ impl Application for Browser {
         &mut self.ledger
     }
 
-    /// Notes the pages that never started.
+    /// Records the pages that never started.
     fn end(&mut self, now: Time) -> bool {
         while self.left > 0 && !self.endless {
             self.note_page(now, 0);

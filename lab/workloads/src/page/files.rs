@@ -33,7 +33,7 @@ pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
 }
 
 /// Returns the files known from the beginning.
-pub(crate) fn known(page: &Page) -> std::ops::Range<u16> {
+pub(crate) fn initial_files(page: &Page) -> std::ops::Range<u16> {
     if page.document.0 > 0 { 0..1 } else { 0..(u32::from(page.objects) / u32::from(page.waves)) as u16 }
 }
 
@@ -61,7 +61,7 @@ mod tests {
         for (document, objects, waves) in [(100, 7, 3), (0, 7, 3), (100, 1, 1), (0, 9, 9), (100, 0, 1)] {
             let page = Page { document: ByteCount(document), objects, waves, ..Page::default() };
             let mut all: Vec<u16> = names(document, objects, waves).concat();
-            all.extend(known(&page));
+            all.extend(initial_files(&page));
             all.sort_unstable();
             let files = objects + u16::from(document > 0);
             assert_eq!(all, (0..files).collect::<Vec<_>>(), "{objects} in {waves}");

@@ -1,8 +1,8 @@
 //! The wire format of pages: frames as in RFC 9113 section 4.1, for every HTTP version.
 //!
-//! HTTP/1 has no frames; there the nine octets of a frame header stand for octets of the content, so sizes
-//! on the wire are those of HTTP/1. The stream identifier is the number of the file's record; the value of a
-//! request is the octets of its file.
+//! HTTP/1 has no frames; there the nine octets of a frame header count as content, so that the sizes on the
+//! wire are those of HTTP/1. The stream identifier is the number of the file's record; the value of a request
+//! is the octets of its file.
 
 use bytes::{Bytes, BytesMut};
 use hol_transport::FramingError;
@@ -44,7 +44,7 @@ impl Frame {
         match header[3] {
             DATA => Ok(Self { kind: FrameKind::Data, number }),
             HEADERS => Ok(Self { kind: FrameKind::Headers, number }),
-            _ => Err("a frame of no known type"),
+            _ => Err("unknown frame type"),
         }
     }
 }
@@ -60,8 +60,8 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns the octets of the file that a request asks for.
-pub(crate) fn asked_for(request: &[u8]) -> Option<u32> {
+/// Returns the size of the requested file in octets; `None` if the request has none.
+pub(crate) fn requested_octets(request: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*request.get(HEADER..)?.first_chunk()?))
 }
 
@@ -111,7 +111,7 @@ impl Frames {
     }
 
     fn frame(&mut self, octets: usize, kind: u8, number: u32) -> BytesMut {
-        let mut frame = self.zeros.cut(octets);
+        let mut frame = self.zeros.take(octets);
         frame[..4].copy_from_slice(&(((octets - HEADER) as u32) << 8 | u32::from(kind)).to_be_bytes());
         frame[5..HEADER].copy_from_slice(&number.to_be_bytes());
         frame
@@ -128,7 +128,7 @@ mod tests {
     fn a_frame_is_laid_out_as_in_http_2() {
         let request = Frames::default().request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
-        assert_eq!((length_of(&request), asked_for(&request)), (Ok(Some(400)), Some(13_500)));
+        assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));
         assert_eq!(length_of(&request[..2]), Ok(None));
     }
 
@@ -152,7 +152,7 @@ mod tests {
 
         #[test]
         fn any_octets_are_read_or_refused(octets: Vec<u8>) {
-            let _ = (Frame::read(&octets), asked_for(&octets), length_of(&octets));
+            let _ = (Frame::read(&octets), requested_octets(&octets), length_of(&octets));
         }
     }
 }

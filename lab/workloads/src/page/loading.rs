@@ -12,36 +12,37 @@ use crate::ledger::EntryId;
 #[derive(Debug)]
 pub(super) struct PageLoad {
     /// Records of the page and of its first octets; the numbers after them are those of the page's files.
-    pub(super) whole: EntryId,
+    pub(super) page: EntryId,
     pub(super) first_octets: EntryId,
-    heard: bool,
+    has_response: bool,
     files: Vec<File>,
     /// Octets of a response before its file.
     head: u32,
     /// Octets missing of each file.
     missing: Vec<u32>,
     /// The known files, in the order of their records.
-    known: Vec<Known>,
+    known: Vec<KnownFile>,
     /// Known files that wait for a track.
     waiting: VecDeque<EntryId>,
-    /// Complete files.
-    here: usize,
+    /// Number of complete files.
+    complete: usize,
     /// Whether each track has an unanswered request.
     busy: Vec<bool>,
-    /// Connections by place, and places by connection.
+    /// Connections by their index in the stream layout.
     connections: Vec<Option<ConnectionId>>,
+    /// Connections that are requested or open.
     open: BTreeMap<ConnectionId, Connection>,
 }
 
 /// A known file, and where it was requested.
 #[derive(Debug)]
-struct Known {
+struct KnownFile {
     entry: EntryId,
     file: usize,
     track: u16,
     connection: Option<ConnectionId>,
-    /// It was requested before on another connection.
-    was_asked_for: bool,
+    /// Whether it was requested before, on another connection.
+    was_requested: bool,
 }
 
 /// A connection of the page.
@@ -64,21 +65,21 @@ pub(super) struct Part {
 impl PageLoad {
     /// Creates the state of a page of these files, each after `head` octets, over some tracks.
     pub(super) fn new(
-        [whole, first_octets]: [EntryId; 2],
+        [page, first_octets]: [EntryId; 2],
         files: Vec<File>,
         head: u32,
         tracks: Tracks,
     ) -> Self {
         Self {
-            whole,
+            page,
             first_octets,
-            heard: false,
+            has_response: false,
             missing: files.iter().map(|file| file.size + head).collect(),
             files,
             head,
             known: Vec::new(),
             waiting: VecDeque::new(),
-            here: 0,
+            complete: 0,
             busy: vec![false; tracks.count().into()],
             connections: vec![None; tracks.connections().into()],
             open: BTreeMap::new(),
@@ -91,17 +92,25 @@ impl PageLoad {
     }
 
     /// Adds a known file with its record.
-    pub(super) fn learn(&mut self, file: u16, entry: EntryId) {
-        self.known.push(Known { entry, file: file.into(), track: 0, connection: None, was_asked_for: false });
+    pub(super) fn add_file(&mut self, file: u16, entry: EntryId) {
+        self.known.push(KnownFile {
+            entry,
+            file: file.into(),
+            track: 0,
+            connection: None,
+            was_requested: false,
+        });
         self.waiting.push_back(entry);
     }
 
     /// Returns the next file to request, and its track.
     pub(super) fn next_request(&mut self, way: ConnectionReuse, tracks: Tracks) -> Option<(EntryId, u16)> {
-        let asked = self.known.len() - self.waiting.len();
+        let requested = self.known.len() - self.waiting.len();
         let is_free = |busy: &bool| !busy;
         let track = match way {
-            ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => asked % usize::from(tracks.count()),
+            ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
+                requested % usize::from(tracks.count())
+            }
             ConnectionReuse::Keepalive => self.busy.iter().position(is_free)?,
             // With a connection per file, only first tracks are used.
             ConnectionReuse::Close => self.busy.iter().take(tracks.connections().into()).position(is_free)?,
@@ -109,29 +118,35 @@ impl PageLoad {
         Some((self.waiting.pop_front()?, track as u16))
     }
 
-    /// Notes a request of a file on a track; returns its octets, and whether it is the first request.
-    pub(super) fn ask(&mut self, entry: EntryId, track: u16, connection: ConnectionId) -> (u32, bool) {
+    /// Records the request of a file on a track; returns the octets of the file, and whether this is its
+    /// first request.
+    pub(super) fn note_request(
+        &mut self,
+        entry: EntryId,
+        track: u16,
+        connection: ConnectionId,
+    ) -> (u32, bool) {
         self.busy[usize::from(track)] = true;
-        let place = self.place(entry.number()).expect("it is known");
-        let known = &mut self.known[place];
+        let index = self.index(entry.number()).expect("the file is known");
+        let known = &mut self.known[index];
         (known.track, known.connection) = (track, Some(connection));
-        (self.files[known.file].size, !known.was_asked_for)
+        (self.files[known.file].size, !known.was_requested)
     }
 
     /// Returns the connection with this index, if it was requested.
-    pub(super) fn connection(&self, place: u16) -> Option<ConnectionId> {
-        self.connections[usize::from(place)]
+    pub(super) fn connection(&self, index: u16) -> Option<ConnectionId> {
+        self.connections[usize::from(index)]
     }
 
-    /// Notes a requested connection.
-    pub(super) fn connect(&mut self, place: u16, id: ConnectionId, is_open: bool) {
-        self.connections[usize::from(place)] = Some(id);
+    /// Records a requested connection.
+    pub(super) fn connect(&mut self, index: u16, id: ConnectionId, is_open: bool) {
+        self.connections[usize::from(index)] = Some(id);
         self.open.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
     /// Returns a request if its connection is open; otherwise keeps the request until then.
     pub(super) fn send(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
-        let connection = self.open.get_mut(&outgoing.connection).expect("it was asked for");
+        let connection = self.open.get_mut(&outgoing.connection).expect("the connection was requested");
         if connection.is_open {
             return Some(outgoing);
         }
@@ -139,7 +154,7 @@ impl PageLoad {
         None
     }
 
-    /// Notes an open connection; returns the requests that waited for it.
+    /// Records an open connection; returns the requests that waited for it.
     pub(super) fn opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
         self.open.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
@@ -147,37 +162,37 @@ impl PageLoad {
         })
     }
 
-    /// Notes octets of the response whose file has this record.
+    /// Counts octets of the response whose file has this record.
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
-        let place = self.place(number).ok_or("a response to no request")?;
-        let missing = &mut self.missing[self.known[place].file];
+        let index = self.index(number).ok_or("a response to no request")?;
+        let missing = &mut self.missing[self.known[index].file];
         *missing = missing.checked_sub(octets).ok_or("a response longer than announced")?;
         let is_last = *missing == 0;
-        let is_first = place == 0 && !std::mem::replace(&mut self.heard, true);
+        let is_first = index == 0 && !std::mem::replace(&mut self.has_response, true);
         Ok(Part { is_first, is_last })
     }
 
     /// Finishes the file with this record; returns the files that it refers to, and its connection.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
-        let place = self.place(number).expect("it is known");
-        let Known { file, track, connection, .. } = self.known[place];
+        let index = self.index(number).expect("the file is known");
+        let KnownFile { file, track, connection, .. } = self.known[index];
         self.busy[usize::from(track)] = false;
-        self.here += 1;
+        self.complete += 1;
         (std::mem::take(&mut self.files[file].names), connection)
     }
 
-    /// Forgets a connection that is no longer needed.
-    pub(super) fn leave(&mut self, id: ConnectionId) {
+    /// Removes a connection that is no longer needed.
+    pub(super) fn remove_connection(&mut self, id: ConnectionId) {
         self.open.remove(&id);
     }
 
-    /// Handles a failed connection: its incomplete files are to be requested again from the beginning.
+    /// Handles a failed connection: its incomplete files will be requested again from the beginning.
     pub(super) fn fail(&mut self, id: ConnectionId) {
         self.open.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
-        for Known { entry, file, track, connection, was_asked_for } in self.known.iter_mut().rev() {
+        for KnownFile { entry, file, track, connection, was_requested } in self.known.iter_mut().rev() {
             if *connection == Some(id) && self.missing[*file] > 0 {
-                (*connection, *was_asked_for) = (None, true);
+                (*connection, *was_requested) = (None, true);
                 self.missing[*file] = self.files[*file].size + self.head;
                 self.busy[usize::from(*track)] = false;
                 self.waiting.push_front(*entry);
@@ -187,7 +202,7 @@ impl PageLoad {
 
     /// Returns whether all files are complete.
     pub(super) fn is_done(&self) -> bool {
-        self.here == self.files.len()
+        self.complete == self.files.len()
     }
 
     /// Returns whether a connection is still in use.
@@ -201,8 +216,8 @@ impl PageLoad {
     }
 
     /// Returns the index among the known files of the file with this record.
-    fn place(&self, number: u32) -> Option<usize> {
-        let place = number.checked_sub(self.first_octets.number() + 1)? as usize;
-        (place < self.known.len()).then_some(place)
+    fn index(&self, number: u32) -> Option<usize> {
+        let index = number.checked_sub(self.first_octets.number() + 1)? as usize;
+        (index < self.known.len()).then_some(index)
     }
 }

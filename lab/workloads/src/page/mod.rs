@@ -13,7 +13,7 @@ use hol_measure::RecordKind;
 
 pub use keys::{ConnectionReuse, Page};
 
-use crate::{Application, Host, LengthOf, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
 use browser::Browser;
 use frame::Frame;
 use server::Server;
@@ -23,7 +23,7 @@ impl Page {
     /// Maximum octets of a file.
     const LARGEST: u64 = 1 << 30;
 
-    /// Returns the records per page: itself, its first octets, its files.
+    /// Returns the number of records per page: of the page, of its first octets, and of its files.
     fn records(&self) -> u64 {
         2 + u64::from(self.objects) + u64::from(self.document.0 > 0)
     }
@@ -91,7 +91,7 @@ impl Workload for Page {
         RecordKind::Page
     }
 
-    /// Each page has new ones.
+    /// Returns the maximum number of connections; each page opens new ones.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let of_a_page = match self.way {
             ConnectionReuse::Close => self.records() - 2,
@@ -106,7 +106,7 @@ impl Workload for Page {
         self.early
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         frame::length_of
     }
 

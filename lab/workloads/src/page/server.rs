@@ -25,13 +25,13 @@ pub(crate) struct Server {
 /// The work on a connection.
 #[derive(Debug, Default)]
 struct Connection {
-    /// In the order of the requests, without the one in progress.
+    /// Responses in the order of the requests, without the one whose part the transport rejected.
     responses: VecDeque<Response>,
     /// The message that the transport rejected.
-    held: Option<Outgoing>,
+    rejected: Option<Outgoing>,
     is_full: bool,
-    /// The peer will send no more requests.
-    is_ending: bool,
+    /// Whether the peer will send no more requests.
+    is_half_closed: bool,
 }
 
 #[derive(Debug)]
@@ -51,12 +51,12 @@ impl Server {
         Self { page, tracks, frames, connections, quit: None, ledger: Ledger::new(expected) }
     }
 
-    fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), &'static str> {
+    fn take_request(&mut self, now: Time, delivery: Delivery) -> Result<(), &'static str> {
         let Delivery { connection, stream, payload, passage } = delivery;
         let Frame { kind: FrameKind::Headers, number } = Frame::read(&payload)? else {
             return Err("data instead of a request");
         };
-        let left = frame::asked_for(&payload).ok_or("a request for nothing")?;
+        let left = frame::requested_octets(&payload).ok_or("a request without the size of the response")?;
         let arrived = MessageArrival { passage, delivered: now };
         let entry = if self.page.reopen {
             self.ledger.note_request_again(number, arrived)
@@ -70,7 +70,7 @@ impl Server {
     }
 
     /// Returns the next action, on the first connection that can send, or that is finished.
-    fn next_deed(&mut self, now: Time) -> Option<Output> {
+    fn next_action(&mut self, now: Time) -> Option<Output> {
         let Self { page, frames, ledger, connections, .. } = self;
         let mut ended = None;
         for (id, connection) in connections.iter_mut() {
@@ -78,7 +78,7 @@ impl Server {
                 return Some(Output::Send(outgoing));
             }
             // Close only after everything has been sent.
-            if connection.is_ending && connection.is_idle() {
+            if connection.is_half_closed && connection.is_idle() {
                 ended = Some(*id);
                 break;
             }
@@ -104,7 +104,7 @@ impl Frames {
 }
 
 impl Connection {
-    /// Returns what to send next on it, if anything.
+    /// Returns the next part to send on the connection, if any.
     fn next(
         &mut self,
         now: Time,
@@ -116,11 +116,11 @@ impl Connection {
         if self.is_full {
             return None;
         }
-        let outgoing = self.held.take().or_else(|| {
-            let mut response = self.take_turn(now, page.way)?;
+        let outgoing = self.rejected.take().or_else(|| {
+            let mut response = self.take_next_response(now, page.way)?;
             let (stream, entry) = (response.stream, response.entry);
             if response.is_new {
-                ledger.note_answer_begun(entry, now);
+                ledger.note_reply_started(entry, now);
             }
             let payload = frames.next(page, &mut response);
             if response.left > 0 {
@@ -129,14 +129,14 @@ impl Connection {
             Some(Outgoing { connection: id, stream, payload, delivery: None, entry: Some(entry) })
         })?;
         if let Some(entry) = outgoing.entry {
-            ledger.note_answer_written(entry, now);
+            ledger.note_reply_written(entry, now);
         }
         Some(outgoing)
     }
 
-    /// Takes the next response: the first that is ready, but in HTTP/1 in the order of the requests of a
-    /// track.
-    fn take_turn(&mut self, now: Time, way: ConnectionReuse) -> Option<Response> {
+    /// Removes the next response to send: the first that is ready; in HTTP/1 the responses of a track keep
+    /// the order of the requests.
+    fn take_next_response(&mut self, now: Time, way: ConnectionReuse) -> Option<Response> {
         let Self { responses, .. } = self;
         let may_go = |at: usize| {
             let Response { stream, ready, .. } = responses[at];
@@ -148,7 +148,7 @@ impl Connection {
         responses.remove(at)
     }
 
-    /// Returns an incomplete response: if multiplexed behind the others, otherwise in front.
+    /// Puts an incomplete response back: behind the others if multiplexed, otherwise in front.
     fn put_back(&mut self, response: Response, way: ConnectionReuse) {
         match way {
             ConnectionReuse::Multiplexed => self.responses.push_back(response),
@@ -159,7 +159,7 @@ impl Connection {
     }
 
     fn is_idle(&self) -> bool {
-        self.responses.is_empty() && self.held.is_none()
+        self.responses.is_empty() && self.rejected.is_none()
     }
 }
 
@@ -167,22 +167,24 @@ impl Application for Server {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                self.quit = self.take(now, delivery).err().map(AbortReason::Nonsense).or(self.quit);
+                self.quit = self.take_request(now, delivery).err().map(AbortReason::Nonsense).or(self.quit);
             }
             Input::Full(outgoing) => {
                 let connection = self.connections.entry(outgoing.connection).or_default();
-                (connection.is_full, connection.held) = (true, Some(outgoing));
+                (connection.is_full, connection.rejected) = (true, Some(outgoing));
             }
             Input::Writable(id) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.is_full = false;
                 }
             }
-            Input::PeerClosed(id) => self.connections.entry(id).or_default().is_ending = true,
+            Input::PeerClosed(id) => self.connections.entry(id).or_default().is_half_closed = true,
             Input::Failed(id, reason) => {
-                let unsaid = self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
-                self.quit =
-                    (unsaid && !self.page.reopen).then_some(AbortReason::Connection(reason)).or(self.quit);
+                let is_unfinished =
+                    self.connections.remove(&id).is_some_and(|connection| !connection.is_idle());
+                self.quit = (is_unfinished && !self.page.reopen)
+                    .then_some(AbortReason::Connection(reason))
+                    .or(self.quit);
             }
             Input::Closed(id) => drop(self.connections.remove(&id)),
             Input::Opened(_) | Input::Accepted(_) => {}
@@ -193,7 +195,7 @@ impl Application for Server {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        if let Some(deed) = self.next_deed(now) {
+        if let Some(deed) = self.next_action(now) {
             return deed;
         }
         let thoughts = self.connections.values().flat_map(|connection| &connection.responses);
@@ -202,7 +204,7 @@ impl Application for Server {
         )
     }
 
-    fn standing(&self) -> Progress {
+    fn progress(&self) -> Progress {
         Progress { done: self.ledger.received(), ..Progress::default() }
     }
 

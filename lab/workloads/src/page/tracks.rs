@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 
-    /// The HTTP server of Pfuetzenreuter 2004 answers on stream 2i + 1 what was asked for on stream 2i.
+    /// The HTTP server of Pfuetzenreuter 2004 answers requests of stream 2i on stream 2i + 1.
     #[test]
     fn a_pair_of_streams_is_a_track() {
         let five = tracks(5, 1, true);

@@ -27,7 +27,7 @@ pub(crate) struct Agent {
     rng: Rng,
     /// Rules without a pending request, in order of expiry. Requests on several streams may overtake each
     /// other, but those about one rule must not.
-    idle: VecDeque<Idle>,
+    idle: VecDeque<IdleRule>,
     /// Pending requests about existing rules, by message number; all others enable a rule.
     changes: BTreeMap<u32, Change>,
     octets: MessageBuffer,
@@ -35,9 +35,9 @@ pub(crate) struct Agent {
 
 /// A rule in force.
 #[derive(Debug)]
-struct Idle {
+struct IdleRule {
     pid: Pid,
-    /// After this time it is left to expire: a repeated request might come too late.
+    /// After this time the agent lets the rule expire, because a repeated request might arrive too late.
     until: Time,
 }
 
@@ -51,20 +51,20 @@ enum Change {
 impl Agent {
     /// IP protocol number of the media.
     const UDP: u8 = 17;
-    /// Long enough for any delay, short enough to keep the middlebox's table small.
+    /// Lifetime of a rule: long enough for any delay, short enough to keep the middlebox's table small.
     const LIFETIME: Lifetime = Lifetime(10);
     /// Time within which requests about a rule may start.
     const CHANGEABLE: Duration = Duration::from_secs(5);
 
     /// Creates an agent; `rng` draws the requests.
     pub(crate) fn new(lanes: StreamLayout, mix: RequestMix, rng: Rng) -> Self {
-        let (sessions, control) = (lanes.connections, control(lanes));
+        let (sessions, control) = (lanes.connections, control_tids(lanes));
         let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), MessageBuffer::new());
         Self { sessions, control, mix, rng, idle, changes, octets }
     }
 
-    /// Returns the SE requests that open a session. Their TIDs come first, and a repeated one is another
-    /// request. RFC 4540 sections 4.2 and 5.2.1.
+    /// Returns the SE request that opens a session. SE requests have the first TIDs, and a repeated one has a
+    /// TID of its own. RFC 4540 sections 4.2 and 5.2.1.
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
@@ -82,10 +82,10 @@ impl Agent {
         while self.idle.front().is_some_and(|rule| rule.until <= now) {
             self.idle.pop_front();
         }
-        let wish = self.mix.draw(&mut self.rng);
-        let rule = if wish == RequestPurpose::Enable { None } else { self.idle.pop_front() };
-        let Some(Idle { pid, .. }) = rule else { return Self::enable(number) };
-        let (change, lifetime) = match wish {
+        let purpose = self.mix.draw(&mut self.rng);
+        let rule = if purpose == RequestPurpose::Enable { None } else { self.idle.pop_front() };
+        let Some(IdleRule { pid, .. }) = rule else { return Self::enable(number) };
+        let (change, lifetime) = match purpose {
             RequestPurpose::Delete => (Change::Delete, Lifetime(0)),
             _ => (Change::Lifetime(pid), Self::LIFETIME),
         };
@@ -106,10 +106,10 @@ impl Agent {
         Request::Per { enable, gid: None }
     }
 
-    /// Notes that a rule was enabled or extended.
-    fn keep(&mut self, now: Time, pid: Pid) {
+    /// Records that a rule was enabled or extended.
+    fn note_rule(&mut self, now: Time, pid: Pid) {
         if !self.mix.only_enables() {
-            self.idle.push_back(Idle { pid, until: now + Self::CHANGEABLE });
+            self.idle.push_back(IdleRule { pid, until: now + Self::CHANGEABLE });
         }
     }
 }
@@ -119,7 +119,7 @@ impl RequestSource for Agent {
         RecordKind::Transaction
     }
 
-    fn greeting(&mut self, session: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
+    fn session_setup(&mut self, session: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let (tid, payload) = self.open(session.0, attempt);
         Some((tid.0, payload))
     }
@@ -134,13 +134,13 @@ impl RequestSource for Agent {
         let Some(number) = tid.0.checked_sub(self.control) else {
             let session = ConnectionId(tid.0 % u32::from(self.sessions));
             return Ok(match body {
-                Body::Reply(Reply::Se { .. }) => RepliedRequest::Greeting(session),
-                _ => RepliedRequest::NoGreeting(session),
+                Body::Reply(Reply::Se { .. }) => RepliedRequest::Session(session),
+                _ => RepliedRequest::SessionRefused(session),
             });
         };
         match (self.changes.remove(&number), body) {
-            (None, Body::Reply(Reply::Per(rule))) => self.keep(now, rule.pid),
-            (Some(Change::Lifetime(pid)), Body::Reply(Reply::Plc { .. })) => self.keep(now, pid),
+            (None, Body::Reply(Reply::Per(rule))) => self.note_rule(now, rule.pid),
+            (Some(Change::Lifetime(pid)), Body::Reply(Reply::Plc { .. })) => self.note_rule(now, pid),
             (Some(Change::Delete), Body::Reply(Reply::Prd)) => {}
             _ => return Ok(RepliedRequest::Refused(number)),
         }
@@ -149,8 +149,8 @@ impl RequestSource for Agent {
 }
 
 /// Returns the number of TIDs for session control.
-pub(crate) fn control(lanes: StreamLayout) -> u32 {
-    u32::from(lanes.connections) * lanes.greetings()
+pub(crate) fn control_tids(lanes: StreamLayout) -> u32 {
+    u32::from(lanes.connections) * lanes.max_setup_attempts()
 }
 
 /// Returns the message number of a request; `None` for session control, which uses the first `control` TIDs.
@@ -211,7 +211,8 @@ mod tests {
         assert!(agent.idle.is_empty());
     }
 
-    /// A reply to SE may be lost: said again it is another request, which an open session refuses. RFC 4540 section 5.2.1.
+    /// The reply to an SE may be lost: the repeated SE is another request, which the middlebox refuses
+    /// because the session is open. RFC 4540 section 5.2.1.
     #[test]
     fn a_session_that_is_opened_again_is_known() {
         let lanes =
@@ -220,13 +221,16 @@ mod tests {
         let (mut middlebox, second) = (Peer::new(), ConnectionId(1));
         let (tid, again) = agent.open(1, 1);
         let reply = middlebox.answer(Time::ZERO, again);
-        assert_eq!((tid, agent.reply(Time::ZERO, &reply)), (Tid(3), Ok(RepliedRequest::NoGreeting(second))));
+        assert_eq!(
+            (tid, agent.reply(Time::ZERO, &reply)),
+            (Tid(3), Ok(RepliedRequest::SessionRefused(second)))
+        );
         let (_, request) = agent.request(Time::ZERO, 0);
-        assert_eq!(number(&request, control(lanes)), Some(0));
+        assert_eq!(number(&request, control_tids(lanes)), Some(0));
     }
 
     #[test]
-    fn what_is_enabled_is_changed_and_deleted_and_nothing_is_refused() {
+    fn enabled_rules_are_changed_and_deleted_without_refusals() {
         let mut agent = agent(RequestMix { enable: 1, lifetime: 1, delete: 1 });
         let mut middlebox = Peer::new();
         let mut sizes = [0; 3];
@@ -252,14 +256,14 @@ mod tests {
         agent.reply(Time::ZERO, &reply).unwrap();
         assert!(!enable(&mut agent, Time::ZERO, 2));
         assert!(enable(&mut agent, Time::ZERO, 3), "the only rule is being changed");
-        agent.keep(Time::ZERO, Pid(7));
+        agent.note_rule(Time::ZERO, Pid(7));
         assert!(enable(&mut agent, Time::ZERO + Agent::CHANGEABLE, 4));
     }
 
     #[test]
     fn a_refusal_and_the_reply_to_another_request_say_which_message_failed() {
         let mut agent = agent(CHANGES_ONLY);
-        agent.keep(Time::ZERO, Pid(7));
+        agent.note_rule(Time::ZERO, Pid(7));
         agent.request(Time::ZERO, 0);
         let deleted = Message::reply(Tid(1), Reply::Prd).to_bytes();
         assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(RepliedRequest::Refused(0)));

@@ -18,7 +18,7 @@ pub(crate) struct Firewall {
     middlebox: Middlebox,
     /// Number of TIDs of session control, which belong to no message.
     control: u32,
-    /// By connection.
+    /// Sessions by connection.
     sessions: Vec<SessionId>,
     /// Empty between requests.
     batch: Batch,
@@ -37,7 +37,7 @@ impl Firewall {
             .expect("a pure firewall is consistent");
         Self {
             middlebox,
-            control: agent::control(lanes),
+            control: agent::control_tids(lanes),
             sessions: Vec::new(),
             batch: Batch::default(),
             octets: MessageBuffer::new(),
@@ -53,7 +53,7 @@ impl Firewall {
         self.sessions[connection as usize]
     }
 
-    fn put_in_force(&mut self, now: Time) {
+    fn enforce(&mut self, now: Time) {
         let Self { middlebox, batch, filter: Some(filter), .. } = self else { return };
         if !batch.changes().is_empty() && !filter.apply(now, batch.changes()) {
             // The request is the last step. The steps before it are expired rules, which cannot fail.
@@ -75,7 +75,7 @@ impl ReplySource for Firewall {
     ) -> Result<Option<Bytes>, &'static str> {
         let session = self.session(now, connection);
         self.middlebox.receive(now, session, request, &mut self.batch);
-        self.put_in_force(now);
+        self.enforce(now);
         let reply = self.batch.release().filter_map(reply_of).next();
         reply.map(|reply| Some(self.octets.of(&reply))).ok_or("not a SIMCO request")
     }
@@ -83,7 +83,7 @@ impl ReplySource for Firewall {
     fn end(&mut self, now: Time) {
         if let Some(filter) = &mut self.filter {
             let rules: Vec<Rule> = self.middlebox.rules(now).copied().collect();
-            filter.settle(now, &rules);
+            filter.verify_rules(now, &rules);
         }
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         let mut agent = Agent::new(lanes, RequestMix { enable: 1, lifetime: 1, delete: 1 }, Seed(1).rng());
         for session in 0..2 {
             let reply = ask(&mut firewall, session, agent.open(session, 0).1);
-            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(RepliedRequest::Greeting(ConnectionId(session))));
+            assert_eq!(agent.reply(Time::ZERO, &reply), Ok(RepliedRequest::Session(ConnectionId(session))));
         }
         for number in 0..100 {
             let (tid, request) = agent.request(Time::ZERO, number);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(firewall.sessions.len(), 2);
     }
 
-    /// Takes as many changes as it has room for.
+    /// A filter that accepts as many changes as it has room for.
     #[derive(Debug)]
     struct Room(usize);
 
@@ -139,13 +139,13 @@ mod tests {
             self.0 = self.0.saturating_sub(changes.len());
             fits
         }
-        fn settle(&mut self, _: Time, rules: &[Rule]) {
+        fn verify_rules(&mut self, _: Time, rules: &[Rule]) {
             assert_eq!(rules.len(), 2);
         }
     }
 
     #[test]
-    fn what_the_filter_does_not_take_is_refused_and_not_kept() {
+    fn a_rule_that_the_filter_rejects_is_refused_and_not_stored() {
         let lanes =
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));

@@ -75,14 +75,14 @@ mod tests {
     use hol_base::Seed;
 
     #[test]
-    fn wishes_come_as_often_as_their_weights_say() {
+    fn purposes_are_drawn_as_often_as_their_weights_say() {
         let (mix, mut rng) = (RequestMix { enable: 3, lifetime: 2, delete: 1 }, Seed(4).rng());
         let drawn: Vec<RequestPurpose> = (0..60_000).map(|_| mix.draw(&mut rng)).collect();
-        let share = |wish| drawn.iter().filter(|drawn| **drawn == wish).count() as f64 / 10_000.0;
-        for (wish, expected) in
+        let share = |purpose| drawn.iter().filter(|drawn| **drawn == purpose).count() as f64 / 10_000.0;
+        for (purpose, expected) in
             [(RequestPurpose::Enable, 3.0), (RequestPurpose::Lifetime, 2.0), (RequestPurpose::Delete, 1.0)]
         {
-            assert!((share(wish) - expected).abs() < 0.05, "{wish:?}: {}", share(wish));
+            assert!((share(purpose) - expected).abs() < 0.05, "{purpose:?}: {}", share(purpose));
         }
     }
 }

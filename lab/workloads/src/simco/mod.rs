@@ -16,7 +16,7 @@ use crate::load::Pacer;
 use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::{
-    Application, ENDLESS, Host, LengthOf, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
+    Application, ENDLESS, FramingFn, Host, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
 };
 use agent::Agent;
 use middlebox::Firewall;
@@ -78,7 +78,7 @@ impl Workload for Simco {
         true
     }
 
-    fn length_of(&self) -> LengthOf {
+    fn framing_fn(&self) -> FramingFn {
         agent::length_of
     }
 
@@ -88,13 +88,21 @@ impl Workload for Simco {
         Box::new(Sender::new(requests, lanes, pacer, messages, self.load.late_limit))
     }
 
-    fn asking(&self, lanes: StreamLayout, asker: OnwardClient, seed: Seed) -> Option<Box<dyn Application>> {
+    fn onward_client(
+        &self,
+        lanes: StreamLayout,
+        client: OnwardClient,
+        seed: Seed,
+    ) -> Option<Box<dyn Application>> {
         let requests = Agent::new(lanes, self.mix, seed.derive("workload/mix").rng());
-        Some(Box::new(Sender::new(requests, lanes, Pacer::asked(asker), ENDLESS, None)))
+        Some(Box::new(Sender::new(requests, lanes, Pacer::onward(client), ENDLESS, None)))
     }
 
     fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application> {
-        Box::new(Receiver::new(Firewall::new(lanes, host.filter), messages).asking(host.desk))
+        Box::new(
+            Receiver::new(Firewall::new(lanes, host.filter), messages)
+                .with_pending_requests(host.pending_requests),
+        )
     }
 
     fn describe(&self) -> String {

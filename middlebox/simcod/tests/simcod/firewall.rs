@@ -282,7 +282,7 @@ fn the_quickstart_does_what_it_says() {
         "the rule lets it pass\n",
         "the rule has ended\n",
         "timeout 1m5s expires",
-        "it stands without the middlebox\n",
+        "the rule works without the middlebox\n",
         "reserved",
         "192.0.2.77:1024",
         "the NAT translates\n",

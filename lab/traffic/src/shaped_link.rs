@@ -13,7 +13,7 @@ use hol_network::{
     Discipline, LinkChange, LinkId, LossSpec, PoliceSpec, ScheduledChange, Settings, TokenBucket, Topology,
 };
 
-use crate::shaper::{Refusal, Shaper, Waiting};
+use crate::shaper::{Refusal, Shaper, ShaperQueue};
 
 /// One direction of a link, or a LAN.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ pub struct ShapedLink {
     pub name: String,
     /// The settings at the start.
     pub settings: Settings,
-    /// Settings that change during the run; their stages must exist from the beginning.
+    /// The settings that change during the run; their stages must exist from the start.
     pub changing: Changing,
 }
 
@@ -49,8 +49,9 @@ pub enum Stage {
     /// Releases packets at the rate of the link.
     Pace(Shaper),
     /// Queues packets.
-    Waiting(Waiting),
-    /// The stages before this are on an interface before the link's own, those after it on that one.
+    Waiting(ShaperQueue),
+    /// Passes packets to the next interface: the stages before this one are on an interface before the link's
+    /// own, the others on the link's own.
     Transit,
 }
 
@@ -93,9 +94,10 @@ pub enum Filter {
 /// The packet loss of an emulator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
-    /// Each with this probability.
+    /// Each packet with this probability.
     Independent(Ratio),
-    /// From good to bad, from bad to good, loss while good, loss while bad.
+    /// Gilbert–Elliott: the probabilities of a change from good to bad and from bad to good, and the loss in
+    /// the good and in the bad state.
     Bursts([Ratio; 4]),
 }
 
@@ -113,9 +115,9 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
     Err(Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Room for all packets in flight; only the limit of the queue matters. In packets.
+/// Room for all packets in flight, in packets: only the limit of the queue has an effect.
 const UNDER_WAY: u32 = 1_000_000;
-/// Faster than any link: takes no time, but keeps packets in order. In octets per second.
+/// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
 const NO_TIME: u64 = 1 << 50;
 /// Octets that the interface counts beyond IP.
 const ETHERNET: i64 = 14;
@@ -144,8 +146,8 @@ impl Changing {
         }
     }
 
-    /// With the changes of a loss in bursts of time.
-    fn with_bursts_of(self, loss: &LossSpec) -> Self {
+    /// Adds the changes that a loss in timed bursts causes.
+    fn with_timed_bursts(self, loss: &LossSpec) -> Self {
         let has_bursts = matches!(loss, LossSpec::TimedBursts(_));
         Self { anything: self.anything || has_bursts, loss: self.loss || has_bursts, ..self }
     }
@@ -154,12 +156,12 @@ impl Changing {
 impl ShapedLink {
     /// Returns all link directions of a network, or an error for an unsupported setting.
     pub fn all_of(network: &Topology) -> Result<Vec<Self>, Unsupported> {
-        let lines = (0..).zip(network.links()).map(|(id, line)| Self {
-            name: line.name.clone(),
-            settings: line.settings.clone(),
-            changing: Changing::of(network.changes(), LinkId(id)).with_bursts_of(&line.settings.loss),
+        let links = (0..).zip(network.links()).map(|(id, link)| Self {
+            name: link.name.clone(),
+            settings: link.settings.clone(),
+            changing: Changing::of(network.changes(), LinkId(id)).with_timed_bursts(&link.settings.loss),
         });
-        lines.map(|line| line.check().map(|()| line)).collect()
+        links.map(|link| link.check().map(|()| link)).collect()
     }
 
     /// Returns the stages for `settings`, which may differ from those at the start.
@@ -174,7 +176,7 @@ impl ShapedLink {
         let mut stages = vec![Stage::Emulator(delay)];
         let octets = match queue {
             QueueLimit::Packets(_) => None,
-            // A discipline with early drops comes first and counts by itself.
+            // A discipline with early drops precedes the transmitter and has its own limit.
             QueueLimit::Bytes(octets) => (*discipline == Discipline::DropTail).then_some(*octets),
         };
         stages.extend(octets.map(|octets| Stage::Filter(Filter::Admit(octets))));
@@ -196,12 +198,13 @@ impl ShapedLink {
         if let LossSpec::Packets(explicit) = loss {
             stages.push(Stage::Filter(Filter::Drop(explicit.drop.clone())));
         }
-        let loss = by_chance(loss);
+        let loss = random_loss(loss);
         if loss != IDLE.loss || !corrupt.is_zero() || self.changing.loss {
             stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE }));
         }
         if !reorder.is_zero() {
-            // Last, since a packet that overtakes also overtakes the emulators inside.
+            // This stage is the last, because a packet that overtakes also overtakes those in the emulators
+            // inside.
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
             stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
         }
@@ -238,9 +241,10 @@ impl ShapedLink {
 
     /// Returns the shaper for `settings` and the queues behind it, if a queue inside the transmitter is not
     /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
-    fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<Waiting>), Refusal>> {
+    fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<ShaperQueue>), Refusal>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
-        let paced = || Waiting::of(&self.settings).and_then(|waiting| Ok((Shaper::of(settings)?, waiting)));
+        let paced =
+            || ShaperQueue::of(&self.settings).and_then(|waiting| Ok((Shaper::of(settings)?, waiting)));
         is_paced.then(paced)
     }
 
@@ -258,7 +262,7 @@ impl ShapedLink {
     }
 
     /// Rejects unsupported keys and combinations.
-    fn check_words(&self) -> Result<(), Unsupported> {
+    fn check_keys(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
             let why = "netem reduces its correlated number modulo twice the jitter, or the length of its table, which removes the correlation; omit it, or use the world \"model\"";
@@ -276,11 +280,11 @@ impl ShapedLink {
         Ok(())
     }
 
-    /// Rejects what an emulator does not support.
+    /// Rejects settings that an emulator does not support.
     fn check(&self) -> Result<(), Unsupported> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
-        self.check_words()?;
+        self.check_keys()?;
         if *jitter > Duration::from_secs(2) {
             return refuse(
                 format!("network.jitter = {jitter}"),
@@ -302,22 +306,22 @@ impl ShapedLink {
 
 /// Returns the emulator for the rate of a link, with room for all packets.
 fn transmitter(settings: &Settings) -> Emulator {
-    let rate = octets_a_second(settings);
+    let rate = octets_per_second(settings);
     let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
     Emulator { rate, overhead, ..IDLE }
 }
 
-fn octets_a_second(settings: &Settings) -> u64 {
+fn octets_per_second(settings: &Settings) -> u64 {
     (settings.rate.bits_per_second() / 8).max(1)
 }
 
-fn by_chance(loss: &LossSpec) -> Loss {
+fn random_loss(loss: &LossSpec) -> Loss {
     match loss {
         LossSpec::Independent(ratio) => Loss::Independent(*ratio),
         LossSpec::Bursts(bursts) => {
             Loss::Bursts([bursts.good_to_bad, bursts.bad_to_good, bursts.loss_good, bursts.loss_bad])
         }
-        // Scheduled changes begin and end its bursts.
+        // Scheduled changes start and end its bursts.
         LossSpec::TimedBursts(bursts) => Loss::Independent(bursts.loss_good),
         LossSpec::Packets(_) => IDLE.loss,
     }
@@ -337,11 +341,11 @@ pub fn apply(settings: &mut Settings, change: &LinkChange) {
 mod tests {
     use super::*;
 
-    /// The stages of the first line of a table.
+    /// Returns the stages of the first link of a table.
     fn stages(text: &str) -> Vec<Stage> {
         let network = Topology::new(&toml::from_str(text).unwrap()).unwrap();
-        let line = ShapedLink::all_of(&network).unwrap().remove(0);
-        line.stages(&line.settings)
+        let link = ShapedLink::all_of(&network).unwrap().remove(0);
+        link.stages(&link.settings)
     }
 
     #[test]
@@ -374,14 +378,14 @@ mod tests {
     #[test]
     fn packets_that_may_be_dropped_early_wait_before_the_transmitter_not_in_it() {
         let red = "discipline = { red = { min = '7500B', max = '15000B' } }\nqueue = '50p'\nloss = '1%'";
-        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Waiting(Waiting::Early(early)), rest @ ..] =
+        let [Stage::Emulator(_), Stage::Pace(pace), Stage::Waiting(ShaperQueue::Early(early)), rest @ ..] =
             &stages(red)[..]
         else {
             panic!("delay, pace, queue")
         };
         assert_eq!(*pace, Shaper { gain: 21_616_161, scale: 214 });
         assert_eq!((early.min, early.max), (7500, 15_000));
-        assert_eq!(rest[..2], [Stage::Waiting(Waiting::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
+        assert_eq!(rest[..2], [Stage::Waiting(ShaperQueue::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
         assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
         assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }

@@ -1,4 +1,4 @@
-//! Replaces sequence numbers by relative ones, so that the packets of two runs can be compared.
+//! Replaces sequence numbers with relative ones, so that the packets of two runs can be compared.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ type Direction = (Address, u16, Address, u16);
 
 /// The initial sequence numbers of the connections of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Relative {
+pub(crate) struct RelativeNumbers {
     /// TCP: the sequence number of the SYN.
     sequence: BTreeMap<Direction, SeqNum>,
     /// SCTP: the initial TSN of an association in one direction, by ports, because an association has several addresses.
     tsn: BTreeMap<(u16, u16), Tsn>,
 }
 
-impl Relative {
+impl RelativeNumbers {
     /// Returns the packet as text, with sequence numbers relative to the first of its direction. Omits the values of tags, cookies and
     /// timestamps, because these are random.
     pub(crate) fn describe(&mut self, packet: &Packet) -> String {
@@ -48,7 +48,7 @@ impl Relative {
             }
             Transport::Sctp(sctp) => {
                 for chunk in &mut sctp.chunks {
-                    self.relate(chunk, (from, to));
+                    self.make_relative(chunk, (from, to));
                 }
             }
             Transport::Udp(_) | Transport::Quic(_) => {}
@@ -57,7 +57,7 @@ impl Relative {
         packet.to_string().replace("TS val 0 ecr 0", "TS")
     }
 
-    fn relate(&mut self, chunk: &mut Chunk, (from, to): (u16, u16)) {
+    fn make_relative(&mut self, chunk: &mut Chunk, (from, to): (u16, u16)) {
         if let Chunk::Init(init) | Chunk::InitAck(init) = chunk {
             self.tsn.insert((from, to), init.initial_tsn);
             (init.initial_tsn, init.initiate_tag) = (Tsn(0), 0);
@@ -65,21 +65,21 @@ impl Relative {
         }
         let first = |ports| self.tsn.get(&ports).map_or(0, |tsn| tsn.0);
         let (own, peers) = (first((from, to)), first((to, from)));
-        let relate = |tsn: &mut Tsn, first: u32| *tsn = Tsn(tsn.0.wrapping_sub(first));
+        let subtract = |tsn: &mut Tsn, first: u32| *tsn = Tsn(tsn.0.wrapping_sub(first));
         match chunk {
-            Chunk::Data(data) => relate(&mut data.tsn, own),
-            Chunk::IData(data) => relate(&mut data.tsn, own),
-            Chunk::ForwardTsn(forward) => relate(&mut forward.new_cumulative_tsn, own),
-            Chunk::IForwardTsn(forward) => relate(&mut forward.new_cumulative_tsn, own),
-            Chunk::Shutdown { cumulative_tsn } => relate(cumulative_tsn, peers),
-            Chunk::Ecne(tsn) => relate(tsn, peers),
-            Chunk::Cwr(tsn) => relate(tsn, own),
+            Chunk::Data(data) => subtract(&mut data.tsn, own),
+            Chunk::IData(data) => subtract(&mut data.tsn, own),
+            Chunk::ForwardTsn(forward) => subtract(&mut forward.new_cumulative_tsn, own),
+            Chunk::IForwardTsn(forward) => subtract(&mut forward.new_cumulative_tsn, own),
+            Chunk::Shutdown { cumulative_tsn } => subtract(cumulative_tsn, peers),
+            Chunk::Ecne(tsn) => subtract(tsn, peers),
+            Chunk::Cwr(tsn) => subtract(tsn, own),
             // Serial numbers start at the initial TSN: RFC 5061 section 4.1.1.
             Chunk::Asconf(asconf) => asconf.serial.0 = asconf.serial.0.wrapping_sub(own),
             Chunk::AsconfAck(ack) => ack.serial.0 = ack.serial.0.wrapping_sub(peers),
             Chunk::Sack(sack) => {
-                relate(&mut sack.cumulative_tsn, peers);
-                sack.duplicates.iter_mut().for_each(|tsn| relate(tsn, peers));
+                subtract(&mut sack.cumulative_tsn, peers);
+                sack.duplicates.iter_mut().for_each(|tsn| subtract(tsn, peers));
             }
             _ => {}
         }

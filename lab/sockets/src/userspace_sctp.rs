@@ -1,7 +1,7 @@
-//! SCTP without kernel support: the model's endpoint, with packets in UDP datagrams. RFC 6951.
+//! Userspace SCTP: the model's endpoint, with packets in UDP datagrams. RFC 6951.
 //!
 //! Each association has its own socket at each end, and one path. Tags, TSNs and the cookie secret are random
-//! and not derived from the run's seed, because others may be on the network.
+//! and not derived from the run's seed, because other hosts may be on the network.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::datagrams::Datagrams;
 use crate::error::SocketsError;
 use crate::ip_options::unspecified;
 use crate::over_udp;
-use crate::transceiver::{SenderState, refused};
+use crate::transceiver::{SenderState, failed_to};
 
-/// Opens associations of this program's SCTP.
+/// Opens associations of userspace SCTP.
 #[derive(Debug)]
-pub(crate) struct OwnSctp {
+pub(crate) struct UserspaceSctp {
     config: Arc<Config>,
     unordered: bool,
     reliability: Reliability,
@@ -33,7 +33,7 @@ pub(crate) struct OwnSctp {
     gathers: bool,
 }
 
-impl OwnSctp {
+impl UserspaceSctp {
     /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
     const ENCAPSULATION: u64 = 8;
 
@@ -47,21 +47,21 @@ impl OwnSctp {
     }
 }
 
-/// Returns an unpredictable generator.
-fn chance() -> Rng {
+/// Returns a generator with an unpredictable seed.
+fn unpredictable_rng() -> Rng {
     let mut octets = [0; 8];
     getrandom::fill(&mut octets).expect("Linux has random numbers");
     Seed(u64::from_ne_bytes(octets)).rng()
 }
 
-impl over_udp::Protocol for OwnSctp {
+impl over_udp::UserspaceTransport for UserspaceSctp {
     type Endpoint = Association;
 
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::open(site, self.config.ecn)?;
         // Room for the peer's whole window and the kernel's overhead, as far as the system allows.
         let room = usize::try_from(4 * self.config.receive_buffer.0).unwrap_or(usize::MAX);
-        socket.set_recv_buffer_size(room.min(1 << 26)).map_err(refused("set SO_RCVBUF"))?;
+        socket.set_recv_buffer_size(room.min(1 << 26)).map_err(failed_to("set SO_RCVBUF"))?;
         Ok(socket)
     }
 
@@ -73,8 +73,10 @@ impl over_udp::Protocol for OwnSctp {
         let (local, port) = own.map_or((unspecified(remote), 0), |own| (own.ip(), own.port()));
         let config = Arc::clone(&self.config);
         let endpoint = match end {
-            Side::Client => Endpoint::connect(config, vec![local], port, vec![remote], remote_port, chance()),
-            Side::Server => Endpoint::listen(config, vec![local], port, chance()),
+            Side::Client => {
+                Endpoint::connect(config, vec![local], port, vec![remote], remote_port, unpredictable_rng())
+            }
+            Side::Server => Endpoint::listen(config, vec![local], port, unpredictable_rng()),
         };
         let usual = DeliveryOptions { unordered: self.unordered, reliability: self.reliability };
         let linger = self.config.rto_initial;
@@ -85,22 +87,22 @@ impl over_udp::Protocol for OwnSctp {
         self.gathers
     }
 
-    /// An endpoint bundles what an application sends at once.
-    fn defers(&self) -> bool {
+    /// Returns true: an endpoint bundles the messages that an application sends at once.
+    fn defers_sending(&self) -> bool {
         true
     }
 }
 
-/// One end of an association of this program's SCTP.
+/// One end of an association of userspace SCTP.
 #[derive(Debug)]
 pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// How messages are delivered that do not say it.
+    /// Delivery options of messages that have none of their own.
     usual: DeliveryOptions,
-    /// It answers for this long after its end: a peer that lost the SHUTDOWN COMPLETE asks again. RFC 9260
-    /// section 8.4, rule 5.
+    /// The association answers for this long after its end, because a peer that lost the SHUTDOWN COMPLETE
+    /// repeats its SHUTDOWN ACK. RFC 9260 section 8.4, rule 5.
     linger: Duration,
     /// The end of that time.
     rests_at: Option<Time>,
@@ -118,7 +120,9 @@ impl over_udp::Endpoint for Association {
         self.rests_at = self.rests_at.filter(|at| now < *at);
         match self.endpoint.poll(now) {
             Output::Transmit(packet) => {
-                let Transport::Sctp(sctp) = &packet.transport else { unreachable!("it speaks SCTP") };
+                let Transport::Sctp(sctp) = &packet.transport else {
+                    unreachable!("the endpoint sends only SCTP packets")
+                };
                 EndpointOutput::Transmit(Datagram { octets: sctp.to_bytes(), ecn: packet.ecn })
             }
             Output::Event(event) => {
@@ -131,15 +135,15 @@ impl over_udp::Endpoint for Association {
         }
     }
 
-    fn hear(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
-        // Anything that is not a valid packet is dropped silently. RFC 9260 section 6.8.
+    fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn) {
+        // An invalid packet is dropped silently. RFC 9260 section 6.8.
         if let Ok(packet) = Packet::parse(Bytes::copy_from_slice(octets)) {
             let packet = hol_wire::Packet { ecn, ..hol_wire::Packet::new(self.remote, self.local, packet) };
             self.endpoint.handle(now, Input::Packet(packet));
         }
     }
 
-    fn tell(&mut self, now: Time, command: Command) {
+    fn handle_command(&mut self, now: Time, command: Command) {
         self.endpoint.handle(now, Input::Command(command));
     }
 
@@ -175,6 +179,6 @@ impl over_udp::Endpoint for Association {
         let mut paths = Vec::new();
         hol_transport::Endpoint::paths(&self.endpoint, &mut |path| paths.push(path));
         (self.endpoint.statistics().data_sent > 0)
-            .then(|| SenderState { paths, again: self.retransmissions() })
+            .then(|| SenderState { paths, retransmissions: self.retransmissions() })
     }
 }

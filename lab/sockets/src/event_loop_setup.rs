@@ -20,7 +20,6 @@ use crate::host_addresses::HostAddresses;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
 use crate::over_udp::OverUdp;
-use crate::own_sctp::OwnSctp;
 use crate::peer_report::{RemoteApplication, ReportCallback, ReportReceiver};
 use crate::quic::Quic;
 use crate::read_delays::ReadDelayRecorder;
@@ -30,17 +29,18 @@ use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::ticks::Ticks;
 use crate::token::Token;
-use crate::transceiver::{Opener, own_port, refused};
+use crate::transceiver::{Opener, failed_to, own_port};
 use crate::turns::{BUFFER, reads};
 use crate::udp::Udp;
 use crate::unix::Unix;
+use crate::userspace_sctp::UserspaceSctp;
 
 /// Which ends of a flow are local.
 pub(crate) enum LocalEnd<'p> {
     Both,
-    /// The client's; the server listens on another host and sends news; both hosts know the secret.
+    /// The client's end; the server listens on another host, which sends reports. Both hosts know the secret.
     Client(ReportReceiver, &'p [u8; 32]),
-    /// The server's, which reports to the client's host.
+    /// The server's end, which reports to the client's host. Both hosts know the secret.
     Server(ReportCallback<'p>, &'p [u8; 32]),
 }
 
@@ -59,17 +59,17 @@ impl LocalEnd<'_> {
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
     here: LocalEnd<'p>,
-    ties: RunLinks<'_>,
+    links: RunLinks<'_>,
     enter: Enter<'p>,
 ) -> Result<EventLoop<'p>, SocketsError> {
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
     let stream_layout = stream_layout(transport);
     let opener = opener(assignment, &here);
-    let poller = Poller::new().map_err(refused("make an epoll"))?;
-    let alarm = Alarm::new().map_err(refused("make a timer"))?;
-    poller.add(&alarm, Token::Alarm, Interest::Read).map_err(refused("watch the timer"))?;
+    let poller = Poller::new().map_err(failed_to("make an epoll"))?;
+    let alarm = Alarm::new().map_err(failed_to("make a timer"))?;
+    poller.add(&alarm, Token::Alarm, Interest::Read).map_err(failed_to("watch the timer"))?;
 
-    enter(Side::Server).map_err(refused("enter the server's network"))?;
+    enter(Side::Server).map_err(failed_to("enter the server's network"))?;
     let filter = match server_host.filter {
         FilterKind::Nftables => Some(Filter::new()?),
         FilterKind::None => None,
@@ -84,37 +84,41 @@ pub(crate) fn event_loop<'p>(
     // If both ends are local, the client's datagrams have their own socket before they arrive.
     let is_watched = opener.accepts() || matches!(here, LocalEnd::Server(..));
     if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
-        poller.add(listener, Token::Listener, Interest::Read).map_err(refused("watch the listener"))?;
+        poller.add(listener, Token::Listener, Interest::Read).map_err(failed_to("watch the listener"))?;
     }
-    enter(Side::Client).map_err(refused("enter the client's network"))?;
+    enter(Side::Client).map_err(failed_to("enter the client's network"))?;
 
-    let presence = assignment.client_moves.then(HostAddresses::watch).transpose();
-    let presence = presence.map_err(refused("listen to the kernel's routing"))?;
-    let heard =
-        presence.as_ref().map_or(Ok(()), |events| poller.add(events, Token::Presence, Interest::Read));
-    heard.map_err(refused("watch the kernel's routing"))?;
-    let RunLinks { stop, asker, desk, bell, beginning, interval } = ties;
+    let host_addresses = assignment.client_moves.then(HostAddresses::watch).transpose();
+    let host_addresses = host_addresses.map_err(failed_to("listen to the kernel's routing"))?;
+    let watched = host_addresses
+        .as_ref()
+        .map_or(Ok(()), |events| poller.add(events, Token::HostAddresses, Interest::Read));
+    watched.map_err(failed_to("watch the kernel's routing"))?;
+    let RunLinks { stop, onward_client, pending_requests, wake_signal, beginning, interval } = links;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
-        .map_err(refused("watch for the end"))?;
-    let heard = bell.as_ref().map_or(Ok(()), |bell| poller.add(bell, Token::Bell, Interest::Read));
-    heard.map_err(refused("watch for others"))?;
+        .map_err(failed_to("watch for the end"))?;
+    let watched = wake_signal
+        .as_ref()
+        .map_or(Ok(()), |wake_signal| poller.add(wake_signal, Token::WakeSignal, Interest::Read));
+    watched.map_err(failed_to("watch for others"))?;
     let ticks = interval.map(|interval| Ticks::new(interval, workload.start)).transpose();
-    let ticks = ticks.map_err(refused("make a timer"))?;
-    let heard = ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
-    heard.map_err(refused("watch the timer"))?;
-    let far = RemoteApplication::default();
-    let far_standing = Rc::clone(&far.standing);
-    let mut far = Some(far);
-    let mut absent = || Box::new(far.take().expect("one end is here")) as Box<dyn Application>;
-    let mut client = match asker {
+    let ticks = ticks.map_err(failed_to("make a timer"))?;
+    let watched =
+        ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
+    watched.map_err(failed_to("watch the timer"))?;
+    let remote = RemoteApplication::default();
+    let remote_progress = Rc::clone(&remote.progress);
+    let mut remote = Some(remote);
+    let mut absent = || Box::new(remote.take().expect("one end is here")) as Box<dyn Application>;
+    let mut client = match onward_client {
         _ if matches!(here, LocalEnd::Server(..)) => absent(),
-        Some(asker) => workload.asking(stream_layout, asker, *seed),
+        Some(onward_client) => workload.onward_client(stream_layout, onward_client, *seed),
         None => workload.client(stream_layout, *messages, *seed),
     };
     let mut server = match here {
         LocalEnd::Client(..) => absent(),
         LocalEnd::Both | LocalEnd::Server(..) => {
-            workload.server(stream_layout, *messages, Host { filter: lent, desk })
+            workload.server(stream_layout, *messages, Host { filter: lent, pending_requests })
         }
     };
     client.ledger().make_room(*messages, 0);
@@ -128,13 +132,15 @@ pub(crate) fn event_loop<'p>(
     let held = (opener.has_timers(), assignment.gathers);
     let waits = || assignment.stamps.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || Referee::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
-    let (is_alone, referee, mail) = match here {
+    let (is_single_ended, referee, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
-        LocalEnd::Client(mail, _) => (true, rules(), Some(mail)),
-        LocalEnd::Server(tell, _) => (true, Referee::Host(Reporter::new(tell)), None),
+        LocalEnd::Client(peer_reports, _) => (true, rules(), Some(peer_reports)),
+        LocalEnd::Server(send_report, _) => (true, Referee::Host(Reporter::new(send_report)), None),
     };
-    let heard = mail.as_ref().map_or(Ok(()), |mail| poller.add(&mail.bell, Token::Far, Interest::Read));
-    heard.map_err(refused("watch for the other host"))?;
+    let watched = peer_reports.as_ref().map_or(Ok(()), |peer_reports| {
+        poller.add(&peer_reports.wake_signal, Token::PeerReport, Interest::Read)
+    });
+    watched.map_err(failed_to("watch for the other host"))?;
     Ok(EventLoop {
         assignment,
         enter,
@@ -144,17 +150,17 @@ pub(crate) fn event_loop<'p>(
         listener,
         server_site,
         client_ports: Vec::new(),
-        presence,
-        homeless: 0,
+        host_addresses,
+        awaiting_address: 0,
         client: FlowSide::new(Side::Client, client, held, waits()),
         server: FlowSide::new(Side::Server, server, held, waits()),
-        bell,
+        wake_signal,
         filter,
         flow: referee,
-        is_alone,
-        mail,
-        far_standing,
-        met: BTreeMap::new(),
+        is_single_ended,
+        peer_reports,
+        remote_progress,
+        remote_clients: BTreeMap::new(),
         was_stopped: false,
         paths: Vec::new(),
         ticks,
@@ -163,16 +169,16 @@ pub(crate) fn event_loop<'p>(
     })
 }
 
-/// Returns the server's address with the port it got, and its socket.
+/// Opens the server's socket; returns it, and the server's address with its port.
 fn listen(
     opener: &dyn Opener,
     kind: Kind,
     server: &EndAddresses,
 ) -> Result<(EndAddresses, Option<Socket>), SocketsError> {
-    let server = opener.place(server);
+    let server = opener.server_address(server);
     let listener = opener.listen(&server)?;
     let site = match kind {
-        // Named by the port that it was given.
+        // The requested port is part of its name.
         Kind::Unix => server,
         _ => EndAddresses { port: own_port(&listener)?, ..server },
     };
@@ -183,10 +189,10 @@ fn listen(
 pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
     let anywhere = EndAddresses { port: 0, ..assignment.server.clone() };
     let opener = opener(assignment, &LocalEnd::Both);
-    opener.listen(&opener.place(&anywhere)).map(drop)
+    opener.listen(&opener.server_address(&anywhere)).map(drop)
 }
 
-/// Wraps an application in its host's processor, if it has one.
+/// Runs an application on the processor of its host, if the host has one.
 fn on_its_host(
     application: Box<dyn Application>,
     processor: Option<Processor>,
@@ -199,15 +205,19 @@ fn on_its_host(
 }
 
 fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
-    let length_of = assignment.workload.length_of(stream_layout(&assignment.transport));
+    let framing_fn = assignment.workload.framing_fn(stream_layout(&assignment.transport));
     let (gathers, stamps) = (assignment.gathers, assignment.stamps);
     match assignment.transport.protocol() {
         Protocol::Tcp { config, .. } => {
-            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), length_of, gathers, stamps })
+            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), framing_fn, gathers, stamps })
         }
-        Protocol::Mptcp { config, .. } => {
-            Box::new(Mptcp(Tcp { family: Mptcp::FAMILY, config: config.clone(), length_of, gathers, stamps }))
-        }
+        Protocol::Mptcp { config, .. } => Box::new(Mptcp(Tcp {
+            family: Mptcp::FAMILY,
+            config: config.clone(),
+            framing_fn,
+            gathers,
+            stamps,
+        })),
         Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, .. } => {
             let sctp = |family| Sctp {
                 family,
@@ -221,19 +231,19 @@ fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
                 SocketStyle::Own => {
-                    Box::new(OverUdp(OwnSctp::new(config, *unordered, *reliability, gathers)))
+                    Box::new(OverUdp(UserspaceSctp::new(config, *unordered, *reliability, gathers)))
                 }
             }
         }
         Protocol::Udp { .. } => Box::new(Udp { reads: reads(gathers), stamps }),
         Protocol::Quic { config, carriage, .. } => {
-            // Each host counts its endpoints from the first.
+            // Each host counts its endpoints from zero, so the seeds must differ.
             let seed = match here {
                 LocalEnd::Server(..) => assignment.seed.derive("server"),
                 LocalEnd::Both | LocalEnd::Client(..) => assignment.seed,
             };
-            Box::new(OverUdp(Quic::new(config, *carriage, length_of, seed, here.shared(), gathers)))
+            Box::new(OverUdp(Quic::new(config, *carriage, framing_fn, seed, here.shared(), gathers)))
         }
-        Protocol::Unix { .. } => Box::new(Unix { length_of, gathers }),
+        Protocol::Unix { .. } => Box::new(Unix { framing_fn, gathers }),
     }
 }

@@ -7,7 +7,7 @@ use hol_scenario::{Observer, RunError, Sample};
 use crate::running_flow::RunningFlow;
 
 /// The destination of records, with the totals of the records that were passed on.
-pub(crate) struct Recording<'o> {
+pub(crate) struct RecordSink<'o> {
     observer: &'o mut dyn Observer,
     /// The transfer of the measured flow so far.
     transfer: TransferBuilder,
@@ -15,8 +15,8 @@ pub(crate) struct Recording<'o> {
     background: Vec<BackgroundTransfer>,
 }
 
-impl<'o> Recording<'o> {
-    /// Creates a recording of the measured flow and the background flows.
+impl<'o> RecordSink<'o> {
+    /// Creates a sink for the measured flow and the background flows.
     pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[RunningFlow]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
         let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];

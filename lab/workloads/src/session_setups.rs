@@ -1,0 +1,108 @@
+//! Session setups: a message on each connection to which the server must reply before the first message of
+//! the workload.
+
+use std::collections::BTreeSet;
+
+use hol_base::{Duration, Time};
+
+use crate::ConnectionId;
+
+/// The session setups that have no reply. On an unreliable transport each is repeated after a second, then
+/// after twice that time, and so on (RFC 8085 section 3.1.1).
+#[derive(Debug)]
+pub(crate) struct SessionSetups {
+    /// Maximum number of attempts per connection.
+    max_attempts: u32,
+    /// The current attempt, from 0.
+    attempt: u32,
+    /// Connections on which this attempt has not been sent.
+    unsent: BTreeSet<u32>,
+    unanswered: BTreeSet<u32>,
+    /// When unanswered setups are repeated.
+    repeat_at: Time,
+}
+
+impl SessionSetups {
+    const FIRST: Duration = Duration::from_secs(1);
+
+    /// Creates an empty set; each setup is sent at most `max_attempts` times.
+    pub(crate) fn new(max_attempts: u32) -> Self {
+        let (unsent, unanswered) = (BTreeSet::new(), BTreeSet::new());
+        Self { max_attempts, attempt: 0, unsent, unanswered, repeat_at: Time::MAX }
+    }
+
+    /// Starts the setup of sessions on this many connections.
+    pub(crate) fn start(&mut self, now: Time, connections: u32) {
+        self.unanswered = (0..connections).collect();
+        self.make_due(now);
+    }
+
+    fn make_due(&mut self, now: Time) {
+        self.unsent.clone_from(&self.unanswered);
+        let is_last = self.attempt + 1 >= self.max_attempts;
+        self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST * (1 << self.attempt) };
+    }
+
+    /// Returns the next connection on which to send a setup, and the number of earlier attempts.
+    pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
+        if now >= self.repeat_at && !self.unanswered.is_empty() {
+            self.attempt += 1;
+            self.make_due(now);
+        }
+        self.unsent.pop_first().map(|connection| (ConnectionId(connection), self.attempt))
+    }
+
+    /// Returns when to repeat the setups that have no reply.
+    pub(crate) fn due(&self) -> Time {
+        if self.unanswered.is_empty() { Time::MAX } else { self.repeat_at }
+    }
+
+    /// Handles a reply; returns whether it was the last one.
+    pub(crate) fn on_reply(&mut self, ConnectionId(connection): ConnectionId) -> bool {
+        self.unsent.remove(&connection);
+        self.unanswered.remove(&connection) && self.unanswered.is_empty()
+    }
+
+    /// Returns whether a refusal can only mean that the session is open already, because the reply to an
+    /// earlier setup was lost.
+    pub(crate) fn is_open_already(&self, ConnectionId(connection): ConnectionId) -> bool {
+        self.attempt > 0 || !self.unanswered.contains(&connection)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(secs: u64) -> Time {
+        Time::from_millis(1000 * secs)
+    }
+
+    fn sent(setups: &mut SessionSetups, now: Time) -> Vec<(u32, u32)> {
+        std::iter::from_fn(|| setups.next(now)).map(|(connection, attempt)| (connection.0, attempt)).collect()
+    }
+
+    /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
+    #[test]
+    fn an_unanswered_setup_is_sent_again_after_twice_the_time() {
+        let mut setups = SessionSetups::new(4);
+        setups.start(secs(10), 2);
+        assert_eq!(sent(&mut setups, secs(10)), [(0, 0), (1, 0)]);
+        assert_eq!(setups.due(), secs(11));
+        assert!(!setups.on_reply(ConnectionId(0)) && !setups.is_open_already(ConnectionId(1)));
+        assert_eq!(sent(&mut setups, secs(11)), [(1, 1)]);
+        assert_eq!((sent(&mut setups, secs(12)), setups.due()), (vec![], secs(13)));
+        assert_eq!(sent(&mut setups, secs(13)), [(1, 2)]);
+        assert_eq!((sent(&mut setups, secs(17)), setups.due()), (vec![(1, 3)], Time::MAX));
+        assert!(setups.on_reply(ConnectionId(1)));
+        assert!(!setups.on_reply(ConnectionId(1)), "a second reply is not the last one");
+    }
+
+    #[test]
+    fn over_a_reliable_transport_a_setup_is_sent_once() {
+        let mut setups = SessionSetups::new(1);
+        setups.start(secs(0), 1);
+        assert_eq!((sent(&mut setups, secs(0)), setups.due()), (vec![(0, 0)], Time::MAX));
+        assert_eq!(sent(&mut setups, secs(500)), []);
+    }
+}
