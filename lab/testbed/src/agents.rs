@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use hol_base::Duration;
 
 use crate::quantity::{positive, seconds, switch, whole};
-use crate::simulator::{Outcome, Simulator};
+use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
 #[derive(Debug)]
 pub(crate) struct Agent {
     pub at: usize,
+    name: &'static str,
     pub class: Class,
     pub node: Option<usize>,
     pub peer: Option<usize>,
@@ -83,54 +84,54 @@ const MARKS: [&str; 14] = [
     "nlost_",
 ];
 
-/// ns-default.tcl of ns 2.35: attributes of agents that change what is sent, with their values.
-const DEFAULTS: [(&str, &str, &str); 22] = [
-    ("Agent/TCP", "window_", "20"),
-    ("Agent/TCP", "packetSize_", "1000"),
-    ("Agent/TCP", "windowInit_", "2"),
-    ("Agent/TCP", "windowInitOption_", "1"),
-    ("Agent/TCP", "maxcwnd_", "0"),
-    ("Agent/TCP", "minrto_", "0.2"),
-    ("Agent/TCP", "ecn_", "0"),
-    ("Agent/TCP", "overhead_", "0"),
-    ("Agent/TCP", "maxburst_", "0"),
-    ("Agent/TCP", "tcpTick_", "0.01"),
-    ("Agent/TCP", "slow_start_restart_", "true"),
-    ("Agent/TCP", "timestamps_", "true"),
-    ("Agent/TCP", "bugFix_", "true"),
-    ("Agent/TCP/FullTcp", "segsize_", "536"),
-    ("Agent/TCP/FullTcp", "segsperack_", "1"),
-    ("Agent/UDP", "packetSize_", "1000"),
-    ("Agent/TCPSink", "packetSize_", "40"),
-    ("Agent/TCPSink", "interval_", "0.1"),
-    ("Agent/TCPSink", "maxSackBlocks_", "3"),
-    ("Agent/TCPSink", "generateDSacks_", "false"),
-    ("Application/Traffic/CBR", "packetSize_", "210"),
-    ("Application/Traffic/CBR", "rate_", "448000"),
-];
+/// Attributes of classes with their defaults.
+const DEFAULTS: &str = include_str!("ns-default.txt");
 
 /// Attributes that have a meaning here.
-const READ: [&str; 8] =
-    ["window_", "packetSize_", "segsize_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "interval_"];
+const READ: [&str; 9] = [
+    "window_",
+    "packetSize_",
+    "segsize_",
+    "windowInit_",
+    "maxcwnd_",
+    "minrto_",
+    "ecn_",
+    "interval_",
+    "timestamps_",
+];
+
+/// Returns the lines of the defaults: class, attribute, value.
+fn defaults() -> impl DoubleEndedIterator<Item = (&'static str, &'static str, &'static str)> {
+    DEFAULTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let (class, rest) = line.split_once(' ')?;
+        let (attribute, value) = rest.split_once(' ')?;
+        Some((class, attribute, value))
+    })
+}
 
 /// Returns ns's default of an attribute of a class.
 pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
-    let holds = |(above, name, _): &&(&str, &str, &str)| {
-        *name == attribute && (class == *above || class.starts_with(&format!("{above}/")))
-    };
-    DEFAULTS.iter().rev().find(holds).map(|(.., value)| *value)
+    let is_above =
+        |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
+    defaults().rev().find(|(above, name, _)| *name == attribute && is_above(above)).map(|(.., value)| value)
+}
+
+/// Returns whether a variable of an agent is one of ns; others are a script's own.
+pub(crate) fn is_attribute(name: &str) -> bool {
+    READ.contains(&name) || MARKS.contains(&name) || defaults().any(|(_, known, _)| known == name)
 }
 
 impl Agent {
     /// Returns an agent of a class; `None` for an unknown class.
     pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
-        let (_, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
+        let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached) = (None, None, None);
-        Some(Self { at, class: *class, node, peer, detached, own, congestion: "reno" })
+        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno" })
     }
 
-    fn name(&self) -> &'static str {
-        AGENTS.iter().find(|(_, class)| *class == self.class).map_or("Agent", |(name, _)| name)
+    /// Returns the name of the agent's class.
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Returns an attribute, or ns's value of it.
@@ -175,6 +176,7 @@ impl Agent {
         let rto: Duration = self.number("minrto_", seconds)?;
         let first: f64 = self.number("windowInit_", positive)?;
         let ecn = self.number("ecn_", switch)?;
+        let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
         let (receive, send) = ((window + 1) * packet, (2 * window * packet).min(most.max(4 * packet)));
         let acknowledgements = match sink.class {
@@ -186,7 +188,7 @@ impl Agent {
             _ => "delayed_ack_min=0s,delayed_ack_max=0s".to_owned(),
         };
         let spec = format!(
-            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps=false,nagle=off,limited_transmit=false,\
+            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle=off,limited_transmit=false,\
              congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,send_buffer={send}B",
             self.congestion,
             (first as u64).max(1),
@@ -205,26 +207,29 @@ impl Simulator<'_> {
         match (method.text.as_str(), &words[2..]) {
             ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
             ("set", [name, value]) => self.set_agent(index, name, value, words),
-            ("attach-source" | "attach-app", [kind]) if kind.text == "FTP" => {
-                Ok(self.application_of(method.at, true, Some(index)))
-            }
+            ("attach-source" | "attach-app", [kind]) => self.attach_kind(index, &method.text, kind),
             ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
             ("advance" | "advanceby", [count])
                 if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
             {
-                self.send_packets(index, method.at, count)
+                let count = packets(count)?;
+                self.produce(index, None, method, count)
             }
+            ("send" | "sendmsg" | "advance-bytes", [octets, ..]) => self.send_octets(index, method, octets),
             ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
             ("listen", []) => Ok(String::new()),
             ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
                 self.ignore(words, "it only draws or records")
             }
-            ("print" | "instvar" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
             _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
         }
     }
 
-    fn attribute_of(&self, index: usize, name: &str) -> String {
+    fn attribute_of(&mut self, index: usize, name: &str) -> String {
+        if let ("node_", Some(node)) = (name, self.traffic.agents[index].node) {
+            return self.add(Object::Node(node));
+        }
         let agent = &self.traffic.agents[index];
         let own = agent.own.get(name).map(|value| value.text.clone());
         own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
@@ -271,6 +276,10 @@ impl Agent {
     /// not affect what is sent.
     pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.own {
+            // A class of the script's defaults may stand above several agents.
+            if !is_attribute(name) {
+                continue;
+            }
             let usual = default_of(self.name(), name);
             let is_usual = usual.is_some_and(|usual| is_same(usual, &value.text));
             let is_sink = matches!(self.class, Class::Sink { .. });
@@ -313,7 +322,13 @@ fn is_same(one: &str, other: &str) -> bool {
         "false" => Some(0.0),
         text => text.parse::<f64>().ok(),
     };
-    one == other || number(one).is_some() && number(one) == number(other)
+    let time = |text: &str| {
+        let word = Word { text: text.to_owned(), at: 0, verbatim: None };
+        seconds(&word).ok()
+    };
+    one == other
+        || number(one).is_some() && number(one) == number(other)
+        || time(one).is_some() && time(one) == time(other)
 }
 
 /// Returns a whole number of packets to send.

@@ -41,11 +41,8 @@ const CLASSES: [(&str, Class); 18] = [
     ("LL", Class::Ignored("links of hol have no such layer")),
     ("Mac", Class::Ignored("LANs of hol have no such layer")),
     ("Channel", Class::Ignored("LANs of hol have no such layer")),
-    ("RNG", Class::Ignored("random numbers derive from the experiment's `seed`")),
-    (
-        "RandomVariable",
-        Class::Ignored("it applies to random variables, of which only uniform ones are supported"),
-    ),
+    ("RNG", Class::Ignored("ns reads no such attribute")),
+    ("RandomVariable", Class::Read),
     ("Scheduler", Class::Ignored("how events are stored does not change results")),
     ("Scheduler/RealTime", Class::Ignored("how events are stored does not change results")),
     ("Simulator", Class::Ignored("it concerns the internals of ns")),

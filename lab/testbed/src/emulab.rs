@@ -4,7 +4,7 @@ use hol_network::{LinkChange, LossSpec};
 
 use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
-use crate::simulator::{Object, Outcome, Simulator};
+use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
 use crate::traffic::unknown_class;
 
@@ -35,10 +35,15 @@ impl Simulator<'_> {
     /// Executes one of [`COMMANDS`], whose syntax is `form`.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
-            ("new", [class]) if class.text == "Simulator" => Ok(self.add(Object::Simulator)),
+            ("new", [class]) if class.text == "Simulator" => Ok(self.make_simulator()),
+            // Without groups, which are refused, it changes nothing.
+            ("new", [class, option, _]) if class.text == "Simulator" && option.text == "-multicast" => {
+                Ok(self.make_simulator())
+            }
             ("new", [class, ..]) if class.text == "Program" => self.program_agent(class.at, None, &[]),
             ("new", [class, arguments @ ..]) => {
                 let made = self.make_end(class).or_else(|| self.error_model(class, arguments));
+                let made = made.or_else(|| self.make_random(class, arguments));
                 match made.or_else(|| self.make_other(class).map(Ok)) {
                     Some(object) => object,
                     None => self.unknown(class.at, unknown_class(&class.text)),

@@ -17,11 +17,10 @@ const SCREEN: &str = "it only draws or prints";
 
 const FILES: &str = "scripts cannot open files or start programs; hol trace --ns2 writes a trace of a run";
 
-const IGNORED: [(&str, &str); 39] = [
+const IGNORED: [(&str, &str); 38] = [
     ("open", FILES),
     ("close", FILES),
     ("exec", FILES),
-    ("ns-random", "random numbers derive from the experiment's `seed`"),
     ("remove-all-packet-headers", "it concerns the internals of ns"),
     ("add-packet-header", "it concerns the internals of ns"),
     ("remove-packet-header", "it concerns the internals of ns"),

@@ -18,6 +18,8 @@
 //! `queue` and `loss` convert its objects.
 
 mod agents;
+mod attributes;
+mod bursts;
 mod defaults;
 mod draft;
 mod emulab;
@@ -27,6 +29,8 @@ mod mapping;
 mod programs;
 mod quantity;
 mod queue;
+mod random;
+mod random_variables;
 mod script;
 mod simulator;
 mod sources;

@@ -3,7 +3,8 @@
 use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
-use crate::quantity::{loss, whole};
+use crate::quantity::{any_number, whole};
+use crate::random_variables::Randoms;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, elements, error_at};
 
@@ -11,17 +12,19 @@ use crate::tcl::{Word, WordError, elements, error_at};
 #[derive(Debug)]
 pub(crate) struct ErrorModel {
     at: usize,
-    rate: Ratio,
+    /// The limit below which the random variable loses a packet.
+    rate: f64,
     /// It counts packets, not bits, octets or time.
     unit: String,
-    is_uniform: bool,
+    /// Its random variable; `None`: one that is uniform from 0 to 1.
+    variable: Option<usize>,
     /// The packets that it loses, if it has a list.
     list: Option<Vec<u64>>,
     lines: Vec<(usize, usize)>,
 }
 
 impl ErrorModel {
-    fn spec(&self) -> Result<LossSpec, WordError> {
+    fn spec(&self, randoms: &Randoms) -> Result<LossSpec, WordError> {
         let wrong = |problem: String| WordError { at: self.at, problem };
         if !matches!(self.unit.as_str(), "pkt" | "packet" | "EU_PKT") {
             let unit = &self.unit;
@@ -29,18 +32,26 @@ impl ErrorModel {
                 "this error model counts {unit}; only packets are supported: $em unit pkt"
             )));
         }
-        if !self.is_uniform {
-            return Err(wrong(
-                "the random variable of this error model is not RandomVariable/Uniform from 0 to 1; for bursts use [network.links.NAME] loss in the experiment"
+        let share = match self.variable {
+            Some(variable) => randoms.share_below(variable, self.rate),
+            None => Some(self.rate),
+        };
+        let share = share.ok_or_else(|| {
+            wrong(
+                "the random variable of this error model is not RandomVariable/Uniform; for bursts use [network.links.NAME] loss in the experiment"
                     .to_owned(),
-            ));
-        }
+            )
+        })?;
         match &self.list {
             // ns counts from 0.
             Some(list) => {
                 Ok(LossSpec::Packets(ExplicitLoss { drop: list.iter().map(|number| number + 1).collect() }))
             }
-            None => Ok(LossSpec::Independent(self.rate)),
+            None => {
+                let share = Ratio::new(share);
+                let problem = || wrong(format!("{} is not a loss rate from 0 to 1, such as 0.01", self.rate));
+                Ok(LossSpec::Independent(share.ok_or_else(problem)?))
+            }
         }
     }
 }
@@ -56,7 +67,7 @@ impl Simulator<'_> {
         };
         let (at, lines) = (class.at, Vec::new());
         let unit = "pkt".to_owned();
-        let model = ErrorModel { at, rate: Ratio::ZERO, unit, is_uniform: true, list, lines };
+        let model = ErrorModel { at, rate: 0.0, unit, variable: None, list, lines };
         self.error_models.push(model);
         let index = self.error_models.len() - 1;
         Some((|| {
@@ -64,7 +75,7 @@ impl Simulator<'_> {
                 self.set_error_model(index, &attribute, at, &value)?;
             }
             if let [rate, rest @ ..] = arguments {
-                self.error_models[index].rate = loss(rate)?;
+                self.error_models[index].rate = any_number(rate)?;
                 if let [unit, ..] = rest {
                     self.error_models[index].unit = unit.text.clone();
                 }
@@ -77,7 +88,7 @@ impl Simulator<'_> {
     pub(crate) fn ask_error_model(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("unit", [unit]) => self.error_models[index].unit = unit.text.clone(),
-            ("set", [_]) => return Ok(self.error_models[index].rate.value().to_string()),
+            ("set", [_]) => return Ok(self.error_models[index].rate.to_string()),
             ("set", [attribute, value]) => {
                 self.set_error_model(index, &attribute.text, attribute.at, value)?;
             }
@@ -88,11 +99,11 @@ impl Simulator<'_> {
                     Some(numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
             ("ranvar", [variable]) => {
-                let Some(Object::Variable { is_uniform }) = self.object_called(&variable.text) else {
+                let Some(Object::Variable(variable)) = self.object_called(&variable.text) else {
                     let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
                     return error_at(variable.at, problem);
                 };
-                self.error_models[index].is_uniform = is_uniform;
+                self.error_models[index].variable = Some(variable);
             }
             // Where lost packets go.
             ("drop-target" | "target" | "FECstrength" | "datapktsize" | "cntrlpktsize", _) => {
@@ -126,7 +137,7 @@ impl Simulator<'_> {
         value: &Word,
     ) -> Result<(), WordError> {
         match name {
-            "rate_" => self.error_models[index].rate = loss(value)?,
+            "rate_" => self.error_models[index].rate = any_number(value)?,
             "enable_" if matches!(value.text.as_str(), "1" | "true") => {}
             "bandwidth_" | "markecn_" | "delay_pkt_"
                 if matches!(value.text.as_str(), "0" | "false" | "2Mb") => {}
@@ -142,7 +153,7 @@ impl Simulator<'_> {
 
     fn apply_error_model(&mut self, index: usize) -> Outcome {
         for (segment, line) in self.error_models[index].lines.clone() {
-            let loss = self.error_models[index].spec()?;
+            let loss = self.error_models[index].spec(&self.randoms)?;
             self.change(segment, Some(line), LinkChange::Loss(loss));
         }
         Ok(String::new())

@@ -51,6 +51,25 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
     }
 }
 
+/// Parses the bit rate of a link; in scripts of ns a bare number is bit/s, which is at least 1000 unless it
+/// lacks its unit.
+pub(crate) fn link_rate(word: &Word, is_emulab: bool) -> Result<BitRate, WordError> {
+    let bare = word.text.parse::<f64>().ok().filter(|bits| !is_emulab && (1e3..1e18).contains(bits));
+    match bare.and_then(|bits| BitRate::from_bits_per_second(bits.round() as u64)) {
+        Some(rate) => Ok(rate),
+        None => rate(word),
+    }
+}
+
+/// Parses the delay of a link; in scripts of ns a bare number is seconds, of which there is less than one
+/// unless milliseconds are meant.
+pub(crate) fn link_delay(word: &Word, is_emulab: bool) -> Result<Duration, WordError> {
+    match word.text.parse::<f64>() {
+        Ok(number) if !is_emulab && (0.0..1.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
+        _ => delay(word),
+    }
+}
+
 /// Parses a time or interval; bare numbers are seconds, as everywhere in ns except for links.
 pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
@@ -74,6 +93,14 @@ pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     match word.text.parse().ok().and_then(Ratio::new) {
         Some(ratio) => Ok(ratio),
         None => no(word, "a loss rate from 0 to 1, such as 0.01"),
+    }
+}
+
+/// Parses any finite number.
+pub(crate) fn any_number(word: &Word) -> Result<f64, WordError> {
+    match word.text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
+        Some(number) => Ok(number),
+        None => no(word, "a number"),
     }
 }
 

@@ -50,6 +50,12 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 /// every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
+/// How the error about a variable that is not set begins.
+const UNKNOWN_VARIABLE: &str = "unknown variable";
+
+/// Why a script without a simulator cannot be run.
+const FRAGMENT: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
+
 impl Script {
     /// Returns whether this text is an ns script, whatever the name of its file: whether a line that is not
     /// a comment creates a simulator.
@@ -80,29 +86,39 @@ impl Script {
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
-        let Simulator { draft, ignored, traffic, programs, mut unknown, foreign, sources, is_emulab, .. } =
+        let (stated, likely) = (interpreter.host.cause(false), interpreter.host.cause(true));
+        let is_fragment = interpreter.host.is_fragment();
+        let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =
             interpreter.host;
         let explain = |WordError { at, problem }: WordError| {
             let (name, line, column) = sources.place(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
-        if let Some(cause) = foreign {
+        if let Some(cause) = stated {
             return Err(explain(cause));
         }
         unknown.extend(ended.err());
+        if is_fragment
+            && unknown.iter().all(|own| own.problem.starts_with(UNKNOWN_VARIABLE))
+            && likely.is_none()
+        {
+            return Err(ScriptError { place: name.to_owned(), problem: FRAGMENT.to_owned() });
+        }
+        // What is wrong in a script that cannot be run anyway does not matter.
+        let gravest = |error: ScriptError| likely.clone().map_or(error, explain);
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());
             rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));
-            return Err(error);
+            return Err(gravest(error));
         }
-        let mut network = draft.finish(is_emulab).map_err(explain)?;
+        let mut network = draft.finish(is_emulab).map_err(explain).map_err(gravest)?;
         let line = |at| {
             let (name, line, _) = sources.place(at);
             format!("{name}:{line}")
         };
         let refused = |problem: String| ScriptError { place: name.to_owned(), problem };
         check(&network).map_err(refused)?;
-        let flows = traffic.flows(&network, is_emulab, line).map_err(explain)?;
+        let flows = traffic.flows(&network, is_emulab, line).map_err(explain).map_err(gravest)?;
         let longest = flows.iter().map(Flow::longest_packet).max().unwrap_or_default();
         network.mtu.0 = network.mtu.0.max(longest);
         let programs = programs.finish(&network.nodes, traffic.end, line).map_err(explain)?;

@@ -5,19 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use hol_base::{Duration, nearest};
 use hol_network::{LinkChange, LossSpec};
 
+use crate::attributes;
 use crate::defaults::Defaults;
 use crate::draft::{Draft, Event, Line, Node, Segment, plain_name};
 use crate::emulab::COMMANDS;
 use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::programs::Programs;
-use crate::quantity::{bits_per_second, delay, rate, seconds};
+use crate::quantity::{bits_per_second, delay, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
+use crate::random_variables::Randoms;
 use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
 use crate::tcl::{Host, MEASURED, Word, WordError, elements, error_at};
 use crate::traffic::Traffic;
-use crate::unsupported;
+use crate::unsupported::{self, Cause};
 
 /// The object of a handle such as `_o3`.
 #[derive(Debug, Clone, Copy)]
@@ -34,11 +36,10 @@ pub(crate) enum Object {
     Application(usize),
     Program(usize),
     ErrorModel(usize),
+    /// A random generator.
+    Generator(usize),
     /// A random variable.
-    Variable {
-        /// Between 0 and 1.
-        is_uniform: bool,
-    },
+    Variable(usize),
     /// What only draws or records.
     Recorder,
     /// Unknown: commands for it are not understood either.
@@ -58,26 +59,41 @@ pub(crate) struct Simulator<'t> {
     pub ignored: Vec<Ignored>,
     /// Errors so far.
     pub unknown: Vec<WordError>,
-    /// Why nothing of the script can be modelled, if so.
-    pub foreign: Option<WordError>,
+    /// What hol does not model, so that nothing of the script can be; the gravest so far.
+    pub foreign: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
     /// The time of the run, once it has started.
     pub now: Option<Duration>,
     /// What is due during the run, in order.
-    due: BTreeMap<(Duration, u64), Word>,
-    scheduled: u64,
+    pub(crate) due: BTreeMap<(Duration, u64), Due>,
+    pub(crate) scheduled: u64,
+    pub(crate) scheduled_bursts: u64,
+    pub randoms: Randoms,
+    has_simulator: bool,
     is_running: bool,
     is_over: bool,
     /// Where commands stand that are ignored.
     ignored_at: BTreeSet<usize>,
 }
 
+/// What is due at a time of the run.
+#[derive(Debug)]
+pub(crate) enum Due {
+    /// Commands of the script.
+    Commands(Word),
+    /// The last packet of a burst of an application, in its start of this number.
+    Burst { application: usize, start: u32 },
+}
+
 /// Methods of the simulator, and how they are written.
-const METHODS: [(&str, &str); 21] = [
+const METHODS: [(&str, &str); 24] = [
+    ("after", "$ns after 0.5 \"$ftp start\""),
     ("at", "$ns at 0.5 \"$ftp start\""),
+    ("at-now", "$ns at-now \"$ftp start\""),
     ("attach-agent", "$ns attach-agent $node $tcp"),
     ("bandwidth", "$ns bandwidth $from $to 1Mb duplex"),
+    ("cancel", "$ns cancel $event"),
     ("connect", "$ns connect $tcp $sink"),
     ("create-connection", "$ns create-connection TCP $from TCPSink $to 1"),
     ("delay", "$ns delay $from $to 20ms duplex"),
@@ -150,12 +166,8 @@ impl Host for Simulator<'_> {
         if words.iter().any(|word| matches!(self.object(word), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
-        let told = if words[0].text == "new" { words } else { &words[..words.len().min(2)] };
-        let cause = told
-            .iter()
-            .find_map(|word| Some(WordError { at: word.at, problem: unsupported::cause(&word.text)? }));
-        if let Some(cause) = cause {
-            self.foreign = Some(cause);
+        self.look_for_causes(words);
+        if self.is_hopeless() {
             return Some(Ok(String::new()));
         }
         if words[0].text == MEASURED {
@@ -171,6 +183,9 @@ impl Host for Simulator<'_> {
         }
         if let Some(object) = self.object(&words[0]) {
             return Some(self.method(object, words));
+        }
+        if let Some(done) = self.random_command(words).or_else(|| self.of_class(words)) {
+            return Some(done);
         }
         if let Some(done) = self.class(words) {
             return Some(done);
@@ -197,15 +212,38 @@ impl Host for Simulator<'_> {
         self.unknown(complaint.at, complaint.problem)
     }
 
+    fn owns(&self, object: &str, attribute: &str) -> bool {
+        self.object_called(object).is_some_and(|object| self.has_attribute(object, attribute))
+    }
+
+    fn class_of(&self, object: &str) -> Option<String> {
+        self.object_called(object).map(|object| self.class_name(object).to_owned())
+    }
+
+    fn defines(&mut self, class: &Word, method: &Word, extends: bool) {
+        if let Some(cause) = unsupported::method(class, method, extends) {
+            self.refuse(cause);
+        }
+    }
+
+    fn has_file(&self, name: &str) -> bool {
+        (self.files)(name).is_ok()
+    }
+
     fn names(&self) -> Vec<&'static str> {
         COMMANDS.iter().map(|(name, _)| *name).chain(ignored::names()).collect()
     }
 
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError> {
         let file = &words[1];
-        if file.text.rsplit('/').next() == Some("tb_compat.tcl") {
+        let name = file.text.rsplit('/').next().unwrap_or_default();
+        if name == "tb_compat.tcl" {
             self.is_emulab = true;
             self.ignore(words, "the commands of Emulab are built in")?;
+            return Ok(None);
+        }
+        if unsupported::LIBRARY.contains(&name) {
+            self.ignore(words, "it is a part of ns itself, whose commands are built in")?;
             return Ok(None);
         }
         let problem =
@@ -217,7 +255,7 @@ impl Host for Simulator<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.is_over || self.foreign.is_some() || self.is_running && self.now.is_none()
+        self.is_over || self.is_hopeless() || self.is_running && self.now.is_none()
     }
 }
 
@@ -240,6 +278,9 @@ impl<'t> Simulator<'t> {
             now: None,
             due: BTreeMap::new(),
             scheduled: 0,
+            scheduled_bursts: 0,
+            randoms: Randoms::default(),
+            has_simulator: false,
             is_running: false,
             is_over: false,
             ignored_at: BTreeSet::new(),
@@ -248,23 +289,77 @@ impl<'t> Simulator<'t> {
 
     /// Creates ns's default random generator, and returns its name.
     pub fn random_generator(&mut self) -> (&'static str, String) {
-        ("defaultRNG", self.add(Object::Variable { is_uniform: false }))
+        ("defaultRNG", self.add(Object::Generator(0)))
     }
 
     /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
-        if self.is_over || self.foreign.is_some() {
-            return None;
-        }
-        let ((at, _), script) = self.due.pop_first()?;
-        self.now = Some(at);
-        if self.scheduled > MOST_DUE {
+        // Sources alone never end a run.
+        while !self.is_over
+            && !self.is_hopeless()
+            && self.due.values().any(|due| matches!(due, Due::Commands(_)))
+        {
+            let ((at, _), due) = self.due.pop_first()?;
+            self.now = Some(at);
+            let script = match due {
+                Due::Commands(script) => script,
+                Due::Burst { application, start } => {
+                    self.next_burst(application, start);
+                    continue;
+                }
+            };
+            if self.scheduled <= MOST_DUE {
+                return Some(script);
+            }
             let problem =
                 format!("the run has not ended after {MOST_DUE} commands; end it, as in $ns at 5.0 \"exit\"");
             let _ = self.unknown(script.at, problem);
             return None;
         }
-        Some(script)
+        None
+    }
+
+    /// Returns whether the script is refused, whatever else it says.
+    fn is_hopeless(&self) -> bool {
+        self.foreign.as_ref().is_some_and(Cause::is_final)
+    }
+
+    /// Notes what hol does not model; the gravest cause is reported.
+    pub(crate) fn refuse(&mut self, cause: Cause) {
+        if self.foreign.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
+            self.foreign = Some(cause);
+        }
+    }
+
+    /// Notes what a command says that hol does not model.
+    fn look_for_causes(&mut self, words: &[Word]) {
+        let told = match words[0].text.as_str() {
+            "new" => words,
+            _ => &words[..words.len().min(2)],
+        };
+        if let Some(cause) = unsupported::of_command(words) {
+            self.refuse(cause);
+        }
+        for cause in told.iter().filter_map(|word| Cause::of_word(&word.text, word.at)) {
+            self.refuse(cause);
+        }
+    }
+
+    /// Returns why a script is refused: what its commands say, or, if it is refused anyway, what stands in
+    /// those that were not reached.
+    pub fn cause(&self, is_refused: bool) -> Option<WordError> {
+        let unreached =
+            self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
+        let all = unreached.filter(Cause::is_final).fold(self.foreign.clone(), |best, cause| match best {
+            Some(best) if !cause.is_graver_than(&best) => Some(best),
+            _ => Some(cause),
+        });
+        all.map(Cause::into_error)
+    }
+
+    /// Returns what a script without a simulator lacks.
+    pub fn is_fragment(&self) -> bool {
+        !self.has_simulator
     }
 
     /// The script ends itself: during the run, all traffic ends with it.
@@ -310,10 +405,13 @@ impl<'t> Simulator<'t> {
             (Object::Application(application), ..) => self.application(application, method, words),
             (Object::Program(program), ..) => self.program(program, method, words),
             (Object::ErrorModel(model), ..) => self.ask_error_model(model, method, words),
-            (Object::Variable { .. }, ..) => self.ask_variable(method, words),
-            (Object::Recorder, ..) => {
+            (Object::Generator(generator), ..) => self.ask_generator(generator, method, words),
+            (Object::Variable(variable), ..) => self.ask_variable(variable, method, words),
+            (Object::Recorder, name, _) => {
                 self.ignore(words, "it only draws or records")?;
-                Ok(MEASURED.to_owned())
+                let is_part =
+                    name.starts_with("get-") && (name.ends_with("integrator") || name.ends_with("samples"));
+                Ok(if is_part { self.add(Object::Recorder) } else { MEASURED.to_owned() })
             }
             (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
             (Object::Segment(segment, line), ..) => self.ask_segment(segment, line, method, words),
@@ -330,10 +428,12 @@ impl<'t> Simulator<'t> {
             }
             (Object::Node(node), "program-agent", _) => self.program_agent(method.at, Some(node), words),
             (Object::Node(node), "id" | "node-addr", []) => Ok(node.to_string()),
+            (Object::Node(node), "set", [attribute]) => Ok(attributes::of_node(node, &attribute.text)),
+            (Object::Node(_), "set", [attribute, _]) => self.set_node(attribute, words),
             (
                 Object::Node(_),
-                "set" | "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color"
-                | "add-mark" | "delete-mark" | "add-desire",
+                "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color" | "add-mark"
+                | "delete-mark" | "add-desire" | "dump-namconfig",
                 _,
             ) => self.ignore(words, "it concerns drawings and machines"),
             (Object::Node(_), ..) => error_at(
@@ -352,7 +452,7 @@ impl<'t> Simulator<'t> {
                 self.draft.nodes.push(Node { name: None, at: method.at });
                 Ok(self.add(Object::Node(self.draft.nodes.len() - 1)))
             }
-            ("duplex-link", [from, to, speed, time, discipline]) => {
+            ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
                 Ok(self.add_segment(members, vec![line.clone(), line]))
             }
@@ -389,9 +489,9 @@ impl<'t> Simulator<'t> {
                 let (segment, line) = self.between(from, to)?;
                 let is_duplex = scope.first().is_some_and(|scope| scope.text == "duplex");
                 let change = if method.text == "delay" {
-                    LinkChange::Delay(delay(value)?)
+                    LinkChange::Delay(link_delay(value, self.is_emulab)?)
                 } else {
-                    LinkChange::Rate(rate(value)?)
+                    LinkChange::Rate(link_rate(value, self.is_emulab)?)
                 };
                 self.change(segment, Some(line).filter(|_| !is_duplex), change);
                 Ok(String::new())
@@ -411,6 +511,23 @@ impl<'t> Simulator<'t> {
             ("create-connection", [kind, from, sink, to, _]) => {
                 self.create_connection([kind, from, sink, to])
             }
+            ("after", [time, script]) => {
+                let at = self.now.unwrap_or_default() + seconds(time)?;
+                Ok(self.schedule_at(at, script))
+            }
+            ("at-now", [script]) => Ok(self.schedule_at(self.now.unwrap_or_default(), script)),
+            ("cancel", [event]) => {
+                self.due.retain(|(_, number), _| number.to_string() != event.text);
+                Ok(String::new())
+            }
+            ("set", [attribute]) => self.simulator_attribute(attribute),
+            ("set", [attribute, _]) => {
+                let problem = format!(
+                    "{:?} is a variable of ns itself, which a script cannot set here",
+                    attribute.text
+                );
+                self.unknown(attribute.at, problem)
+            }
             ("now", []) => Ok(self.now.unwrap_or_default().as_secs_f64().to_string()),
             ("at", [time, script]) => self.schedule(time, script),
             ("run", []) => {
@@ -420,8 +537,9 @@ impl<'t> Simulator<'t> {
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
             ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
             ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
-            ("delay_parse", [time]) => Ok(seconds(time)?.as_secs_f64().to_string()),
-            ("bw_parse", [speed]) => Ok(bits_per_second(speed)?.to_string()),
+            // With a point, as `scan %f` gives them.
+            ("delay_parse", [time]) => Ok(format!("{:?}", seconds(time)?.as_secs_f64())),
+            ("bw_parse", [speed]) => Ok(format!("{:?}", bits_per_second(speed)?)),
             (name, _) if RECORDING.contains(&name) => {
                 self.ignore(words, "it only draws or records")?;
                 Ok(self.add(Object::Recorder))
@@ -439,9 +557,13 @@ impl<'t> Simulator<'t> {
         if at < now {
             return error_at(time.at, format!("{at} is in the past: the time of the run is {now}"));
         }
+        Ok(self.schedule_at(at, script))
+    }
+
+    fn schedule_at(&mut self, at: Duration, script: &Word) -> String {
         self.scheduled += 1;
-        self.due.insert((at, self.scheduled), script.clone());
-        Ok(self.scheduled.to_string())
+        self.due.insert((at, self.scheduled), Due::Commands(script.clone()));
+        self.scheduled.to_string()
     }
 
     /// `$ns rtmodel-at 1.0 down $from $to`; with one node, all its links.
@@ -478,14 +600,15 @@ impl<'t> Simulator<'t> {
         if members[0] == members[1] {
             return error_at(to.at, "both ends are the same node; a link needs two");
         }
-        if let Some(problem) = unsupported::cause(&discipline.text) {
-            self.foreign = Some(WordError { at: discipline.at, problem });
+        if let Some(cause) = Cause::of_word(&discipline.text, discipline.at) {
+            self.refuse(cause);
         }
         let mut queue = Queue::of(discipline)?;
         for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
             queue.set(&Word { text: attribute, ..value.clone() }, &value)?;
         }
-        Ok((members, Line { rate: rate(speed)?, delay: delay(time)?, loss: LossSpec::default(), queue }))
+        let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
+        Ok((members, Line { rate, delay, loss: LossSpec::default(), queue }))
     }
 
     /// One direction of a link, whose other one stands elsewhere.
@@ -514,7 +637,7 @@ impl<'t> Simulator<'t> {
         if !(2..=250).contains(&members.len()) {
             return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
         }
-        let (rate, delay) = (rate(speed)?, delay(time)?);
+        let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
         let line = Line { rate, delay, loss: LossSpec::default(), queue: Queue::default() };
         Ok(self.add_segment(members, vec![line]))
     }
@@ -540,14 +663,31 @@ impl<'t> Simulator<'t> {
                     self.change(segment, None, change);
                 }
             }
-            ("bandwidth", [value, ..]) => self.change(segment, None, LinkChange::Rate(rate(value)?)),
-            ("delay", [value, ..]) => self.change(segment, None, LinkChange::Delay(delay(value)?)),
+            ("bandwidth", [value, ..]) => {
+                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?))
+            }
+            ("delay", [value, ..]) => {
+                self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?))
+            }
             ("plr", [value, ..]) => {
                 self.change(
                     segment,
                     None,
                     LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
                 );
+            }
+            ("set", [attribute]) if is_link => {
+                let object = match attribute.text.as_str() {
+                    "queue_" => Object::Queue(segment, line),
+                    "link_" => Object::Line(segment, line),
+                    _ => return Ok(MEASURED.to_owned()),
+                };
+                return Ok(self.add(object));
+            }
+            ("cost", [one]) if one.text == "1" => {}
+            ("cost", _) => {
+                let problem = "costs of links are not modelled: routes are those with the fewest hops";
+                self.refuse(Cause::routing(method.at, problem));
             }
             ("errormodule", [model]) if is_link => {
                 let members = &self.draft.segments[segment].members;
@@ -556,7 +696,14 @@ impl<'t> Simulator<'t> {
                 return self.lossmodel(model, &from, &to);
             }
             ("dynamic", []) => {}
-            (name, _) if name.starts_with("trace") || name.contains("nam") || name == "orient" => {
+            (name, _)
+                if name.starts_with("trace")
+                    || name.contains("nam")
+                    || matches!(
+                        name,
+                        "orient" | "init-monitor" | "start-tracing" | "queue-sample-timeout"
+                    ) =>
+            {
                 return self.ignore(words, "it only draws or records");
             }
             _ => {
@@ -581,7 +728,7 @@ impl<'t> Simulator<'t> {
             ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
             ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
             ("bandwidth_", [value]) => {
-                self.change(segment, Some(line), LinkChange::Rate(rate(value)?));
+                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?));
                 Ok(value.text.clone())
             }
             ("delay_", [value]) => {
@@ -604,39 +751,16 @@ impl<'t> Simulator<'t> {
         Ok(value.text.clone())
     }
 
-    /// `new RandomVariable/Uniform` and what it is asked.
-    fn ask_variable(&mut self, method: &Word, words: &[Word]) -> Outcome {
-        match (method.text.as_str(), &words[2..]) {
-            ("set", [name, value])
-                if (name.text == "min_" && value.text == "0")
-                    || (name.text == "max_" && matches!(value.text.as_str(), "1" | "1.0")) =>
-            {
-                Ok(String::new())
-            }
-            ("use-rng" | "seed" | "next-substream" | "reset-start-substream", _) => {
-                self.ignore(words, "random numbers derive from the experiment's `seed`")
-            }
-            _ => self.unknown(
-                method.at,
-                format!("{:?} of a random variable is not supported; write the number instead", method.text),
-            ),
-        }
-    }
-
-    /// Creates an object of another class: one that records, or a random variable; `None` for an unsupported
-    /// class.
+    /// Creates an object of another class, which only records; `None` for an unsupported class.
     pub(crate) fn make_other(&mut self, class: &Word) -> Option<String> {
         let top = class.text.split('/').next().unwrap_or_default();
-        if RECORDERS.contains(&top) {
-            return Some(self.add(Object::Recorder));
-        }
-        let is_uniform = match class.text.as_str() {
-            "RandomVariable/Uniform" => true,
-            "RNG" => false,
-            _ if top == "RandomVariable" => false,
-            _ => return None,
-        };
-        Some(self.add(Object::Variable { is_uniform }))
+        RECORDERS.contains(&top).then(|| self.add(Object::Recorder))
+    }
+
+    /// Creates a simulator.
+    pub(crate) fn make_simulator(&mut self) -> String {
+        self.has_simulator = true;
+        self.add(Object::Simulator)
     }
 
     /// Returns the last link from one node to another, and which of its directions leads there.

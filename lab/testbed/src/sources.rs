@@ -47,6 +47,16 @@ impl Sources {
         text.get(at - base..).unwrap_or_default()
     }
 
+    /// Returns the words of all texts outside of comments, with their offsets.
+    pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.texts.iter().flat_map(|Source { text, base, .. }| {
+            let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+            let words =
+                lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[]{}\"();".contains(c)));
+            words.map(move |word| (word, base + (word.as_ptr() as usize - text.as_ptr() as usize)))
+        })
+    }
+
     fn of(&self, at: usize) -> &Source {
         let index = self.texts.partition_point(|source| source.base <= at);
         &self.texts[index.saturating_sub(1)]

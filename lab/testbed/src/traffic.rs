@@ -4,7 +4,8 @@ use hol_base::{BitRate, Duration, QueueLimit};
 use hol_network::{NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class, packets};
-use crate::quantity::{bits_per_second, positive, seconds, switch};
+use crate::bursts::{Bursts, Pattern};
+use crate::quantity::{any_number, bits_per_second, positive, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
 
@@ -48,7 +49,8 @@ pub enum FlowLoad {
         /// As many such packets are sent at once: one of the application, which the agent cuts.
         at_once: u16,
     },
-    /// CBR that stops or changes and goes on: each packet's time since the start, and its octets without headers.
+    /// CBR that stops or changes and goes on, on/off sources, and packets that the script counts out: each
+    /// packet's time since the start, and its octets without headers.
     Scripted(Vec<(Duration, u64)>),
 }
 
@@ -79,24 +81,29 @@ impl Flow {
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub agents: Vec<Agent>,
-    applications: Vec<Application>,
+    pub applications: Vec<Application>,
     pub end: Option<Duration>,
 }
 
 #[derive(Debug)]
-struct Application {
+pub(crate) struct Application {
     /// Where it is made.
-    at: usize,
+    pub at: usize,
+    class: &'static str,
     greedy: bool,
     agent: Option<usize>,
-    size: u64,
-    rate: f64,
+    pub size: u64,
+    pub rate: f64,
     /// Emulab's; ns's sets the rate.
     interval: Option<Duration>,
     /// Packets after which it stops.
     most: Option<u64>,
-    running: Option<Duration>,
+    pub running: Option<Duration>,
     pieces: Vec<Piece>,
+    /// The packets that a greedy one is to send, with their times: `produce`.
+    produced: Vec<(Duration, u64)>,
+    /// Its bursts, if its times are random.
+    pub bursts: Option<Bursts>,
 }
 
 /// A time in which an application sends alike.
@@ -106,6 +113,39 @@ struct Piece {
     stop: Option<Duration>,
     size: u64,
     interval: Duration,
+}
+
+/// What an application sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Greedy,
+    Constant,
+    Random(Pattern),
+}
+
+/// The datagrams of `$udp send`.
+const DATAGRAMS: &str = "Application";
+
+/// Applications by class: the name that they have here, and what they send.
+const APPLICATIONS: [(&str, &str, Kind); 10] = [
+    ("Application/FTP", "Application/FTP", Kind::Greedy),
+    ("Source/FTP", "Source/FTP", Kind::Greedy),
+    ("Application/Traffic/CBR", "Application/Traffic/CBR", Kind::Constant),
+    ("Traffic/CBR", "Application/Traffic/CBR", Kind::Constant),
+    (
+        "Application/Traffic/Exponential",
+        "Application/Traffic/Exponential",
+        Kind::Random(Pattern::Exponential),
+    ),
+    ("Traffic/Expoo", "Application/Traffic/Exponential", Kind::Random(Pattern::Exponential)),
+    ("Application/Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
+    ("Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
+    ("Application/Telnet", "Application/Telnet", Kind::Random(Pattern::Keys)),
+    ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Keys)),
+];
+
+fn no_agent(at: usize) -> WordError {
+    WordError { at, problem: "this application has no agent; add $ftp attach-agent $tcp".to_owned() }
 }
 
 impl Simulator<'_> {
@@ -123,12 +163,8 @@ impl Simulator<'_> {
             self.traffic.agents.push(agent);
             return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
         }
-        let greedy = match class.text.as_str() {
-            "Application/FTP" | "Source/FTP" => true,
-            "Application/Traffic/CBR" | "Traffic/CBR" => false,
-            _ => return None,
-        };
-        let object = self.application_of(class.at, greedy, None);
+        let (_, known, kind) = APPLICATIONS.iter().find(|(name, ..)| *name == class.text)?;
+        let object = self.application_of(class.at, known, *kind, None);
         let Some(Object::Application(index)) = self.object_called(&object) else { return None };
         for (attribute, value) in self.defaults.of(&class.text) {
             let attribute = Word { text: attribute, ..value.clone() };
@@ -141,23 +177,105 @@ impl Simulator<'_> {
     }
 
     /// Returns the application of an agent.
-    pub(crate) fn application_of(&mut self, at: usize, greedy: bool, agent: Option<usize>) -> String {
-        // ns-default.tcl: packetSize_ 210, rate_ 448Kb.
-        let (size, rate, pieces) = (210, 448e3, Vec::new());
+    fn application_of(&mut self, at: usize, class: &'static str, kind: Kind, agent: Option<usize>) -> String {
+        // ns-default.tcl: packetSize_ 210, and the rate of each.
+        let rate = if class == "Application/Traffic/CBR" { 448e3 } else { 64e3 };
+        let (size, pieces, produced) = (210, Vec::new(), Vec::new());
         let (interval, most, running) = (None, None, None);
-        let application = Application { at, greedy, agent, size, rate, interval, most, running, pieces };
+        let greedy = kind == Kind::Greedy;
+        let bursts = match kind {
+            Kind::Random(pattern) => Some(Bursts::new(pattern)),
+            _ => None,
+        };
+        let application = Application {
+            at,
+            class,
+            greedy,
+            agent,
+            size,
+            rate,
+            interval,
+            most,
+            running,
+            pieces,
+            produced,
+            bursts,
+        };
         self.traffic.applications.push(application);
         self.add(Object::Application(self.traffic.applications.len() - 1))
     }
 
-    /// `$tcp advanceby 100`: so many packets, from now on.
-    pub(crate) fn send_packets(&mut self, agent: usize, at: usize, count: &Word) -> Outcome {
-        let (count, now) = (packets(count)?, self.now.unwrap_or_default());
-        self.application_of(at, true, Some(agent));
-        let application = self.traffic.applications.last_mut().expect("it was made");
-        application.most = Some(count);
-        application.start(now);
+    /// `$tcp attach-app FTP`, `$tcp attach-source FTP`.
+    pub(crate) fn attach_kind(&mut self, agent: usize, method: &str, kind: &Word) -> Outcome {
+        let prefix = if method == "attach-app" { "Application" } else { "Source" };
+        let class = Word { text: format!("{prefix}/{}", kind.text), ..kind.clone() };
+        let Some(object) = self.make_end(&class) else {
+            return self.unknown(kind.at, unknown_class(&class.text));
+        };
+        let object = object?;
+        if let Some(Object::Application(index)) = self.object_called(&object) {
+            self.traffic.applications[index].agent = Some(agent);
+        }
+        Ok(object)
+    }
+
+    /// `$tcp advanceby 100`, `$ftp produce 100`: so many packets, from now on; what is not `by` counts all
+    /// since the beginning.
+    pub(crate) fn produce(
+        &mut self,
+        agent: usize,
+        from: Option<usize>,
+        method: &Word,
+        count: u64,
+    ) -> Outcome {
+        let now = self.now.unwrap_or_default();
+        // All packets of an agent are those of one connection.
+        let mut all = self.traffic.applications.iter();
+        let known = all.position(|own| own.agent == Some(agent) && !own.produced.is_empty());
+        let index = known.or(from).unwrap_or_else(|| {
+            self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+            self.traffic.applications.len() - 1
+        });
+        let application = &mut self.traffic.applications[index];
+        let earlier: u64 = application.produced.iter().map(|(_, count)| count).sum();
+        let is_total = matches!(method.text.as_str(), "produce" | "advance");
+        let more = if is_total { count.saturating_sub(earlier) } else { count };
+        if more > 0 {
+            application.produced.push((now, more));
+        }
         Ok(String::new())
+    }
+
+    /// `$tcp send 2048`, `$udp send 500`: as many packets as they fill, from now on.
+    pub(crate) fn send_octets(&mut self, agent: usize, method: &Word, octets: &Word) -> Outcome {
+        let own = &self.traffic.agents[agent];
+        let size = own.packet()?;
+        match own.class {
+            Class::Tcp { .. } if octets.text == "-1" => {
+                self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+                let now = self.now.unwrap_or_default();
+                self.traffic.applications.last_mut().expect("it was made").start(now);
+                Ok(String::new())
+            }
+            // tcp/tcp.cc, TcpAgent::sendmsg.
+            Class::Tcp { .. } => {
+                let count = packets(octets)?.div_ceil(size);
+                self.produce(agent, None, method, count)
+            }
+            Class::Udp => {
+                let now = self.now.unwrap_or_default();
+                let octets = positive(octets)?;
+                let mut all = self.traffic.applications.iter();
+                let known = all.position(|own| own.agent == Some(agent) && own.class == DATAGRAMS);
+                let index = known.unwrap_or_else(|| {
+                    self.application_of(method.at, DATAGRAMS, Kind::Random(Pattern::Given), Some(agent));
+                    self.traffic.applications.len() - 1
+                });
+                self.traffic.applications[index].send_one(now, octets);
+                Ok(String::new())
+            }
+            _ => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
+        }
     }
 
     /// Executes `$udp attach-traffic $cbr`.
@@ -186,15 +304,33 @@ impl Simulator<'_> {
                     "packetSize_" | "packet_size_" => application.size.to_string(),
                     "rate_" => application.rate.to_string(),
                     "interval_" => application.interval().as_secs_f64().to_string(),
+                    "maxpkts_" if application.most.is_some() => {
+                        application.most.unwrap_or_default().to_string()
+                    }
                     _ => MEASURED.to_owned(),
                 });
             }
             ("set", [name, value]) => return self.set_application(index, name, value, words),
-            ("start", []) => application.start(now),
+            ("start", []) => self.start_application(index, now),
             ("stop", []) => application.stop(now),
             ("produce" | "producemore", [count]) if application.greedy => {
-                application.most = Some(packets(count)?);
-                application.start(now);
+                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                return self.produce(agent, Some(index), method, packets(count)?);
+            }
+            ("send", [octets]) if application.greedy => {
+                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                return self.send_octets(agent, method, octets);
+            }
+            ("use-rng", [generator]) if application.bursts.is_some() => {
+                let Some(Object::Generator(generator)) = self.object_called(&generator.text) else {
+                    return error_at(generator.at, "this is not a generator; create one with new RNG");
+                };
+                let bursts = self.traffic.applications[index].bursts.as_mut();
+                bursts.expect("it was looked at").generator = generator;
+            }
+            ("agent", []) => {
+                let agent = application.agent.map(Object::Agent);
+                return Ok(agent.map_or_else(|| MEASURED.to_owned(), |agent| self.add(agent)));
             }
             _ => {
                 return self.unknown(
@@ -219,12 +355,23 @@ impl Simulator<'_> {
             "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
                 return self.ignore(words, "it only marks packets for traces");
             }
-            "random_" if !switch(value)? => return Ok(value.text.clone()),
-            "random_" => {
-                return self.unknown(
-                    value.at,
-                    "random intervals of CBR are not supported; set random_ to 0".to_owned(),
+            "random_" if application.class == "Application/Traffic/CBR" => {
+                application.bursts = any_number(value)?.ne(&0.0).then(|| Bursts::new(Pattern::Scattered));
+                return Ok(value.text.clone());
+            }
+            _ if application.bursts.is_some() && is_running => {
+                let problem = format!(
+                    "{:?} of a random source cannot change while it sends; set it before its start",
+                    name.text
                 );
+                return self.unknown(name.at, problem);
+            }
+            "burst_time_" | "idle_time_" | "shape_" | "interval_"
+                if application.bursts.as_mut().is_some_and(|bursts| bursts.has(&name.text)) =>
+            {
+                let bursts = application.bursts.as_mut().expect("it was looked at");
+                bursts.set(name, value)?;
+                return Ok(value.text.clone());
             }
             "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
             _ => {
@@ -241,6 +388,8 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "packetSize_" | "packet_size_" => application.size = positive(value)?,
             "rate_" => application.rate = bits_per_second(value)?,
+            // ns-source.tcl: only the older Source/FTP reads it.
+            "maxpkts_" if application.class == "Application/FTP" => {}
             "maxpkts_" => application.most = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
             // ns-lib.tcl, Application/Traffic/CBR set: an interval sets the rate, with the size of that moment.
@@ -312,7 +461,7 @@ pub(crate) fn unknown_class(class: &str) -> String {
             "an unsupported agent; supported are Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
         }
         "Application" | "Traffic" | "Source" => {
-            "unsupported traffic; use FTP or CBR, or define it in an experiment file"
+            "unsupported traffic; use FTP, CBR, Exponential, Pareto or Telnet, or define it in an experiment file"
         }
         "RandomVariable" | "RNG" => "an unsupported random variable; write the numbers instead",
         "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
@@ -325,6 +474,11 @@ pub(crate) fn unknown_class(class: &str) -> String {
 }
 
 impl Traffic {
+    /// Returns the class of an application.
+    pub fn class_of(&self, application: usize) -> &'static str {
+        self.applications[application].class
+    }
+
     /// Returns the flows in the order of their applications in the script, without those that never start.
     pub fn flows(
         &self,
@@ -346,8 +500,7 @@ impl Traffic {
     ) -> Result<Flow, WordError> {
         let wrong = |problem: &str| WordError { at: application.at, problem: problem.to_owned() };
         let agent = application.agent.map(|agent| &self.agents[agent]);
-        let agent =
-            agent.ok_or_else(|| wrong("this application has no agent; add $ftp attach-agent $tcp"))?;
+        let agent = agent.ok_or_else(|| no_agent(application.at))?;
         let peer = agent.peer.map(|peer| &self.agents[peer]);
         let peer = peer.ok_or_else(|| wrong("its agent has no other end; add $ns connect $tcp $sink"))?;
         let nodes = agent.node.zip(peer.node);
@@ -355,6 +508,9 @@ impl Traffic {
             nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
         if from == to {
             return Err(wrong("both agents are on the same node; hol sends only over links"));
+        }
+        if application.greedy && !application.produced.is_empty() && application.starts_itself() {
+            return Err(wrong("it sends without end besides a number of packets; create another agent"));
         }
         let pieces = application.pieces(self.end).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
@@ -382,7 +538,7 @@ impl Traffic {
         let load = match application.greedy {
             true => {
                 let size = if is_emulab { 1000 } else { agent.packet()? };
-                FlowLoad::Greedy { size, packets: application.most }
+                application.greedy_load(size)?
             }
             false => paced(application, &pieces, agent, is_emulab)?,
         };
@@ -423,6 +579,17 @@ fn paced(
         let rest = size % most;
         (0..size / most).map(|_| most).chain((rest > 0).then_some(rest)).collect()
     };
+    if let Some(bursts) = &application.bursts {
+        let size = |size| if agent.class == Class::Udp { size } else { agent.packet().unwrap_or(size) };
+        let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
+        let stop = pieces.last().and_then(|piece| piece.stop).unwrap_or_default();
+        let all = bursts.packets(stop, MOST_SCRIPTED).ok_or_else(|| too_many(application.at))?;
+        let all = all.into_iter().flat_map(|(at, octets)| {
+            let octets = if application.class == "Application/Telnet" { size(octets) } else { octets };
+            cut(octets).into_iter().map(move |octets| (at.saturating_sub(origin), octets))
+        });
+        return Ok(FlowLoad::Scripted(all.map(|(at, octets)| (at, cargo(octets))).collect()));
+    }
     let longest = pieces.iter().map(|piece| piece.size).max().unwrap_or_default();
     if longest / most.max(1) > 100 {
         return error_at(
@@ -449,24 +616,35 @@ fn paced(
             packets.extend(cut(piece.size).into_iter().map(|size| (at - origin, cargo(size))));
             at += piece.interval;
             if packets.len() > MOST_SCRIPTED {
-                return error_at(
-                    application.at,
-                    format!(
-                        "it changes during the run and has more than {MOST_SCRIPTED} packets; let it end earlier"
-                    ),
-                );
+                return Err(too_many(application.at));
             }
         }
     }
     Ok(FlowLoad::Scripted(packets))
 }
 
+fn too_many(at: usize) -> WordError {
+    let problem =
+        format!("its packets are not at one rate, and are more than {MOST_SCRIPTED}; let it end earlier");
+    WordError { at, problem }
+}
+
 impl Application {
-    fn start(&mut self, now: Duration) {
+    /// Begins to send.
+    pub(crate) fn start(&mut self, now: Duration) {
         self.running.get_or_insert(now);
     }
 
-    fn stop(&mut self, now: Duration) {
+    /// Returns the most packets that a source with random times sends.
+    pub(crate) fn most(&self) -> u64 {
+        self.most.unwrap_or(u64::MAX)
+    }
+
+    /// Ends sending.
+    pub(crate) fn stop(&mut self, now: Duration) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.stop(now);
+        }
         if let Some(start) = self.running.take().filter(|start| *start < now) {
             self.pieces.push(self.piece(start, Some(now)));
         }
@@ -476,12 +654,52 @@ impl Application {
         Piece { start, stop, size: self.size, interval: self.interval() }
     }
 
+    fn starts_itself(&self) -> bool {
+        self.running.is_some() || !self.pieces.is_empty()
+    }
+
     fn starts(&self) -> Option<Duration> {
-        self.pieces.first().map(|piece| piece.start).or(self.running)
+        let first = self.pieces.first().map(|piece| piece.start).or(self.running);
+        first.or(self.produced.first().map(|(at, _)| *at))
+    }
+
+    /// Sends one datagram.
+    fn send_one(&mut self, now: Duration, octets: u64) {
+        self.bursts.get_or_insert_with(|| Bursts::new(Pattern::Given)).add(now, 1, Duration::ZERO, octets);
+        match self.pieces.last_mut() {
+            Some(only) => only.stop = Some(now + Duration::from_nanos(1)),
+            None => self.pieces.push(Piece {
+                start: now,
+                stop: Some(now + Duration::from_nanos(1)),
+                size: octets,
+                interval: Duration::from_nanos(1),
+            }),
+        }
+    }
+
+    /// Returns what a greedy application sends in packets of this size.
+    fn greedy_load(&self, size: u64) -> Result<FlowLoad, WordError> {
+        match self.produced[..] {
+            [] => Ok(FlowLoad::Greedy { size, packets: self.most }),
+            [(_, count)] => Ok(FlowLoad::Greedy { size, packets: Some(count) }),
+            [(start, _), ..] => {
+                let total: u64 = self.produced.iter().map(|(_, count)| count).sum();
+                if total > MOST_SCRIPTED as u64 {
+                    return Err(too_many(self.at));
+                }
+                let each = self.produced.iter();
+                let packets = each.flat_map(|(at, count)| (0..*count).map(move |_| (*at - start, size)));
+                Ok(FlowLoad::Scripted(packets.collect()))
+            }
+        }
     }
 
     /// Returns when it sends, until `end` at most; `None` if it goes on for ever.
     fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
+        if let (Some((first, _)), Some((last, _))) = (self.produced.first(), self.produced.last()) {
+            let stop = *last + Duration::from_nanos(1);
+            return Some(vec![self.piece(*first, Some(stop))]);
+        }
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
         // With a number of packets nothing else needs to end it.
@@ -489,7 +707,7 @@ impl Application {
         if let Some(last) = last {
             last.stop = Some(last.start + Duration::from_nanos(1));
         }
-        if let Some(most) = self.most.filter(|_| !self.greedy) {
+        if let Some(most) = self.most.filter(|_| !self.greedy && self.bursts.is_none()) {
             let mut left = most;
             for piece in &mut pieces {
                 let lasts = piece.interval.saturating_mul(left);

@@ -1,60 +1,267 @@
 //! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
+//!
+//! A script may give several causes, such as a class of its own and then wireless nodes; the gravest is
+//! reported, whichever comes first. If a script is refused for anything else, the words of the commands that
+//! were not reached count, too.
 
-const WIRELESS: &str = "wireless nodes are not modelled; hol has wired links and LANs";
-const SATELLITE: &str =
-    "satellite links and nodes are not modelled; hol has wired links and LANs, with any delay";
-const MULTICAST: &str = "multicast is not modelled; hol's flows have one sender and one receiver";
-const ROUTING: &str = "only static routes are supported; remove this, or use Static";
-const DIFFSERV: &str =
-    "DiffServ's queues and policers are not modelled; hol has DropTail, RED, CoDel, sfqCoDel and PIE";
-const MPLS: &str = "MPLS is not modelled; hol's routes are static";
-const CLASSES: &str = "OTcl's classes and methods are not supported; use procedures";
+use crate::tcl::{Word, WordError};
 
-/// Words that give such a script away, by how they begin.
-const CAUSES: [(&str, &str); 35] = [
-    ("Mac/802_11", WIRELESS),
-    ("Mac/802_15_4", WIRELESS),
-    ("Mac/Simple", WIRELESS),
-    ("Mac/Tdma", WIRELESS),
-    ("Mac/SMAC", WIRELESS),
-    ("Phy/Wireless", WIRELESS),
-    ("Antenna/", WIRELESS),
-    ("Propagation/", WIRELESS),
-    ("Channel/Wireless", WIRELESS),
-    ("Topography", WIRELESS),
-    ("create-god", WIRELESS),
-    ("God", WIRELESS),
-    ("node-config", WIRELESS),
-    ("namtrace-all-wireless", WIRELESS),
-    ("Agent/AODV", WIRELESS),
-    ("Agent/DSR", WIRELESS),
-    ("Agent/DSDV", WIRELESS),
-    ("Node/MobileNode", WIRELESS),
-    ("Node/SatNode", SATELLITE),
-    ("Node/Sat", SATELLITE),
-    ("Phy/Sat", SATELLITE),
-    ("Mac/Sat", SATELLITE),
-    ("satnode", SATELLITE),
-    ("node-config-sat", SATELLITE),
-    ("mrtproto", MULTICAST),
-    ("allocaddr", MULTICAST),
-    ("-multicast", MULTICAST),
-    ("multicast", MULTICAST),
-    ("Agent/rtProto", ROUTING),
-    ("rtProto", ROUTING),
-    ("Queue/dsRED", DIFFSERV),
-    ("dsRED", DIFFSERV),
-    ("mpls-node", MPLS),
-    ("Class", CLASSES),
-    ("instproc", CLASSES),
+/// A kind of cause, the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Satellite,
+    Wireless,
+    Multicast,
+    DiffServ,
+    Mpls,
+    MobileIp,
+    Xcp,
+    WebTraffic,
+    Emulation,
+    Routing,
+    Messages,
+    Callback,
+    Replaced,
+}
+
+/// Why a script cannot be run.
+#[derive(Debug, Clone)]
+pub(crate) struct Cause {
+    kind: Kind,
+    error: WordError,
+}
+
+impl Kind {
+    /// Returns what is not modelled, and what there is instead.
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Satellite => {
+                "satellite links and nodes are not modelled; hol has wired links and LANs, with any delay"
+            }
+            Self::Wireless => "wireless nodes are not modelled; hol has wired links and LANs",
+            Self::Multicast => "multicast is not modelled; hol's flows have one sender and one receiver",
+            Self::DiffServ => {
+                "DiffServ's queues and policers are not modelled; hol has DropTail, RED, CoDel, sfqCoDel and PIE"
+            }
+            Self::Mpls => "MPLS is not modelled; hol's routes are static",
+            Self::MobileIp => "Mobile IP is not modelled; hol's nodes stay on their links",
+            Self::Xcp => "XCP is not modelled; hol has TCP with Reno, CUBIC, BBR and Prague",
+            Self::WebTraffic => {
+                "ns's generators of web traffic are not modelled; write the requests as a workload of an experiment file"
+            }
+            Self::Emulation => "ns's emulation on real networks is not modelled; hol run --world kernel is",
+            Self::Routing => "only static routes are supported; remove this, or use Static",
+            Self::Messages => {
+                "agents whose packets have contents for procedures of the script are not modelled; hol has FTP, CBR, Exponential and Pareto"
+            }
+            Self::Callback => {
+                "ns calls this method during the run, but hol executes a script before its run; remove it if it only reports"
+            }
+            Self::Replaced => "this method is ns's own, and hol does not execute a script's in its place",
+        }
+    }
+}
+
+impl Cause {
+    fn new(kind: Kind, what: &str, at: usize) -> Self {
+        Self { kind, error: WordError { at, problem: format!("{what:?}: {}", kind.reason()) } }
+    }
+
+    /// Returns what this word gives away.
+    pub fn of_word(word: &str, at: usize) -> Option<Self> {
+        let is_like = |known: &str| match known.strip_suffix('*') {
+            Some(beginning) => word.starts_with(beginning),
+            None => word == known,
+        };
+        let (_, kind) = WORDS.iter().find(|(known, _)| is_like(known))?;
+        Some(Self::new(*kind, word, at))
+    }
+
+    /// Returns a cause that concerns routes.
+    pub fn routing(at: usize, problem: &str) -> Self {
+        Self { kind: Kind::Routing, error: WordError { at, problem: problem.to_owned() } }
+    }
+
+    /// Returns whether no other cause can matter more, so that the rest of the script need not be read.
+    pub fn is_final(&self) -> bool {
+        self.kind < Kind::Routing
+    }
+
+    /// Returns whether this cause is to be reported rather than another one.
+    pub fn is_graver_than(&self, other: &Self) -> bool {
+        self.kind < other.kind
+    }
+
+    /// Returns the sentence and its position.
+    pub fn into_error(self) -> WordError {
+        self.error
+    }
+}
+
+/// Words that give a script away; `*` stands for any end.
+const WORDS: [(&str, Kind); 66] = [
+    ("Node/SatNode*", Kind::Satellite),
+    ("Phy/Sat*", Kind::Satellite),
+    ("Mac/Sat*", Kind::Satellite),
+    ("LL/Sat*", Kind::Satellite),
+    ("satnode*", Kind::Satellite),
+    ("node-config-sat*", Kind::Satellite),
+    ("-satNodeType", Kind::Satellite),
+    ("Mac/802_11*", Kind::Wireless),
+    ("Mac/802_15_4*", Kind::Wireless),
+    ("Mac/Simple", Kind::Wireless),
+    ("Mac/Tdma*", Kind::Wireless),
+    ("Mac/SMAC*", Kind::Wireless),
+    ("Mac/Csma/Ca", Kind::Wireless),
+    ("Phy/Wireless*", Kind::Wireless),
+    ("Antenna/*", Kind::Wireless),
+    ("Propagation/*", Kind::Wireless),
+    ("Channel/Wireless*", Kind::Wireless),
+    ("Topography", Kind::Wireless),
+    ("create-god", Kind::Wireless),
+    ("God", Kind::Wireless),
+    ("-adhocRouting", Kind::Wireless),
+    ("-phyType", Kind::Wireless),
+    ("-propType", Kind::Wireless),
+    ("namtrace-all-wireless", Kind::Wireless),
+    ("Agent/AODV*", Kind::Wireless),
+    ("Agent/DSR*", Kind::Wireless),
+    ("Agent/DSDV*", Kind::Wireless),
+    ("Agent/PUMA*", Kind::Wireless),
+    ("Agent/MDART*", Kind::Wireless),
+    ("Application/Diff*", Kind::Wireless),
+    ("Node/MobileNode*", Kind::Wireless),
+    ("mrtproto", Kind::Multicast),
+    ("allocaddr", Kind::Multicast),
+    ("join-group", Kind::Multicast),
+    ("Agent/SRM*", Kind::Multicast),
+    ("Agent/PGM*", Kind::Multicast),
+    ("Agent/LMS*", Kind::Multicast),
+    ("Session/RTP*", Kind::Multicast),
+    ("SessionSim", Kind::Multicast),
+    ("PLM/*", Kind::Multicast),
+    ("-PGM", Kind::Multicast),
+    ("Queue/dsRED*", Kind::DiffServ),
+    ("dsRED*", Kind::DiffServ),
+    ("mpls-node", Kind::Mpls),
+    ("Node/MPLS*", Kind::Mpls),
+    ("LDP-peer", Kind::Mpls),
+    ("Node/MIP*", Kind::MobileIp),
+    ("-mobileIP", Kind::MobileIp),
+    ("Queue/XCP*", Kind::Xcp),
+    ("Queue/DropTail/XCPQ", Kind::Xcp),
+    ("Agent/TCP/Newreno/XCP", Kind::Xcp),
+    ("Agent/TCP/Reno/XCP", Kind::Xcp),
+    ("Agent/TCP/FullTcp/Newreno/XCP", Kind::Xcp),
+    ("PagePool/*", Kind::WebTraffic),
+    ("PackMimeHTTP*", Kind::WebTraffic),
+    ("DelayBox", Kind::WebTraffic),
+    ("Http/*", Kind::WebTraffic),
+    ("Tmix*", Kind::WebTraffic),
+    ("TrafficGen/ManyTCP", Kind::WebTraffic),
+    ("Network/*", Kind::Emulation),
+    ("Agent/Tap", Kind::Emulation),
+    ("Agent/rtProto*", Kind::Routing),
+    ("rtProto*", Kind::Routing),
+    ("src_rting", Kind::Routing),
+    ("Agent/Message*", Kind::Messages),
+    ("Application/TcpApp", Kind::Messages),
 ];
 
-/// Words that have to be whole.
-const WHOLE: [&str; 5] = ["Class", "God", "multicast", "rtProto", "instproc"];
-
-/// Returns why a script with this word cannot be run.
-pub(crate) fn cause(word: &str) -> Option<String> {
-    let is_like = |known: &str| if WHOLE.contains(&known) { word == known } else { word.starts_with(known) };
-    let (_, cause) = CAUSES.iter().find(|(known, _)| is_like(known))?;
-    Some(format!("{word:?}: {cause}"))
+/// Returns what a command as a whole gives away.
+pub(crate) fn of_command(words: &[Word]) -> Option<Cause> {
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    match texts[..] {
+        [_, "node-config", ..] => node_config(words),
+        [_, "rtmodel", ..] => Some(Cause::routing(
+            words[1].at,
+            "\"rtmodel\": links that fail by a model are not supported; write the times with rtmodel-at",
+        )),
+        [_, "rtproto", kind @ ("DV" | "LS" | "Manual" | "Algorithmic"), ..] => Some(Cause::routing(
+            words[2].at,
+            &format!("\"rtproto {kind}\": only static routes are supported; use Static"),
+        )),
+        ["Node", "set", "multiPath_", value] if is_on(value) => Some(Cause::routing(
+            words[2].at,
+            "\"multiPath_\": a flow of hol takes one route; packets are not spread over several",
+        )),
+        _ => None,
+    }
 }
+
+/// Returns whether a switch of ns is not off.
+pub(crate) fn is_on(value: &str) -> bool {
+    !matches!(value, "0" | "false" | "off")
+}
+
+/// `$ns node-config -option value …`: wireless, unless an option says what else; wired ones name none.
+fn node_config(words: &[Word]) -> Option<Cause> {
+    let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
+    let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
+    let strange = words[2..].iter().find(|word| word.text.starts_with('-') && !is_wired(word));
+    known.or_else(|| {
+        strange.map(|word| Cause::new(Kind::Wireless, &format!("node-config {}", word.text), word.at))
+    })
+}
+
+/// Methods that ns calls during a run: `tcl.evalf("%s recv …")` and the like in its C++.
+const CALLBACKS: [&str; 17] = [
+    "recv",
+    "recv-pkt",
+    "done",
+    "done_data",
+    "timeout",
+    "resume",
+    "process_data",
+    "handle",
+    "log-loss",
+    "unknown-flow",
+    "no-slot",
+    "arrival",
+    "drop",
+    "expire",
+    "connection-closed",
+    "print-delay-stats",
+    "sched-stop",
+];
+
+/// Methods that only scripts call, so that a class below ns's may define them and call ns's with `next`.
+const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce", "producemore"];
+
+/// The methods of ns itself, by class.
+const OF_NS: &str = include_str!("ns-methods.txt");
+
+/// Returns why a script may not define this method of a class of ns, or of a class or object below it if it
+/// `extends` one.
+pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
+    let what = || format!("{} of {}", method.text, class.text);
+    if CALLBACKS.contains(&method.text.as_str()) {
+        return Some(Cause::new(Kind::Callback, &what(), method.at));
+    }
+    let is_free = extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
+    (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
+}
+
+/// Returns whether ns has a method of this name for a class, or for one above it.
+fn is_of_ns(class: &str, method: &str) -> bool {
+    let is_above = |above: &str| match above {
+        "Link" => class == "SimpleLink" || class == above,
+        _ => class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/')),
+    };
+    let lines = OF_NS.lines().filter_map(|line| line.split_once(':'));
+    lines.filter(|(above, _)| is_above(above)).any(|(_, methods)| methods.split(' ').any(|own| own == method))
+}
+
+/// Files of ns's own library that old scripts read.
+pub(crate) const LIBRARY: [&str; 10] = [
+    "vlan.tcl",
+    "ns-mac.tcl",
+    "ns-ll.tcl",
+    "ns-lan.tcl",
+    "ns-lib.tcl",
+    "ns-default.tcl",
+    "ns-compat.tcl",
+    "ns-random.tcl",
+    "ns-trace.tcl",
+    "ns-queue.tcl",
+];

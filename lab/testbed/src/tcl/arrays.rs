@@ -4,6 +4,7 @@ use super::control::{list_of, usage};
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::list::list;
 use super::strings::matches;
+use super::variables::Scope;
 use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
@@ -23,8 +24,7 @@ impl<H: Host> Interpreter<H> {
             ("array", ["get", name]) => {
                 let mut pairs = Vec::new();
                 for index in self.variables.indices(name) {
-                    let value =
-                        self.variables.get(&format!("{name}({index})")).unwrap_or_default().to_owned();
+                    let value = self.value_of(at, &format!("{name}({index})")).unwrap_or_default();
                     pairs.extend([index, value]);
                 }
                 Ok(list(pairs.iter().map(String::as_str)))
@@ -35,7 +35,7 @@ impl<H: Host> Interpreter<H> {
             }
             ("array", ["set", name, _]) => self.set_array(name, &words[3]),
             ("array", _) => usage(at, "array set name {index value …}, array names name, array size name"),
-            ("info", ["exists", name]) => flag(self.variables.exists(name)),
+            ("info", ["exists" | "exist", name]) => flag(self.has_variable(name)),
             ("info", ["procs" | "commands", name]) => {
                 Ok(if self.procedures.contains_key(*name) { (*name).to_owned() } else { String::new() })
             }
@@ -45,6 +45,12 @@ impl<H: Host> Interpreter<H> {
             ("lassign", _) => usage(at, "lassign list name …"),
             _ => return None,
         })
+    }
+
+    fn has_variable(&self, name: &str) -> bool {
+        let (scope, own) = self.variables.place(name);
+        let is_attribute = matches!(scope, Scope::Object(object) if self.host.owns(&object, &own));
+        is_attribute || self.variables.exists(name)
     }
 
     fn set_array(&mut self, name: &str, pairs: &Word) -> Outcome {

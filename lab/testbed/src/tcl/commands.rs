@@ -3,15 +3,16 @@
 use super::control::{list_of, usage};
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::list::list;
-use super::number::Number;
+use super::number::{MEASURED, Number};
+use super::variables::Scope;
 use super::{Word, WordError};
 
 /// The names of all supported commands of Tcl.
-pub(crate) const COMMANDS: [&str; 37] = [
-    "append", "array", "break", "catch", "concat", "continue", "error", "eval", "expr", "for", "foreach",
-    "format", "global", "if", "incr", "info", "join", "lappend", "lassign", "lindex", "linsert", "list",
-    "llength", "lrange", "lreplace", "lreverse", "lsearch", "lsort", "proc", "return", "set", "source",
-    "split", "string", "switch", "unset", "while",
+pub(crate) const COMMANDS: [&str; 42] = [
+    "append", "array", "break", "catch", "concat", "continue", "error", "eval", "expr", "file", "for",
+    "foreach", "format", "global", "if", "incr", "info", "join", "lappend", "lassign", "lindex", "linsert",
+    "list", "llength", "lrange", "lreplace", "lreverse", "lsearch", "lsort", "proc", "regexp", "regsub",
+    "return", "set", "source", "split", "string", "switch", "unset", "uplevel", "upvar", "while",
 ];
 
 impl<H: Host> Interpreter<H> {
@@ -21,9 +22,10 @@ impl<H: Host> Interpreter<H> {
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("set", [name]) => self.read(name),
             ("set", [name, value]) => {
-                // Nodes and links are called like the global variable that holds them.
-                if self.variables.is_global(&name.text) {
-                    self.host.assigned(&name.text, &value.text);
+                // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
+                let (scope, own) = self.variables.place(&name.text);
+                if !matches!(scope, Scope::Call(_)) {
+                    self.host.assigned(&own, &value.text);
                 }
                 self.assign(name.at, &name.text, value.text.clone())
             }
@@ -33,20 +35,19 @@ impl<H: Host> Interpreter<H> {
                 Ok(String::new())
             }
             ("global", names) => {
-                names.iter().for_each(|name| self.variables.link(&name.text));
+                names.iter().for_each(|name| self.variables.link_global(&name.text));
                 Ok(String::new())
             }
-            ("incr", [name]) => self.increment(name, 1),
-            ("incr", [name, step]) => {
-                whole(step).map_err(Into::into).and_then(|step| self.increment(name, step))
-            }
+            ("upvar", arguments) => self.upvar(at, arguments),
+            ("incr", [name]) => self.increment(name, &Word { text: "1".to_owned(), ..name.clone() }),
+            ("incr", [name, step]) => self.increment(name, step),
             ("append", [name, more @ ..]) => {
                 let more: String = more.iter().map(|word| word.text.as_str()).collect();
-                let old = self.variables.get(&name.text).unwrap_or_default().to_owned();
+                let old = self.read(name).unwrap_or_default();
                 self.assign(name.at, &name.text, old + &more)
             }
             ("lappend", [name, more @ ..]) => {
-                let old = self.variables.get(&name.text).unwrap_or_default().trim().to_owned();
+                let old = self.read(name).unwrap_or_default().trim().to_owned();
                 let all = [old, list(more.iter().map(|word| word.text.as_str()))];
                 let all: Vec<_> = all.into_iter().filter(|part| !part.is_empty()).collect();
                 self.assign(name.at, &name.text, all.join(" "))
@@ -61,7 +62,10 @@ impl<H: Host> Interpreter<H> {
                 usage(at, "set name value, incr name, lappend name value")
             }
             ("expr", []) => usage(at, "expr {expression}"),
-            _ => return self.list_command(words).or_else(|| self.array(words)).or_else(|| self.text(words)),
+            _ => {
+                let done = self.list_command(words).or_else(|| self.array(words));
+                return done.or_else(|| self.text(words)).or_else(|| self.pattern(words));
+            }
         })
     }
 
@@ -128,23 +132,60 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// Assigns a value to a variable.
+    /// Assigns a value to a variable; an attribute of a host's object is set by the host.
     pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
+        if let (Scope::Object(object), attribute) = self.variables.place(name)
+            && self.host.owns(&object, &attribute)
+        {
+            return self.ask(at, &object, &["set", &attribute, &value]);
+        }
         self.variables.set(name, value.clone()).map_err(|problem| WordError { at, problem })?;
         Ok(value)
     }
 
-    fn read(&self, name: &Word) -> Outcome {
-        let value = self.variables.get(&name.text).map(str::to_owned);
-        value.map_err(|problem| WordError { at: name.at, problem }.into())
+    /// Returns the value of a variable; of an attribute of a host's object the host's.
+    pub(super) fn value_of(&mut self, at: usize, name: &str) -> Outcome {
+        if let (Scope::Object(object), attribute) = self.variables.place(name)
+            && self.host.owns(&object, &attribute)
+        {
+            return self.ask(at, &object, &["set", &attribute]);
+        }
+        match self.variables.get(name) {
+            Ok(value) => Ok(value.to_owned()),
+            // The environment is that of the machine, on which nothing may depend.
+            Err(_) if name.trim_start_matches("::").starts_with("env(") => Ok(MEASURED.to_owned()),
+            Err(problem) => Err(WordError { at, problem }.into()),
+        }
     }
 
-    fn increment(&mut self, name: &Word, step: i64) -> Outcome {
-        let old = self.variables.get(&name.text).unwrap_or("0").to_owned();
-        let old = whole(&Word { text: old, ..name.clone() })?;
+    fn read(&mut self, name: &Word) -> Outcome {
+        self.value_of(name.at, &name.text)
+    }
+
+    fn increment(&mut self, name: &Word, step: &Word) -> Outcome {
+        let old = if self.variables.exists(&name.text) { self.read(name)? } else { "0".to_owned() };
+        if [&old, &step.text].iter().any(|value| *value == MEASURED) {
+            return self.assign(name.at, &name.text, MEASURED.to_owned());
+        }
+        let (old, step) = (whole(&Word { text: old, ..name.clone() })?, whole(step)?);
         let problem = || format!("the variable \"{}\" is too large to grow", name.text);
         let sum = old.checked_add(step).ok_or_else(|| WordError { at: name.at, problem: problem() })?;
         self.assign(name.at, &name.text, sum.to_string())
+    }
+
+    /// Makes names refer to variables of a caller: `upvar 1 theirs own`.
+    fn upvar(&mut self, at: usize, arguments: &[Word]) -> Outcome {
+        let is_paired = arguments.len() % 2 == 0;
+        let (depth, pairs) = match self.level(arguments) {
+            (_, _) if is_paired => (self.variables.depth().saturating_sub(1), arguments),
+            levelled => levelled,
+        };
+        let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
+        for [theirs, own] in pairs {
+            let place = self.variables.place_at(depth, &theirs.text);
+            self.variables.link(&own.text, place);
+        }
+        Ok(String::new())
     }
 }
 

@@ -13,6 +13,25 @@ pub(super) struct Procedure {
     body: Word,
 }
 
+impl Procedure {
+    /// Returns a procedure with these parameters, each a name, or a name and a default.
+    pub(super) fn new(parameters: &Word, body: &Word) -> Result<Self, WordError> {
+        let mut settled = Vec::new();
+        for parameter in list_of(parameters)? {
+            let parts = elements(&parameter).map_err(|problem| WordError { at: parameters.at, problem })?;
+            match &parts[..] {
+                [name] => settled.push((name.clone(), None)),
+                [name, default] => settled.push((name.clone(), Some(default.clone()))),
+                _ => {
+                    let problem = "the syntax is proc name {first {second default}} {commands}".to_owned();
+                    return Err(WordError { at: parameters.at, problem });
+                }
+            }
+        }
+        Ok(Self { parameters: settled, body: body.clone() })
+    }
+}
+
 /// What a turn of a loop's body says about the next.
 enum Turn {
     Next,
@@ -44,6 +63,7 @@ impl<H: Host> Interpreter<H> {
                 Err(WordError { at, problem: format!("the script itself says: {}", problem.text) }.into())
             }
             ("switch", arguments) => self.switch(at, arguments),
+            ("uplevel", arguments) => self.uplevel(at, arguments),
             ("source", [_]) => self.source(words),
             ("source", _) => usage(at, "source file.tcl"),
             ("eval" | "catch" | "error", _) => {
@@ -56,6 +76,37 @@ impl<H: Host> Interpreter<H> {
             ("return" | "break" | "continue", _) => usage(at, "return value, break, continue"),
             _ => return None,
         })
+    }
+
+    /// Runs commands with the variables of a caller: `uplevel 1 {commands}`, `uplevel #0 {commands}`.
+    fn uplevel(&mut self, at: usize, arguments: &[Word]) -> Outcome {
+        let (depth, rest) = self.level(arguments);
+        let text = rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let body = match rest {
+            [only] => only.clone(),
+            [first, ..] => Word { text, at: first.at, verbatim: None },
+            [] => return usage(at, "uplevel 1 {commands}"),
+        };
+        let left = self.variables.leave_to(depth);
+        let result = self.evaluate(body.script());
+        self.variables.restore(left);
+        result
+    }
+
+    /// Returns the depth that a level means here, 1 for the caller, `#0` for none, and the words behind it.
+    pub(super) fn level<'w>(&self, words: &'w [Word]) -> (usize, &'w [Word]) {
+        let depth = self.variables.depth();
+        let level = |word: &Word| match word.text.strip_prefix('#') {
+            Some(absolute) => absolute.parse::<usize>().ok().map(|level| level.min(depth)),
+            None => word.text.parse::<usize>().ok().map(|up| depth.saturating_sub(up)),
+        };
+        match words {
+            [first, rest @ ..] => match level(first) {
+                Some(level) => (level, rest),
+                None => (depth.saturating_sub(1), words),
+            },
+            [] => (depth, words),
+        }
     }
 
     fn if_else(&mut self, at: usize, arguments: &[Word]) -> Outcome {
@@ -188,37 +239,39 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn define(&mut self, name: &Word, parameters: &Word, body: &Word) -> Outcome {
-        let mut settled = Vec::new();
-        for parameter in list_of(parameters)? {
-            let parts = elements(&parameter).map_err(|problem| WordError { at: parameters.at, problem })?;
-            match &parts[..] {
-                [name] => settled.push((name.clone(), None)),
-                [name, default] => settled.push((name.clone(), Some(default.clone()))),
-                _ => return usage(parameters.at, "proc name {first {second default}} {commands}"),
-            }
-        }
-        self.procedures.insert(name.text.clone(), Procedure { parameters: settled, body: body.clone() });
+        let procedure = Procedure::new(parameters, body)?;
+        self.procedures.insert(name.text.clone(), procedure);
         Ok(String::new())
     }
 
-    /// Calls a procedure; a last parameter `args` gets all remaining arguments, as a list.
-    pub(super) fn call(&mut self, procedure: &Procedure, words: &[Word]) -> Outcome {
-        let (at, mut arguments) = (words[0].at, words[1..].iter());
+    /// Calls a procedure; a last parameter `args` gets all remaining arguments, as a list. The call begins
+    /// with the variables `implied`.
+    pub(super) fn call(
+        &mut self,
+        procedure: &Procedure,
+        name: &Word,
+        arguments: &[Word],
+        implied: &[(&str, &str)],
+    ) -> Outcome {
+        let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
         self.step(at)?;
         let mut frame = Frame::default();
+        for (variable, value) in implied {
+            frame.own.insert((*variable).to_owned(), (*value).to_owned());
+        }
         let last = procedure.parameters.len();
         for (place, (name, default)) in (1..).zip(&procedure.parameters) {
             let value = if name == "args" && place == last {
                 super::list::list(arguments.by_ref().map(|word| word.text.as_str()))
             } else {
                 let given = arguments.next().map(|word| word.text.clone()).or_else(|| default.clone());
-                let problem = || format!("\"{}\" needs a value for its parameter \"{name}\"", words[0].text);
+                let problem = || format!("\"{called}\" needs a value for its parameter \"{name}\"");
                 given.ok_or_else(|| WordError { at, problem: problem() })?
             };
             frame.own.insert(name.clone(), value);
         }
         if let Some(word) = arguments.next() {
-            let problem = format!("\"{}\" has {last} parameters; remove this value", words[0].text);
+            let problem = format!("\"{called}\" has {last} parameters; remove this value");
             return Err(WordError { at: word.at, problem }.into());
         }
         self.variables.enter(frame);

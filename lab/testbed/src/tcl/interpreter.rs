@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::nearest;
 
 use super::control::Procedure;
+use super::objects::Objects;
 use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, error_at};
@@ -22,10 +23,18 @@ pub(crate) trait Host {
     fn assigned(&mut self, variable: &str, value: &str);
     /// Handles an unknown command: its result, if the script may continue.
     fn lost(&mut self, complaint: WordError) -> Result<String, WordError>;
+    /// Returns whether an object has this attribute itself; all others of its variables are the script's.
+    fn owns(&self, object: &str, attribute: &str) -> bool;
+    /// Returns the class of an object; `None` if it is none of the host's.
+    fn class_of(&self, object: &str) -> Option<String>;
+    /// Notes that a script defines a method of a class of the host, or of a class or object that `extends` it.
+    fn defines(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
     /// Returns the text of a file that the script reads, and where it begins; `None` for one that is built in.
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
+    /// Returns whether the script can read this file.
+    fn has_file(&self, name: &str) -> bool;
     /// Returns whether the script has ended itself.
     fn is_over(&self) -> bool;
 }
@@ -58,6 +67,7 @@ pub(crate) struct Interpreter<H> {
     pub host: H,
     pub(super) variables: Variables,
     pub(super) procedures: BTreeMap<String, Procedure>,
+    pub(super) objects: Objects,
     steps: u32,
     depth: usize,
 }
@@ -69,7 +79,7 @@ impl<H: Host> Interpreter<H> {
         for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
             variables.set(variable, value.to_owned()).expect("it is short");
         }
-        Self { host, variables, procedures: BTreeMap::new(), steps: 0, depth: 0 }
+        Self { host, variables, procedures: BTreeMap::new(), objects: Objects::default(), steps: 0, depth: 0 }
     }
 
     /// Sets a global variable.
@@ -149,7 +159,10 @@ impl<H: Host> Interpreter<H> {
             return done;
         }
         if let Some(procedure) = self.procedures.get(name).cloned() {
-            return self.call(&procedure, words);
+            return self.call(&procedure, &words[0], &words[1..], &[]);
+        }
+        if let Some(done) = self.object_command(words) {
+            return done;
         }
         if let Some(done) = self.host.command(words) {
             return done.map_err(Stop::Wrong);
@@ -162,6 +175,22 @@ impl<H: Host> Interpreter<H> {
         );
         let problem = format!("unknown command \"{name}\"; {cure}");
         self.host.lost(WordError { at: words[0].at, problem }).map_err(Stop::Wrong)
+    }
+
+    /// Asks an object of the host.
+    pub(super) fn ask(&mut self, at: usize, object: &str, rest: &[&str]) -> Outcome {
+        let word = |text: &str| Word { text: text.to_owned(), at, verbatim: None };
+        let words: Vec<Word> = [object].iter().chain(rest).map(|text| word(text)).collect();
+        self.ask_host(&words)
+    }
+
+    /// Runs a command of the host, which has to exist.
+    pub(super) fn ask_host(&mut self, words: &[Word]) -> Outcome {
+        let done = self.host.command(words).map(|done| done.map_err(Stop::Wrong));
+        done.unwrap_or_else(|| {
+            let problem = format!("unknown command \"{}\"", words[0].text);
+            self.host.lost(WordError { at: words[0].at, problem }).map_err(Stop::Wrong)
+        })
     }
 
     fn substitute(&mut self, raw: &RawWord) -> Result<Word, Stop> {
@@ -190,8 +219,7 @@ impl<H: Host> Interpreter<H> {
                     Some(index) => format!("{name}({})", self.join(index)?),
                     None => name.clone(),
                 };
-                let value = self.variables.get(&name).map(str::to_owned);
-                value.map_err(|problem| WordError { at: *at, problem }.into())
+                self.value_of(*at, &name)
             }
         }
     }

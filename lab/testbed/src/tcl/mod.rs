@@ -1,5 +1,5 @@
 //! The subset of Tcl used by scripts that describe networks: substitution, variables and arrays, expressions,
-//! loops, procedures, lists, text. Anything else is rejected with line and word.
+//! loops, procedures, lists, text; and the classes of OTcl. Anything else is rejected with line and word.
 
 mod arrays;
 mod commands;
@@ -8,7 +8,9 @@ mod expression;
 mod interpreter;
 mod list;
 mod number;
+mod objects;
 mod parse;
+mod regexp;
 mod strings;
 mod variables;
 

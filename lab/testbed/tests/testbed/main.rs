@@ -1,6 +1,9 @@
 //! Scripts for ns and Emulab.
 
+mod causes;
+mod classes;
 mod ns;
 mod properties;
+mod random;
 mod scripts;
 mod traffic;

@@ -1,0 +1,157 @@
+//! Variables of ns's objects: which are ns's own, and what those of nodes and of the simulator are.
+
+use crate::agents;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word};
+use crate::unsupported::{self, Cause};
+
+/// Variables of `Node` in ns; others are the script's.
+const OF_NODE: [&str; 15] = [
+    "id_",
+    "address_",
+    "dmux_",
+    "classifier_",
+    "multiPath_",
+    "rtsize_",
+    "regagent_",
+    "ragent_",
+    "src_agent_",
+    "neighbor_",
+    "agents_",
+    "netif_",
+    "X_",
+    "Y_",
+    "Z_",
+];
+
+/// Variables of `Simulator` in ns; others are the script's.
+const OF_SIMULATOR: [&str; 12] = [
+    "nullAgent_",
+    "Node_",
+    "scheduler_",
+    "traceAllFile_",
+    "namtraceAllFile_",
+    "useasim_",
+    "routingTable_",
+    "allocAddr_",
+    "queueMap_",
+    "node_factory_",
+    "started_",
+    "EnableMcast_",
+];
+
+/// Settings of the classes `Node` and `Simulator` without effect on routes or packets.
+const IDLE: [&str; 6] = [
+    "enable-module VC",
+    "disable-module VC",
+    "enable-module Base",
+    "expandaddr",
+    "set nn_",
+    "set eventTraceAll_",
+];
+
+impl Simulator<'_> {
+    /// Returns whether a variable of an object is ns's.
+    pub(crate) fn has_attribute(&self, object: Object, name: &str) -> bool {
+        match object {
+            Object::Node(_) => OF_NODE.contains(&name),
+            Object::Simulator => OF_SIMULATOR.contains(&name) || name.starts_with("link_"),
+            Object::Agent(_) => name == "node_" || agents::is_attribute(name),
+            Object::Application(_) => name.ends_with('_') && !self.is_free(object, name),
+            _ => true,
+        }
+    }
+
+    /// `maxpkts_` of Application/FTP is a variable that ns does not read: ns-source.tcl.
+    fn is_free(&self, object: Object, name: &str) -> bool {
+        name == "maxpkts_" && self.class_name(object) == "Application/FTP"
+    }
+
+    /// Returns ns's class of an object.
+    pub(crate) fn class_name(&self, object: Object) -> &'static str {
+        match object {
+            Object::Simulator => "Simulator",
+            Object::Node(_) => "Node",
+            Object::Segment(segment, _) if self.draft.segments[segment].is_link() => "SimpleLink",
+            Object::Segment(..) => "LanNode",
+            Object::Queue(..) => "Queue",
+            Object::Line(..) => "DelayLink",
+            Object::Agent(agent) => self.traffic.agents[agent].name(),
+            Object::Application(application) => self.traffic.class_of(application),
+            Object::Program(_) => "Program",
+            Object::ErrorModel(_) => "ErrorModel",
+            Object::Generator(_) => "RNG",
+            Object::Variable(_) => "RandomVariable",
+            Object::Recorder => "QueueMonitor",
+            Object::Unknown => "Unknown",
+        }
+    }
+
+    /// Executes `$node set attribute value`.
+    pub(crate) fn set_node(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
+        match attribute.text.as_str() {
+            "X_" | "Y_" | "Z_" => self.ignore(words, "it is the place of a node, which is only drawn"),
+            "multiPath_" => {
+                let problem =
+                    "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
+                self.refuse(Cause::routing(attribute.at, problem));
+                Ok(String::new())
+            }
+            name => {
+                let problem =
+                    format!("{name:?} of a node is a part of ns itself, which a script cannot set here");
+                self.unknown(attribute.at, problem)
+            }
+        }
+    }
+
+    /// Executes `$ns set attribute`.
+    pub(crate) fn simulator_attribute(&mut self, attribute: &Word) -> Outcome {
+        let ends = attribute.text.strip_prefix("link_(").and_then(|ends| ends.strip_suffix(')'));
+        let Some((from, to)) = ends.and_then(|ends| ends.split_once(':')) else {
+            return Ok(match attribute.text.as_str() {
+                "nullAgent_" => self.add(Object::Recorder),
+                _ => MEASURED.to_owned(),
+            });
+        };
+        let mut node = |number: &str| {
+            let index = number.parse::<usize>().ok().filter(|index| *index < self.draft.nodes.len());
+            index.map(|index| Word { text: self.add(Object::Node(index)), ..attribute.clone() })
+        };
+        let (Some(from), Some(to)) = (node(from), node(to)) else {
+            return self.unknown(attribute.at, format!("there is no link {:?}", attribute.text));
+        };
+        let (segment, line) = self.between(&from, &to)?;
+        Ok(self.add(Object::Segment(segment, line)))
+    }
+
+    /// Executes a command of the class `Node` or `Simulator`; `None` for another one.
+    pub(crate) fn of_class(&mut self, words: &[Word]) -> Option<Outcome> {
+        let [class, method, rest @ ..] = words else { return None };
+        if !matches!(class.text.as_str(), "Node" | "Simulator") {
+            return None;
+        }
+        if let ("instance", []) = (method.text.as_str(), rest) {
+            return Some(Ok(self.add(Object::Simulator)));
+        }
+        let said = rest
+            .first()
+            .map_or_else(|| method.text.clone(), |first| format!("{} {}", method.text, first.text));
+        if let [_, value] = rest
+            && said == "set multiPath_"
+            && !unsupported::is_on(&value.text)
+        {
+            return Some(Ok(value.text.clone()));
+        }
+        let is_idle = IDLE.contains(&said.as_str()) || IDLE.contains(&method.text.as_str());
+        is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))
+    }
+}
+
+/// Returns an attribute of a node.
+pub(crate) fn of_node(node: usize, attribute: &str) -> String {
+    match attribute {
+        "id_" | "address_" => node.to_string(),
+        _ => MEASURED.to_owned(),
+    }
+}

@@ -1,0 +1,221 @@
+//! Sources whose times are random: on/off sources with exponential and Pareto times, CBR with `random_`, and
+//! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
+//!
+//! All draw from ns's default generator in the order of their bursts, unless the script gives them another
+//! one. As nothing else draws from it before losses and RED do, they send when they send in ns.
+
+use hol_base::Duration;
+
+use crate::quantity::{positive, seconds};
+use crate::simulator::{Due, Simulator};
+use crate::tcl::{Word, WordError, error_at};
+
+/// How a source sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// Bursts and pauses of exponential length.
+    Exponential,
+    /// Bursts and pauses of Pareto length.
+    Pareto,
+    /// Packets at intervals that differ by up to a half.
+    Scattered,
+    /// Packets at exponential intervals.
+    Keys,
+    /// Packets at times that the script gives.
+    Given,
+}
+
+/// The bursts of a source.
+#[derive(Debug)]
+pub(crate) struct Bursts {
+    pattern: Pattern,
+    /// ns-default.tcl: half a second each.
+    burst_time: Duration,
+    idle_time: Duration,
+    shape: f64,
+    /// Telnet's mean interval.
+    interval: Duration,
+    pub generator: usize,
+    all: Vec<Burst>,
+    /// The packets of all bursts, before a stop cuts the last.
+    begun: u64,
+    /// The number of the start, so that what was due before a stop is not sent after it.
+    start: u32,
+}
+
+/// Packets at one interval.
+#[derive(Debug, Clone, Copy)]
+struct Burst {
+    at: Duration,
+    count: u64,
+    interval: Duration,
+    size: u64,
+}
+
+impl Burst {
+    fn time(&self, packet: u64) -> Duration {
+        self.at + self.interval.saturating_mul(packet)
+    }
+
+    /// Returns how many of its packets are sent before a time.
+    fn before(&self, time: Duration) -> u64 {
+        match self.interval {
+            _ if time <= self.at => 0,
+            Duration::ZERO => self.count,
+            interval => (time - self.at).as_nanos().div_ceil(interval.as_nanos()).min(self.count),
+        }
+    }
+}
+
+impl Bursts {
+    /// Creates a source that has sent nothing.
+    pub fn new(pattern: Pattern) -> Self {
+        let half = Duration::from_millis(500);
+        let (burst_time, idle_time, interval) = (half, half, Duration::from_secs(1));
+        Self {
+            pattern,
+            burst_time,
+            idle_time,
+            shape: 1.5,
+            interval,
+            generator: 0,
+            all: Vec::new(),
+            begun: 0,
+            start: 0,
+        }
+    }
+
+    /// Returns whether the source reads this attribute.
+    pub fn has(&self, attribute: &str) -> bool {
+        match attribute {
+            "burst_time_" | "idle_time_" => matches!(self.pattern, Pattern::Exponential | Pattern::Pareto),
+            "shape_" => self.pattern == Pattern::Pareto,
+            _ => self.pattern == Pattern::Keys,
+        }
+    }
+
+    /// Sets an attribute.
+    pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), WordError> {
+        match attribute.text.as_str() {
+            "burst_time_" => self.burst_time = seconds(value)?,
+            "idle_time_" => self.idle_time = seconds(value)?,
+            "shape_" => self.shape = positive(value)?,
+            _ => {
+                self.interval = seconds(value)?;
+                if self.interval == Duration::ZERO {
+                    let problem =
+                        "an interval of 0 means the traces of tcplib in ns; set a mean interval in seconds";
+                    return error_at(value.at, problem);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds packets.
+    pub fn add(&mut self, at: Duration, count: u64, interval: Duration, size: u64) {
+        self.begun = self.begun.saturating_add(count);
+        self.all.push(Burst { at, count, interval, size });
+    }
+
+    /// Ends sending: nothing is sent from this time on.
+    pub fn stop(&mut self, now: Duration) {
+        self.start += 1;
+        if let Some(last) = self.all.last_mut() {
+            last.count = last.before(now);
+        }
+    }
+
+    /// Returns all packets before `stop` with their sizes; `None` if they are more than `most`.
+    pub fn packets(&self, stop: Duration, most: usize) -> Option<Vec<(Duration, u64)>> {
+        let count: u64 = self.all.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
+        if count > most as u64 {
+            return None;
+        }
+        let all = self.all.iter();
+        let packets = all.flat_map(|burst| (0..burst.before(stop)).map(|own| (burst.time(own), burst.size)));
+        Some(packets.collect())
+    }
+}
+
+impl Simulator<'_> {
+    /// Starts an application; one with random times draws its first.
+    pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
+        let application = &mut self.traffic.applications[index];
+        let was_running = application.running.is_some();
+        application.start(now);
+        let Some(bursts) = &mut application.bursts else { return };
+        if was_running {
+            return;
+        }
+        let start = bursts.start;
+        match bursts.pattern {
+            Pattern::Given => {}
+            // CBR_Traffic::start: the first packet goes at once, and the next one is drawn with it.
+            Pattern::Scattered => {
+                let size = application.size;
+                bursts.add(now, 1, Duration::ZERO, size);
+                self.next_burst(index, start);
+            }
+            _ => {
+                let (count, pause) = self.draw_burst(index);
+                self.begin_burst(index, start, now + pause, count);
+            }
+        }
+    }
+
+    /// Draws the next burst of an application, at the time of its last packet.
+    pub(crate) fn next_burst(&mut self, index: usize, start: u32) {
+        let now = self.now.unwrap_or_default();
+        let application = &self.traffic.applications[index];
+        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start == start);
+        if is_current && application.running.is_some() {
+            let (count, pause) = self.draw_burst(index);
+            self.begin_burst(index, start, now + pause, count);
+        }
+    }
+
+    /// Returns the packets of the next burst, and the time from the packet before to its first.
+    fn draw_burst(&mut self, index: usize) -> (u64, Duration) {
+        let application = &self.traffic.applications[index];
+        let bursts = application.bursts.as_ref().expect("it has bursts");
+        let generator = &mut self.randoms.generators[bursts.generator];
+        let interval = application.size as f64 * 8.0 / application.rate;
+        let (mean_count, mean_pause) =
+            (bursts.burst_time.as_secs_f64() / interval, bursts.idle_time.as_secs_f64());
+        let whole = |count: f64| ((count + 0.5) as u64).max(1);
+        let scale = (bursts.shape - 1.0) / bursts.shape;
+        let (count, pause) = match bursts.pattern {
+            Pattern::Exponential => {
+                let count = whole(generator.exponential(mean_count));
+                (count, interval + generator.exponential(mean_pause))
+            }
+            Pattern::Pareto => {
+                let count = whole(generator.pareto(mean_count * scale, bursts.shape));
+                (count, interval + generator.pareto(mean_pause * scale, bursts.shape))
+            }
+            Pattern::Scattered => (1, interval + interval * (generator.uniform() - 0.5)),
+            Pattern::Keys | Pattern::Given => (1, generator.exponential(bursts.interval.as_secs_f64())),
+        };
+        (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
+    }
+
+    /// Sends a burst, behind whose last packet the next one is drawn.
+    fn begin_burst(&mut self, index: usize, start: u32, at: Duration, count: u64) {
+        let application = &mut self.traffic.applications[index];
+        let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);
+        let (size, most) = (application.size, application.most());
+        let bursts = application.bursts.as_mut().expect("it has bursts");
+        let count = count.min(most.saturating_sub(bursts.begun));
+        if count == 0 {
+            application.stop(at);
+            return;
+        }
+        bursts.add(at, count, interval, size);
+        let last = at + interval.saturating_mul(count - 1);
+        self.scheduled_bursts += 1;
+        // Behind the commands of the script at that time, and in the order of the bursts.
+        let number = u64::MAX / 2 + self.scheduled_bursts;
+        self.due.insert((last, number), Due::Burst { application: index, start });
+    }
+}

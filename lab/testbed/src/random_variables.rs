@@ -1,0 +1,282 @@
+//! Random numbers in scripts: `RNG`, `RandomVariable/…`, `ns-random` and the procedures `uniform`,
+//! `exponential` and `integer`.
+//!
+//! A script draws the numbers that it draws in ns (`tools/ranvar.cc`, `tcl/lib/ns-random.tcl`); losses and
+//! marks of the run itself derive from the experiment's seed.
+
+use std::collections::BTreeMap;
+
+use crate::quantity::{any_number, seconds};
+use crate::random::{LARGEST, Stream, Streams};
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
+
+/// The generators and random variables of a script; the first generator is ns's default.
+#[derive(Debug)]
+pub(crate) struct Randoms {
+    streams: Streams,
+    pub generators: Vec<Stream>,
+    variables: Vec<RandomVariable>,
+    spare: Option<f64>,
+}
+
+/// A random variable of a script.
+#[derive(Debug)]
+struct RandomVariable {
+    class: &'static str,
+    /// The attributes that are not the class's defaults.
+    own: BTreeMap<String, f64>,
+    generator: usize,
+}
+
+/// ns-default.tcl: the attributes of each class, with their defaults.
+const CLASSES: [(&str, &[(&str, f64)]); 9] = [
+    ("RandomVariable/Uniform", &[("min_", 0.0), ("max_", 1.0)]),
+    ("RandomVariable/Exponential", &[("avg_", 1.0)]),
+    ("RandomVariable/Pareto", &[("avg_", 1.0), ("shape_", 1.5)]),
+    ("RandomVariable/ParetoII", &[("avg_", 10.0), ("shape_", 1.2)]),
+    ("RandomVariable/Constant", &[("val_", 1.0)]),
+    ("RandomVariable/Normal", &[("avg_", 0.0), ("std_", 1.0)]),
+    ("RandomVariable/LogNormal", &[("avg_", 1.0), ("std_", 1.0)]),
+    ("RandomVariable/Weibull", &[("scale_", 1.0), ("shape_", 1.0)]),
+    ("RandomVariable/HyperExponential", &[("avg_", 1.0), ("cov_", 4.0)]),
+];
+
+/// HyperExponentialRandomVariable's `alpha_`, which no script sets.
+const ALPHA: f64 = 0.95;
+
+impl Default for Randoms {
+    fn default() -> Self {
+        let mut streams = Streams::default();
+        // ns-random.tcl: `$defaultRNG seed 1`.
+        let usual = streams.seeded(1);
+        Self { streams, generators: vec![usual], variables: Vec::new(), spare: None }
+    }
+}
+
+impl RandomVariable {
+    fn get(&self, name: &str) -> f64 {
+        let usual =
+            CLASSES.iter().find(|(class, _)| *class == self.class).map_or(&[][..], |(_, usual)| usual);
+        let usual = || usual.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value);
+        self.own.get(name).copied().unwrap_or_else(usual)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let mut all = CLASSES.iter().filter(|(class, _)| *class == self.class).flat_map(|(_, usual)| *usual);
+        all.any(|(known, _)| *known == name)
+    }
+}
+
+impl Randoms {
+    /// Returns the probability that a variable is below a limit, if it is uniform.
+    pub fn share_below(&self, variable: usize, limit: f64) -> Option<f64> {
+        let own = self.variables.get(variable).filter(|own| own.class == "RandomVariable/Uniform")?;
+        let (min, max) = (own.get("min_"), own.get("max_"));
+        (max > min).then(|| ((limit - min) / (max - min)).clamp(0.0, 1.0))
+    }
+
+    fn value(&mut self, index: usize) -> f64 {
+        let own = &self.variables[index];
+        let stream = &mut self.generators[own.generator];
+        let (mean, shape) = (own.get("avg_"), own.get("shape_"));
+        match own.class {
+            "RandomVariable/Uniform" => {
+                own.get("min_") + (own.get("max_") - own.get("min_")) * stream.uniform()
+            }
+            "RandomVariable/Exponential" => stream.exponential(mean),
+            "RandomVariable/Pareto" => stream.pareto(mean * (shape - 1.0) / shape, shape),
+            "RandomVariable/ParetoII" => stream.pareto_from_zero(mean * (shape - 1.0), shape),
+            "RandomVariable/Constant" => own.get("val_"),
+            "RandomVariable/Normal" => stream.normal(&mut self.spare, mean, own.get("std_")),
+            "RandomVariable/LogNormal" => stream.normal(&mut self.spare, mean, own.get("std_")).exp(),
+            // The arguments of ns are in this order.
+            "RandomVariable/Weibull" => stream.weibull(own.get("scale_"), shape),
+            _ => {
+                let spread = ((own.get("cov_").powi(2) - 1.0) / (2.0 * ALPHA * (1.0 - ALPHA))).sqrt();
+                // It draws from the default generator, whatever its own is.
+                let stream = &mut self.generators[0];
+                match stream.uniform() < ALPHA {
+                    true => stream.exponential(mean - spread * (1.0 - ALPHA) * mean),
+                    false => stream.exponential(mean + spread * ALPHA * mean),
+                }
+            }
+        }
+    }
+}
+
+/// Returns a number as `%6e` of C writes it: `4.483996e-01`.
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.6e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = exponent.strip_prefix('-').map_or(("+", exponent), |exponent| ("-", exponent));
+    format!("{digits}e{sign}{exponent:0>2}")
+}
+
+impl Simulator<'_> {
+    /// Creates a generator or a random variable; `None` for another class.
+    pub(crate) fn make_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
+        if class.text == "RNG" {
+            let stream = self.randoms.streams.stream();
+            self.randoms.generators.push(stream);
+            return Some(Ok(self.add(Object::Generator(self.randoms.generators.len() - 1))));
+        }
+        let (class_name, _) = CLASSES.iter().find(|(known, _)| *known == class.text)?;
+        if let Some(argument) = arguments.first() {
+            return Some(error_at(
+                argument.at,
+                format!("{class_name} takes no arguments; set its attributes"),
+            ));
+        }
+        let own = BTreeMap::new();
+        self.randoms.variables.push(RandomVariable { class: class_name, own, generator: 0 });
+        let index = self.randoms.variables.len() - 1;
+        for (attribute, value) in self.defaults.of(&class.text) {
+            if let Err(problem) = self.set_variable(index, &Word { text: attribute, ..value.clone() }, &value)
+            {
+                return Some(Err(problem));
+            }
+        }
+        Some(Ok(self.add(Object::Variable(index))))
+    }
+
+    /// Executes `ns-random`, or `uniform`, `exponential` or `integer`; `None` for another command.
+    pub(crate) fn random_command(&mut self, words: &[Word]) -> Option<Outcome> {
+        let name = words[0].text.as_str();
+        match (name, &words[1..]) {
+            ("ns-random", []) => Some(Ok(self.randoms.generators[0].next().to_string())),
+            ("ns-random", [seed]) => Some(self.seed(0, seed, words)),
+            ("uniform", [_, _]) | ("exponential", [] | [_]) | ("integer", [_]) => {
+                Some(self.draw(0, &words[0], &words[1..]))
+            }
+            _ => None,
+        }
+    }
+
+    /// Executes a command of a generator.
+    pub(crate) fn ask_generator(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        let arguments = &words[2..];
+        let generator = &mut self.randoms.generators[index];
+        match (method.text.as_str(), arguments) {
+            ("next-random", []) => Ok(generator.next().to_string()),
+            ("seed", []) => Ok(generator.seed().to_string()),
+            ("seed", [seed]) => self.seed(index, seed, words),
+            ("seed", [kind, seed]) if kind.text == "raw" => self.seed(index, seed, words),
+            ("next-substream", []) => {
+                generator.next_substream();
+                Ok(String::new())
+            }
+            ("reset-start-substream", []) => {
+                generator.restart_substream();
+                Ok(String::new())
+            }
+            ("reset-start-stream", []) => {
+                generator.restart();
+                Ok(String::new())
+            }
+            ("default", []) if index == 0 => Ok(String::new()),
+            _ => self.draw(index, method, arguments),
+        }
+    }
+
+    /// `$rng uniform 0 1`: ns-random.tcl, and `RNG::command`.
+    fn draw(&mut self, index: usize, method: &Word, arguments: &[Word]) -> Outcome {
+        let numbers = arguments.iter().map(any_number).collect::<Result<Vec<f64>, _>>()?;
+        let generator = &mut self.randoms.generators[index];
+        let largest = LARGEST as f64;
+        let text = |value: f64| Ok(format!("{value:?}"));
+        match (method.text.as_str(), &numbers[..]) {
+            ("uniform", [from, to]) => text(from + (to - from) * (generator.next() as f64 / largest)),
+            ("integer", [count]) if *count >= 1.0 => Ok((generator.next() % *count as u64).to_string()),
+            ("exponential", []) => text(-((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
+            ("exponential", [mean]) => text(-mean * ((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
+            ("normal", [mean, deviation]) => {
+                Ok(short(generator.normal(&mut self.randoms.spare, *mean, *deviation)))
+            }
+            ("lognormal", [mean, deviation]) => {
+                Ok(short(generator.normal(&mut self.randoms.spare, *mean, *deviation).exp()))
+            }
+            _ => {
+                let problem = format!(
+                    "{:?} is not a supported command of a random generator; use uniform, integer, exponential, normal or next-random",
+                    method.text
+                );
+                self.unknown(method.at, problem)
+            }
+        }
+    }
+
+    fn seed(&mut self, index: usize, seed: &Word, words: &[Word]) -> Outcome {
+        let mut value = any_number(seed)? as i64;
+        if value == 0 {
+            let _ = self.ignore(words, "ns takes this seed from the clock; here it is 1");
+            value = 1;
+        }
+        let Some(value) = u64::try_from(value).ok().filter(|value| *value < LARGEST) else {
+            return error_at(seed.at, format!("a seed is a number from 1 to {}", LARGEST - 1));
+        };
+        self.randoms.generators[index] = self.randoms.streams.seeded(value);
+        Ok(value.to_string())
+    }
+
+    /// Executes a command of a random variable.
+    pub(crate) fn ask_variable(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        match (method.text.as_str(), &words[2..]) {
+            ("value", []) => Ok(scientific(self.randoms.value(index))),
+            ("set", [name]) => Ok(format!("{:?}", self.randoms.variables[index].get(&name.text))),
+            ("set", [name, value]) => {
+                self.set_variable(index, name, value)?;
+                Ok(value.text.clone())
+            }
+            ("use-rng", [generator]) => {
+                let Some(Object::Generator(generator)) = self.object_called(&generator.text) else {
+                    return error_at(generator.at, "this is not a generator; create one with new RNG");
+                };
+                self.randoms.variables[index].generator = generator;
+                Ok(String::new())
+            }
+            ("test", [count]) => {
+                for _ in 0..any_number(count)?.clamp(0.0, 1e6) as u64 {
+                    self.randoms.value(index);
+                }
+                Ok(String::new())
+            }
+            _ => self.unknown(
+                method.at,
+                format!("{:?} is not a supported command of a random variable; use value", method.text),
+            ),
+        }
+    }
+
+    fn set_variable(&mut self, index: usize, name: &Word, value: &Word) -> Result<(), WordError> {
+        let variable = &mut self.randoms.variables[index];
+        if !variable.has(&name.text) {
+            let problem = format!("{:?} is not an attribute of {}", name.text, variable.class);
+            return error_at(name.at, problem);
+        }
+        let number = match any_number(value) {
+            Ok(number) => number,
+            Err(_) if value.text != MEASURED => seconds(value)?.as_secs_f64(),
+            Err(problem) => return Err(problem),
+        };
+        variable.own.insert(name.text.clone(), number);
+        Ok(())
+    }
+}
+
+/// Returns a number as `%g` of C writes it, with six digits.
+fn short(value: f64) -> String {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    format!("{rounded:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_in_c() {
+        assert_eq!([scientific(0.448_399_6), scientific(-1.268_476)], ["4.483996e-01", "-1.268476e+00"]);
+        assert_eq!(short(0.486_208_412), "0.486208");
+    }
+}

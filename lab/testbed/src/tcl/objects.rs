@@ -1,0 +1,391 @@
+//! Classes and objects of OTcl, which scripts of ns define: `Class`, `instproc`, `proc` of an object, `new`,
+//! `$self`, `instvar` and `next` (OTcl Tutorial, Wetherall and Lindblad 1995).
+//!
+//! A class of a script may stand below one of the host; its objects are then the host's, with more methods.
+//! The host says which of its own methods a script must not replace, for it never calls a script's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::control::{Procedure, list_of, usage};
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::list::list;
+use super::variables::{Frame, Scope};
+use super::{Word, WordError};
+
+/// The classes and objects of a script.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// The script's classes.
+    classes: BTreeMap<String, Class>,
+    /// The class of each object that a class of the script made.
+    class_of: BTreeMap<String, String>,
+    /// Methods of instances by class, the host's classes included.
+    methods: BTreeMap<String, BTreeMap<String, Procedure>>,
+    /// Methods of one object, or of a class as an object.
+    own_methods: BTreeMap<String, BTreeMap<String, Procedure>>,
+    /// The active methods, the innermost last.
+    calls: Vec<Call>,
+    made: usize,
+}
+
+#[derive(Debug)]
+struct Class {
+    /// The classes above it, the nearest first.
+    above: Vec<String>,
+}
+
+/// An active method.
+#[derive(Debug)]
+struct Call {
+    object: String,
+    method: String,
+    /// Where `next` goes on: so many of the object's [`Objects::line`] have been asked.
+    asked: usize,
+}
+
+/// Roots of OTcl's classes, which define no behaviour.
+const ROOTS: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
+
+/// Tcl's commands that an object executes with its own variables.
+const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
+
+/// The most classes above another.
+const MOST_ABOVE: usize = 100;
+
+impl Objects {
+    /// Returns a class and all classes above it, each behind all that are below it.
+    fn line_of_class(&self, class: &str) -> Vec<String> {
+        let (mut line, mut seen) = (Vec::new(), BTreeSet::new());
+        self.climb(class, &mut seen, &mut line);
+        line.reverse();
+        line
+    }
+
+    /// Adds the classes above a class, and then the class.
+    fn climb(&self, class: &str, seen: &mut BTreeSet<String>, line: &mut Vec<String>) {
+        if !seen.insert(class.to_owned()) {
+            return;
+        }
+        match self.classes.get(class) {
+            Some(own) => own.above.iter().rev().for_each(|above| self.climb(above, seen, line)),
+            // A host's class is below the one whose name it begins with.
+            None => {
+                let above = class.rsplit_once('/').filter(|_| seen.len() <= MOST_ABOVE);
+                above.into_iter().for_each(|(above, _)| self.climb(above, seen, line));
+            }
+        }
+        line.push(class.to_owned());
+    }
+
+    fn is_class(&self, name: &str) -> bool {
+        self.classes.contains_key(name)
+    }
+
+    /// Returns the first class of the host among a class and those above it.
+    fn host_class(&self, class: &str) -> Option<String> {
+        let is_of_host = |class: &String| !self.is_class(class) && !ROOTS.contains(&class.as_str());
+        self.line_of_class(class).into_iter().find(is_of_host)
+    }
+
+    /// Returns the procedure of a method at one place of an object's line: the object itself, or a class.
+    fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Procedure> {
+        let methods = if place == 0 { &self.own_methods } else { &self.methods };
+        methods.get(name)?.get(method)
+    }
+}
+
+impl<H: Host> Interpreter<H> {
+    /// Executes a command that concerns classes or objects; `None` for others.
+    pub(super) fn object_command(&mut self, words: &[Word]) -> Option<Outcome> {
+        let name = words[0].text.as_str();
+        match (name, &words[1..]) {
+            ("Class", [first, rest @ ..]) if first.text == "create" => return Some(self.define_class(rest)),
+            ("Class", rest @ [_, ..]) => return Some(self.define_class(rest)),
+            ("new", [class, arguments @ ..]) if self.objects.is_class(&class.text) => {
+                return Some(self.make(class, arguments));
+            }
+            ("delete", [object]) if self.objects.class_of.remove(&object.text).is_some() => {
+                return Some(Ok(String::new()));
+            }
+            (_, [verb, method, parameters, body]) if verb.text == "instproc" => {
+                return Some(self.define_method(&words[0], method, parameters, body));
+            }
+            (_, [verb, ..]) if verb.text == "instproc" => {
+                return Some(usage(verb.at, "CLASS instproc name {parameters} {commands}"));
+            }
+            _ => {}
+        }
+        let is_object = self.class_of_object(name).is_some();
+        let is_class = self.objects.is_class(name);
+        let [_, method, arguments @ ..] = words else { return None };
+        if let ("proc", [name_of_method, parameters, body]) = (method.text.as_str(), arguments) {
+            let is_host_class = !is_object && name.starts_with(|c: char| c.is_ascii_uppercase());
+            if is_object || is_class || is_host_class {
+                return Some(self.define_own_method(&words[0], name_of_method, parameters, body));
+            }
+        }
+        let has_own = self.objects.own_methods.contains_key(name);
+        if !(is_object || is_class || has_own) {
+            return None;
+        }
+        self.dispatch(words)
+    }
+
+    /// Returns the class of an object, of the script's or of the host's.
+    fn class_of_object(&self, object: &str) -> Option<String> {
+        self.objects.class_of.get(object).cloned().or_else(|| self.host.class_of(object))
+    }
+
+    /// Returns an object, and its classes from the nearest on.
+    fn line(&self, object: &str) -> Vec<String> {
+        let classes = self.class_of_object(object).map(|class| self.objects.line_of_class(&class));
+        [object.to_owned()].into_iter().chain(classes.into_iter().flatten()).collect()
+    }
+
+    /// Executes `Class Name -superclass {Above …}`.
+    fn define_class(&mut self, words: &[Word]) -> Outcome {
+        const FORM: &str = "Class Name -superclass Above";
+        let Some((name, options)) = words.split_first() else { return usage(0, FORM) };
+        let mut above = Vec::new();
+        let (pairs, rest) = options.as_chunks::<2>();
+        for [option, classes] in pairs {
+            if option.text != "-superclass" {
+                return usage(option.at, FORM);
+            }
+            above = list_of(classes)?;
+        }
+        if let Some(word) = rest.first() {
+            return usage(word.at, FORM);
+        }
+        if above.iter().any(|class| self.objects.line_of_class(class).contains(&name.text)) {
+            let problem = format!("the class \"{}\" would be above itself", name.text);
+            return Err(WordError { at: name.at, problem }.into());
+        }
+        if above.iter().any(|class| self.objects.line_of_class(class).len() > MOST_ABOVE) {
+            let problem = format!("more than {MOST_ABOVE} classes are above this one");
+            return Err(WordError { at: name.at, problem }.into());
+        }
+        self.objects.classes.insert(name.text.clone(), Class { above });
+        Ok(name.text.clone())
+    }
+
+    /// Executes `CLASS instproc name {parameters} {commands}`.
+    fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
+        if let Some(above) = self.objects.host_class(&class.text) {
+            let extends = above != class.text;
+            self.host.defines(&Word { text: above, ..class.clone() }, method, extends);
+        }
+        let procedure = Procedure::new(parameters, body)?;
+        let methods = self.objects.methods.entry(class.text.clone()).or_default();
+        methods.insert(method.text.clone(), procedure);
+        Ok(String::new())
+    }
+
+    /// Executes `$object proc name {parameters} {commands}`.
+    fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
+        let class = self.class_of_object(&object.text);
+        if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
+            self.host.defines(&Word { text: above, ..object.clone() }, method, true);
+        }
+        let procedure = Procedure::new(parameters, body)?;
+        let methods = self.objects.own_methods.entry(object.text.clone()).or_default();
+        methods.insert(method.text.clone(), procedure);
+        Ok(String::new())
+    }
+
+    /// Executes `new Name arguments` for a class of the script.
+    fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
+        let line = self.objects.line_of_class(&class.text);
+        let has_init = line.iter().any(|own| self.objects.procedure(1, own, "init").is_some());
+        let handle = match self.objects.host_class(&class.text) {
+            Some(above) => {
+                let word = |text: &str| Word { text: text.to_owned(), ..class.clone() };
+                let mut words = vec![word("new"), word(&above)];
+                words.extend(arguments.iter().filter(|_| !has_init).cloned());
+                let handle = self.ask_host(&words)?;
+                if self.host.class_of(&handle).is_none() {
+                    return Ok(handle);
+                }
+                handle
+            }
+            None => {
+                self.objects.made += 1;
+                format!("_object{}", self.objects.made)
+            }
+        };
+        self.begin(class, &handle, arguments, has_init)
+    }
+
+    /// Makes an object of this name and class, and calls its `init`.
+    fn begin(&mut self, class: &Word, handle: &str, arguments: &[Word], has_init: bool) -> Outcome {
+        self.objects.class_of.insert(handle.to_owned(), class.text.clone());
+        // Attributes of the host begin with the values that the classes have.
+        for own in self.objects.line_of_class(&class.text).iter().rev() {
+            for (name, value) in self.variables.names_of_object(own) {
+                if self.objects.is_class(own) && self.host.owns(handle, &name) {
+                    self.ask(class.at, handle, &["set", &name, &value])?;
+                }
+            }
+        }
+        if has_init {
+            let word = |text: &str| Word { text: text.to_owned(), ..class.clone() };
+            let words: Vec<Word> =
+                [word(handle), word("init")].into_iter().chain(arguments.iter().cloned()).collect();
+            self.call_from(&words, 0)?;
+        }
+        Ok(handle.to_owned())
+    }
+
+    /// Calls a method of an object or of a class; `None` if it is one of the host's.
+    fn dispatch(&mut self, words: &[Word]) -> Option<Outcome> {
+        let (object, method) = (&words[0].text, words[1].text.as_str());
+        if method == "next" {
+            return Some(self.next(words));
+        }
+        let line = self.line(object);
+        if line.iter().enumerate().any(|(place, own)| self.objects.procedure(place, own, method).is_some()) {
+            return Some(self.call_from(words, 0));
+        }
+        if self.class_of_object(object).is_none() && !self.objects.is_class(object) {
+            return None;
+        }
+        match (method, &words[2..]) {
+            ("instvar", names) => Some(self.link_to(object, names)),
+            (_, [first, ..])
+                if OF_VARIABLES.contains(&method) && self.is_own_variable(object, method, first) =>
+            {
+                Some(self.with_variables(object, &words[1..]))
+            }
+            ("info", [what]) if what.text == "class" => {
+                Some(Ok(self.class_of_object(object).unwrap_or_else(|| "Class".to_owned())))
+            }
+            ("info", [what]) if what.text == "vars" => {
+                let names = self.variables.names_of_object(object);
+                let arrays: BTreeSet<&str> =
+                    names.iter().map(|(name, _)| name.split('(').next().unwrap_or_default()).collect();
+                Some(Ok(list(arrays)))
+            }
+            ("info", [what, class @ ..]) if matches!(what.text.as_str(), "subclass" | "superclass") => {
+                Some(Ok(self.relatives(object, &what.text, class)))
+            }
+            ("destroy", []) if self.host.class_of(object).is_none() => {
+                self.objects.class_of.remove(object);
+                Some(Ok(String::new()))
+            }
+            ("create", [name, arguments @ ..]) if self.objects.is_class(object) => {
+                Some(self.make_named(&words[0], name, arguments))
+            }
+            _ if self.host.class_of(object).is_some() => None,
+            _ if self.objects.is_class(object) => Some(self.make_named(&words[0], &words[1], &words[2..])),
+            _ => {
+                let class = self.class_of_object(object).unwrap_or_default();
+                let problem =
+                    format!("{method:?} is not a method of class {class}; define it with {class} instproc");
+                Some(self.host.lost(WordError { at: words[1].at, problem }).map_err(Stop::Wrong))
+            }
+        }
+    }
+
+    /// `Name object`: an object with a name of its own.
+    fn make_named(&mut self, class: &Word, name: &Word, arguments: &[Word]) -> Outcome {
+        if self.objects.host_class(&class.text).is_some() {
+            let problem = format!("{:?} is not a command of class {}; use new", name.text, class.text);
+            return self.host.lost(WordError { at: name.at, problem }).map_err(Stop::Wrong);
+        }
+        let line = self.objects.line_of_class(&class.text);
+        let has_init = line.iter().any(|own| self.objects.procedure(1, own, "init").is_some());
+        self.begin(class, &name.text, arguments, has_init)
+    }
+
+    /// Calls the first procedure of a method in an object's line from a place on.
+    fn call_from(&mut self, words: &[Word], from: usize) -> Outcome {
+        let (object, method) = (&words[0].text, &words[1].text);
+        let line = self.line(object);
+        let found = (from..line.len())
+            .find_map(|place| Some((place, self.objects.procedure(place, &line[place], method)?.clone())));
+        let Some((place, procedure)) = found else { return self.call_host(words) };
+        let call = Call { object: object.clone(), method: method.clone(), asked: place + 1 };
+        self.objects.calls.push(call);
+        let class = self.class_of_object(object).unwrap_or_default();
+        let implied = [("self", object.as_str()), ("class", class.as_str()), ("proc", method.as_str())];
+        let result = self.call(&procedure, &words[1], &words[2..], &implied);
+        self.objects.calls.pop();
+        result
+    }
+
+    /// `$self next arguments`: the method that the active one hides.
+    fn next(&mut self, words: &[Word]) -> Outcome {
+        let object = &words[0].text;
+        let Some(Call { method, asked, .. }) =
+            self.objects.calls.last().filter(|call| call.object == *object)
+        else {
+            return usage(words[1].at, "$self next, in a method of $self");
+        };
+        let (method, asked) = (Word { text: method.clone(), ..words[1].clone() }, *asked);
+        let words: Vec<Word> =
+            [words[0].clone(), method].into_iter().chain(words[2..].iter().cloned()).collect();
+        self.call_from(&words, asked)
+    }
+
+    /// Calls a method that no class of the script has any more: the host's, or none.
+    fn call_host(&mut self, words: &[Word]) -> Outcome {
+        let is_of_host = self.host.class_of(&words[0].text).is_some();
+        match (words[1].text.as_str(), &words[2..]) {
+            _ if !is_of_host => Ok(String::new()),
+            ("init", []) => Ok(String::new()),
+            ("init", [argument, ..]) => {
+                let problem = "a class of ns that a script extends takes no arguments here".to_owned();
+                Err(WordError { at: argument.at, problem }.into())
+            }
+            _ => self.ask_host(words),
+        }
+    }
+
+    /// `$self instvar name {other own}`: variables of the object by their names.
+    fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
+        for name in names {
+            let parts = list_of(name)?;
+            let (theirs, own) = match &parts[..] {
+                [name] => (name, name),
+                [theirs, own] => (theirs, own),
+                _ => return usage(name.at, "$self instvar name {other own}"),
+            };
+            self.variables.link(own, (Scope::Object(object.to_owned()), theirs.clone()));
+        }
+        Ok(String::new())
+    }
+
+    /// Returns whether `set`, `lappend` and the like of an object concern a variable of the script.
+    fn is_own_variable(&self, object: &str, method: &str, name: &Word) -> bool {
+        method == "array" || !self.host.owns(object, &name.text)
+    }
+
+    /// Executes a command of Tcl with the variables of an object: `$object lappend names a`.
+    fn with_variables(&mut self, object: &str, words: &[Word]) -> Outcome {
+        let name = if words[0].text == "array" { words.get(2) } else { words.get(1) };
+        let Some(name) = name else { return usage(words[0].at, "$object set name value") };
+        let array = name.text.split('(').next().unwrap_or_default().to_owned();
+        self.variables.enter(Frame::default());
+        self.variables.link(&array, (Scope::Object(object.to_owned()), array.clone()));
+        let done = self.plain(words);
+        self.variables.leave();
+        done.unwrap_or_else(|| usage(words[0].at, "$object set name value"))
+    }
+
+    /// `Name info subclass`, `Name info superclass`.
+    fn relatives(&self, class: &str, what: &str, of: &[Word]) -> String {
+        let all = match what {
+            "superclass" => {
+                self.objects.classes.get(class).map(|class| class.above.clone()).unwrap_or_default()
+            }
+            _ => {
+                let below = |(_, own): &(&String, &Class)| own.above.iter().any(|above| above == class);
+                self.objects.classes.iter().filter(below).map(|(name, _)| name.clone()).collect()
+            }
+        };
+        match of {
+            [other] => i64::from(all.contains(&other.text)).to_string(),
+            _ => list(all.iter().map(String::as_str)),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a script is refused: in one sentence, for what it needs and not for the first odd word.
+
+use hol_testbed::Script;
+
+/// Two nodes with a link, and then `more`.
+fn with(more: &str) -> String {
+    format!(
+        "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 10ms DropTail\n{more}\n$ns run\n"
+    )
+}
+
+fn read(more: &str) -> Script {
+    Script::read("a.tcl", &with(more)).unwrap_or_else(|error| panic!("{more}: {error}"))
+}
+
+fn refusal(text: &str) -> String {
+    Script::read("a.tcl", text).expect_err(text).to_string()
+}
+
+#[test]
+fn the_gravest_cause_is_told_wherever_it_stands() {
+    for (script, cause) in [
+        // Classes of a script are no cause.
+        (
+            "Class Scene\nScene instproc init {} { global ns; set ns [new Simulator]; $ns node-config -adhocRouting AODV }\nnew Scene",
+            "wireless",
+        ),
+        // A method that ns calls is a lesser one.
+        ("Agent/TCP instproc done {} {}\nset ns [new Simulator]\nset g [Node allocaddr]", "multicast"),
+        // What the script would do with arguments.
+        (
+            "if {$argc == 0} { puts usage; exit 1 }\nset ns [new Simulator]\nset opt(mac) Mac/802_11",
+            "wireless",
+        ),
+        (
+            "if {$argc == 0} { exit 1 }\nset ns [new Simulator]\n$ns node-config -satNodeType polar",
+            "satellite",
+        ),
+        // An error in front of it.
+        ("set ns [new Simulator]\nwobble\nset q Queue/dsRED/edge", "DiffServ"),
+        ("set ns [new Simulator]\n$ns node-config -PGM ON", "multicast"),
+        ("set ns [new Simulator -multicast on]\n$ns rtproto DV", "static routes"),
+        ("set ns [new Simulator]\n$ns rtmodel Deterministic {} $n0", "rtmodel-at"),
+        ("Class Q -superclass Queue/XCP\nset ns [new Simulator]\nset q [new Queue/XCP]", "XCP"),
+        ("set ns [new Simulator]\nset pool [new PagePool/WebTraf]", "web traffic"),
+    ] {
+        let error = refusal(script);
+        assert!(error.lines().count() == 1 && error.contains(cause), "{script}: {error}");
+    }
+}
+
+#[test]
+fn words_that_are_not_reached_refuse_nothing_by_themselves() {
+    assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
+    assert!(refusal(&with("# Mac/802_11\nwobble")).contains("unknown command \"wobble\""));
+    // Without groups multicast changes nothing.
+    let text = with("").replace("new Simulator", "new Simulator -multicast on");
+    assert!(Script::read("a.tcl", &text).is_ok());
+}
+
+#[test]
+fn costs_and_equal_routes_are_refused() {
+    assert!(refusal(&with("[$ns link $a $b] cost 2")).contains("costs of links"));
+    assert!(refusal(&with("$a set multiPath_ 1")).contains("one route"));
+    assert!(refusal(&format!("Node set multiPath_ 1\n{}", with(""))).contains("one route"));
+    assert!(
+        Script::read("a.tcl", &format!("Node set multiPath_ 0\n{}", with("[$ns link $a $b] cost 1"))).is_ok()
+    );
+}
+
+/// A variable of a node is ns's own or the script's.
+#[test]
+fn variables_of_nodes_are_kept_or_refused() {
+    assert!(refusal(&with("$a set rtsize_ 3")).contains("\"rtsize_\" of a node"));
+    assert!(refusal(&with("$a set dmux_ x")).contains("\"dmux_\" of a node"));
+    let script = read("$a set X_ 30\n$a set speed 4Mb\n$ns duplex-link $a $b [$a set speed] 1ms DropTail");
+    assert_eq!(script.network.links[1].rate.unwrap().to_string(), "4Mbit");
+    assert_eq!(script.ignored.len(), 1, "{:?}", script.ignored);
+    let script = read(
+        "$ns duplex-link $a $b [expr [$b set id_] + 1]Mb 1ms DropTail\nset l [$ns set link_(0:1)]\n[$l queue] set limit_ 9",
+    );
+    assert_eq!(script.network.links[1].rate.unwrap().to_string(), "2Mbit");
+    assert_eq!(script.network.links[1].queue.unwrap().to_string(), "9p");
+}
+
+#[test]
+fn attributes_with_the_value_of_ns_change_nothing() {
+    let tcp = "set t [new Agent/TCP/Reno]\n$ns attach-agent $a $t\n";
+    assert!(
+        Script::read(
+            "a.tcl",
+            &with(&format!("{tcp}$t set syn_ true\n$t set maxrto_ 60\n$t set tcpTick_ 0.01\n$t set mine 3"))
+        )
+        .is_ok()
+    );
+    assert!(refusal(&with(&format!("{tcp}$t set tcpTick_ 0.5"))).contains("hol supports only 0.01"));
+    let bare = read("$ns duplex-link $a $b [expr 2 * 1000000] [expr 30 / 1000.0] DropTail");
+    let link = &bare.network.links[1];
+    assert_eq!(
+        (link.rate.unwrap().to_string(), link.delay.unwrap().to_string()),
+        ("2Mbit".into(), "30ms".into())
+    );
+}
+
+#[test]
+fn files_of_ns_itself_are_built_in() {
+    let script = read("source ../lan/vlan.tcl");
+    assert!(script.ignored[0].to_string().contains("it is a part of ns itself"), "{:?}", script.ignored);
+}
+
+/// ns loses a packet if the random variable is below the rate.
+#[test]
+fn an_error_model_may_draw_from_any_interval() {
+    let model = "set v [new RandomVariable/Uniform]\n$v set min_ 0\n$v set max_ 100\nset em [new ErrorModel]\n$em set rate_ 10\n$em ranvar $v\n$ns lossmodel $em $a $b";
+    assert_eq!(format!("{:?}", read(model).network.links[0].loss), "Some(Independent(Ratio(0.1)))");
+}
