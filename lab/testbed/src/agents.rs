@@ -134,6 +134,16 @@ impl Agent {
         self.name
     }
 
+    /// Returns how many random numbers ns draws when it makes such an agent: `boot_time_` in
+    /// `TcpAgent::reset`.
+    pub fn draws(&self) -> u32 {
+        match self.class {
+            Class::Tcp { .. } if self.name.contains("FullTcp") => 2,
+            Class::Tcp { .. } => 1,
+            _ => 0,
+        }
+    }
+
     /// Returns an attribute, or ns's value of it.
     fn number<T>(&self, name: &str, read: fn(&Word) -> Result<T, WordError>) -> Result<T, WordError> {
         let usual = || {
@@ -290,6 +300,9 @@ impl Agent {
             if !(is_usual || is_read || is_idle) {
                 let class = self.name();
                 let problem = match usual {
+                    Some(MEASURED) => {
+                        format!("{name:?} of {class} is a result of the run, which a script cannot set here")
+                    }
                     Some(usual) => {
                         format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
                     }

@@ -3,7 +3,8 @@
 use crate::agents;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word};
-use crate::unsupported::{self, Cause};
+use crate::traffic;
+use crate::unsupported;
 
 /// Variables of `Node` in ns; others are the script's.
 const OF_NODE: [&str; 15] = [
@@ -50,6 +51,9 @@ const IDLE: [&str; 6] = [
     "set eventTraceAll_",
 ];
 
+/// Why several routes of the same length matter.
+const ONE_ROUTE: &str = "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
+
 impl Simulator<'_> {
     /// Returns whether a variable of an object is ns's.
     pub(crate) fn has_attribute(&self, object: Object, name: &str) -> bool {
@@ -57,7 +61,8 @@ impl Simulator<'_> {
             Object::Node(_) => OF_NODE.contains(&name),
             Object::Simulator => OF_SIMULATOR.contains(&name) || name.starts_with("link_"),
             Object::Agent(_) => name == "node_" || agents::is_attribute(name),
-            Object::Application(_) => name.ends_with('_') && !self.is_free(object, name),
+            Object::Application(_) => traffic::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
+            Object::Variable(variable) => self.randoms.has(variable, name),
             _ => true,
         }
     }
@@ -94,7 +99,9 @@ impl Simulator<'_> {
             "multiPath_" => {
                 let problem =
                     "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
-                self.refuse(Cause::routing(attribute.at, problem));
+                if unsupported::is_on(&words[words.len() - 1].text) {
+                    self.draft.needs_one_route(attribute.at, ONE_ROUTE);
+                }
                 Ok(String::new())
             }
             name => {
@@ -137,10 +144,12 @@ impl Simulator<'_> {
         let said = rest
             .first()
             .map_or_else(|| method.text.clone(), |first| format!("{} {}", method.text, first.text));
-        if let [_, value] = rest
+        if let [attribute, value] = rest
             && said == "set multiPath_"
-            && !unsupported::is_on(&value.text)
         {
+            if unsupported::is_on(&value.text) {
+                self.draft.needs_one_route(attribute.at, ONE_ROUTE);
+            }
             return Some(Ok(value.text.clone()));
         }
         let is_idle = IDLE.contains(&said.as_str()) || IDLE.contains(&method.text.as_str());

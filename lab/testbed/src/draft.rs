@@ -24,6 +24,8 @@ pub(crate) struct Draft {
     pub events: Vec<Event>,
     /// Where the script says that routes are recomputed when a link goes down.
     pub finds_new_routes: Option<usize>,
+    /// What would choose another route than hol, if there are several.
+    one_route: Option<WordError>,
 }
 
 /// A change of a segment, or of one of its directions, during the run.
@@ -79,6 +81,17 @@ impl Segment {
 }
 
 impl Draft {
+    /// Notes what matters only if there is more than one route between two nodes.
+    pub fn needs_one_route(&mut self, at: usize, problem: &str) {
+        self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
+    }
+
+    /// Returns whether there is one route between any two nodes.
+    fn is_tree(&self) -> bool {
+        let edges: usize = self.segments.iter().map(|segment| segment.members.len().saturating_sub(1)).sum();
+        edges < self.nodes.len()
+    }
+
     /// Completes the network, with default names and addresses.
     pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, WordError> {
         if self.nodes.is_empty() {
@@ -99,6 +112,9 @@ impl Draft {
         if let Some(at) = self.segments.iter().find_map(|segment| segment.missing) {
             let problem = "this link has one direction, but links need two; add a simplex-link for the other";
             return error_at(at, problem);
+        }
+        if let Some(problem) = self.one_route.take().filter(|_| !self.is_tree()) {
+            return Err(problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;
         if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))

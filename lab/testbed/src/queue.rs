@@ -51,7 +51,14 @@ const IDLE: [&str; 8] = [
 ];
 
 /// Attributes that hol has with one value alone, which is ns's; `bytes_` is ns's own, too.
-const FIXED: [(&str, &[&str]); 12] = [
+const FIXED: [(&str, &[&str]); 19] = [
+    ("interleave_", &["0", "false"]),
+    ("acksfirst_", &["0", "false"]),
+    ("ackfromfront_", &["0", "false"]),
+    ("filteracks_", &["0", "false"]),
+    ("replace_head_", &["0", "false"]),
+    ("priority_drop_", &["0", "false"]),
+    ("random_drop_", &["0", "false"]),
     ("wait_", &["1", "true"]),
     ("drop-tail_", &["1", "true", "0", "false"]),
     ("drop_tail_", &["1", "true", "0", "false"]),

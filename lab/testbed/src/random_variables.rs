@@ -69,6 +69,11 @@ impl RandomVariable {
 }
 
 impl Randoms {
+    /// Returns whether a variable has this attribute.
+    pub fn has(&self, variable: usize, attribute: &str) -> bool {
+        self.variables.get(variable).is_some_and(|own| own.has(attribute))
+    }
+
     /// Returns the probability that a variable is below a limit, if it is uniform.
     pub fn share_below(&self, variable: usize, limit: f64) -> Option<f64> {
         let own = self.variables.get(variable).filter(|own| own.class == "RandomVariable/Uniform")?;

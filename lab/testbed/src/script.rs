@@ -50,8 +50,8 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 /// every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
-/// How the error about a variable that is not set begins.
-const UNKNOWN_VARIABLE: &str = "unknown variable";
+/// How errors begin in scripts that others read.
+const IN_FRAGMENTS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.
 const FRAGMENT: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
@@ -78,6 +78,8 @@ impl Script {
         files: ReadFile<'_>,
         check: CheckNetwork<'_>,
     ) -> Result<Self, ScriptError> {
+        // As Tcl reads files.
+        let text = &text.replace("\r\n", "\n");
         let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
         let (generator, object) = interpreter.host.random_generator();
         interpreter.define_variable(generator, object);
@@ -94,12 +96,12 @@ impl Script {
             let (name, line, column) = sources.place(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
-        if let Some(cause) = stated {
-            return Err(explain(cause));
+        if stated.is_some() {
+            return Err(explain(likely.or(stated).expect("it is there")));
         }
         unknown.extend(ended.err());
         if is_fragment
-            && unknown.iter().all(|own| own.problem.starts_with(UNKNOWN_VARIABLE))
+            && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
             && likely.is_none()
         {
             return Err(ScriptError { place: name.to_owned(), problem: FRAGMENT.to_owned() });

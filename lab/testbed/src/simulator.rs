@@ -248,7 +248,7 @@ impl Host for Simulator<'_> {
         }
         let problem =
             |problem: &str| WordError { at: file.at, problem: format!("source {}: {problem}", file.text) };
-        let text = (self.files)(&file.text).map_err(|why| problem(&why))?;
+        let text = (self.files)(&file.text).map_err(|why| problem(&why))?.replace("\r\n", "\n");
         let base = self.sources.add(&file.text, &text);
         let base = base.ok_or_else(|| problem("the files of a script exceed 4 MiB in total"))?;
         Ok(Some((text, base)))
@@ -467,8 +467,10 @@ impl<'t> Simulator<'t> {
                 self.lan(members, speed, time)
             }
             ("newLan", [members, speed, time, layers @ ..]) => {
-                let strange =
-                    layers.iter().filter(|word| !word.text.is_empty() && !word.text.starts_with('-'));
+                let address = layers.windows(2).find(|pair| pair[0].text == "-address").map(|pair| pair[1].at);
+                let strange = layers.iter().filter(|word| {
+                    !word.text.is_empty() && !word.text.starts_with('-') && Some(word.at) != address
+                });
                 if let Some(layer) = strange.clone().find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
                     let problem = format!("a LAN has a DropTail queue; {:?} is not supported", layer.text);
                     return self.unknown(layer.at, problem);
@@ -687,7 +689,7 @@ impl<'t> Simulator<'t> {
             ("cost", [one]) if one.text == "1" => {}
             ("cost", _) => {
                 let problem = "costs of links are not modelled: routes are those with the fewest hops";
-                self.refuse(Cause::routing(method.at, problem));
+                self.draft.needs_one_route(method.at, problem);
             }
             ("errormodule", [model]) if is_link => {
                 let members = &self.draft.segments[segment].members;

@@ -5,7 +5,7 @@ use hol_network::{NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class, packets};
 use crate::bursts::{Bursts, Pattern};
-use crate::quantity::{any_number, bits_per_second, positive, seconds};
+use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
 
@@ -144,6 +144,27 @@ const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Keys)),
 ];
 
+/// Variables of applications in ns; others are a script's.
+pub(crate) const ATTRIBUTES: [&str; 17] = [
+    "agent_",
+    "burst_time_",
+    "class_",
+    "dst_",
+    "fid_",
+    "flags_",
+    "idle_time_",
+    "interval_",
+    "maxpkts_",
+    "packetSize_",
+    "packet_size_",
+    "prio_",
+    "random_",
+    "rate_",
+    "shape_",
+    "type_",
+    "enableRecv_",
+];
+
 fn no_agent(at: usize) -> WordError {
     WordError { at, problem: "this application has no agent; add $ftp attach-agent $tcp".to_owned() }
 }
@@ -159,6 +180,9 @@ impl Simulator<'_> {
                     word,
                     "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
+            }
+            for _ in 0..if self.is_emulab { 0 } else { agent.draws() } {
+                self.randoms.generators[0].uniform();
             }
             self.traffic.agents.push(agent);
             return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
@@ -356,7 +380,8 @@ impl Simulator<'_> {
                 return self.ignore(words, "it only marks packets for traces");
             }
             "random_" if application.class == "Application/Traffic/CBR" => {
-                application.bursts = any_number(value)?.ne(&0.0).then(|| Bursts::new(Pattern::Scattered));
+                let is_random = switch(value).or_else(|_| any_number(value).map(|number| number != 0.0))?;
+                application.bursts = is_random.then(|| Bursts::new(Pattern::Scattered));
                 return Ok(value.text.clone());
             }
             _ if application.bursts.is_some() && is_running => {

@@ -15,6 +15,7 @@ enum Kind {
     DiffServ,
     Mpls,
     MobileIp,
+    Contention,
     Xcp,
     WebTraffic,
     Emulation,
@@ -45,6 +46,9 @@ impl Kind {
             }
             Self::Mpls => "MPLS is not modelled; hol's routes are static",
             Self::MobileIp => "Mobile IP is not modelled; hol's nodes stay on their links",
+            Self::Contention => {
+                "LANs with CSMA/CA are not modelled; a LAN of hol sends one packet at a time, in turns"
+            }
             Self::Xcp => "XCP is not modelled; hol has TCP with Reno, CUBIC, BBR and Prague",
             Self::WebTraffic => {
                 "ns's generators of web traffic are not modelled; write the requests as a workload of an experiment file"
@@ -99,7 +103,7 @@ impl Cause {
 }
 
 /// Words that give a script away; `*` stands for any end.
-const WORDS: [(&str, Kind); 66] = [
+const WORDS: [(&str, Kind); 67] = [
     ("Node/SatNode*", Kind::Satellite),
     ("Phy/Sat*", Kind::Satellite),
     ("Mac/Sat*", Kind::Satellite),
@@ -112,7 +116,6 @@ const WORDS: [(&str, Kind); 66] = [
     ("Mac/Simple", Kind::Wireless),
     ("Mac/Tdma*", Kind::Wireless),
     ("Mac/SMAC*", Kind::Wireless),
-    ("Mac/Csma/Ca", Kind::Wireless),
     ("Phy/Wireless*", Kind::Wireless),
     ("Antenna/*", Kind::Wireless),
     ("Propagation/*", Kind::Wireless),
@@ -148,6 +151,8 @@ const WORDS: [(&str, Kind); 66] = [
     ("LDP-peer", Kind::Mpls),
     ("Node/MIP*", Kind::MobileIp),
     ("-mobileIP", Kind::MobileIp),
+    ("Mac/Csma/Ca", Kind::Contention),
+    ("XCP", Kind::Xcp),
     ("Queue/XCP*", Kind::Xcp),
     ("Queue/DropTail/XCPQ", Kind::Xcp),
     ("Agent/TCP/Newreno/XCP", Kind::Xcp),
@@ -180,10 +185,6 @@ pub(crate) fn of_command(words: &[Word]) -> Option<Cause> {
         [_, "rtproto", kind @ ("DV" | "LS" | "Manual" | "Algorithmic"), ..] => Some(Cause::routing(
             words[2].at,
             &format!("\"rtproto {kind}\": only static routes are supported; use Static"),
-        )),
-        ["Node", "set", "multiPath_", value] if is_on(value) => Some(Cause::routing(
-            words[2].at,
-            "\"multiPath_\": a flow of hol takes one route; packets are not spread over several",
         )),
         _ => None,
     }
@@ -238,7 +239,8 @@ pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause
     if CALLBACKS.contains(&method.text.as_str()) {
         return Some(Cause::new(Kind::Callback, &what(), method.at));
     }
-    let is_free = extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
+    // Old scripts define it as ns does; ns itself does not call it.
+    let is_free = extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str()) || method.text == "get-link";
     (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
 }
 
@@ -253,7 +255,8 @@ fn is_of_ns(class: &str, method: &str) -> bool {
 }
 
 /// Files of ns's own library that old scripts read.
-pub(crate) const LIBRARY: [&str; 10] = [
+pub(crate) const LIBRARY: [&str; 11] = [
+    "timer.tcl",
     "vlan.tcl",
     "ns-mac.tcl",
     "ns-ll.tcl",

@@ -276,9 +276,9 @@ impl<H: Host> Expression<'_, '_, H> {
     }
 
     fn skip_blanks(&mut self) {
-        while self.parser.peek().is_some_and(char::is_whitespace) {
-            self.parser.take();
-        }
+        while self.parser.peek().is_some_and(char::is_whitespace) && self.parser.take().is_some()
+            || self.parser.eat("\\\n")
+        {}
     }
 }
 
@@ -349,6 +349,16 @@ mod tests {
         fn assigned(&mut self, _: &str, _: &str) {}
         fn lost(&mut self, complaint: WordError) -> Result<String, WordError> {
             Err(complaint)
+        }
+        fn owns(&self, _: &str, _: &str) -> bool {
+            false
+        }
+        fn class_of(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn defines(&mut self, _: &Word, _: &Word, _: bool) {}
+        fn has_file(&self, _: &str) -> bool {
+            false
         }
         fn names(&self) -> Vec<&'static str> {
             Vec::new()

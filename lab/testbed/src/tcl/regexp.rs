@@ -4,6 +4,7 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome};
+use super::number::MEASURED;
 use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
@@ -20,13 +21,17 @@ impl<H: Host> Interpreter<H> {
                 Ok(names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join("/"))
             }
             ("file", [question, name]) if matches!(question.text.as_str(), "exists" | "executable") => {
-                let is_there = question.text == "exists" && self.host.has_file(&name.text);
+                // A script asks for the program that runs it.
+                let is_ns = part_of("tail", &name.text) == "ns";
+                let is_there = is_ns || question.text == "exists" && self.host.has_file(&name.text);
                 Ok(i64::from(is_there).to_string())
             }
             ("file", _) => usage(
                 at,
                 "file exists name; supported are exists, dirname, tail, rootname, extension and join",
             ),
+            // Where and when a script is read is no part of it.
+            ("clock" | "pwd" | "glob", _) => Ok(MEASURED.to_owned()),
             _ => return None,
         })
     }

@@ -40,7 +40,7 @@ fn the_gravest_cause_is_told_wherever_it_stands() {
         ("set ns [new Simulator]\nwobble\nset q Queue/dsRED/edge", "DiffServ"),
         ("set ns [new Simulator]\n$ns node-config -PGM ON", "multicast"),
         ("set ns [new Simulator -multicast on]\n$ns rtproto DV", "static routes"),
-        ("set ns [new Simulator]\n$ns rtmodel Deterministic {} $n0", "rtmodel-at"),
+        ("set ns [new Simulator]\n$ns rtmodel Deterministic {} [$ns node]", "rtmodel-at"),
         ("Class Q -superclass Queue/XCP\nset ns [new Simulator]\nset q [new Queue/XCP]", "XCP"),
         ("set ns [new Simulator]\nset pool [new PagePool/WebTraf]", "web traffic"),
     ] {
@@ -58,14 +58,21 @@ fn words_that_are_not_reached_refuse_nothing_by_themselves() {
     assert!(Script::read("a.tcl", &text).is_ok());
 }
 
+/// A second route between the two nodes, over a third.
+const AROUND: &str = "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
+
 #[test]
-fn costs_and_equal_routes_are_refused() {
-    assert!(refusal(&with("[$ns link $a $b] cost 2")).contains("costs of links"));
-    assert!(refusal(&with("$a set multiPath_ 1")).contains("one route"));
-    assert!(refusal(&format!("Node set multiPath_ 1\n{}", with(""))).contains("one route"));
-    assert!(
-        Script::read("a.tcl", &format!("Node set multiPath_ 0\n{}", with("[$ns link $a $b] cost 1"))).is_ok()
-    );
+fn costs_and_equal_routes_matter_where_there_are_several() {
+    for (commands, problem) in [
+        ("[$ns link $a $b] cost 2", "costs of links"),
+        ("$a set multiPath_ 1", "one route"),
+        ("Node set multiPath_ 1", "one route"),
+    ] {
+        assert!(refusal(&with(&format!("{AROUND}{commands}"))).contains(problem), "{commands}");
+        assert!(Script::read("a.tcl", &with(commands)).is_ok(), "{commands}");
+    }
+    let none = "Node set multiPath_ 0\n[$ns link $a $b] cost 1";
+    assert!(Script::read("a.tcl", &with(&format!("{AROUND}{none}"))).is_ok());
 }
 
 /// A variable of a node is ns's own or the script's.

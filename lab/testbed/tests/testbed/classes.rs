@@ -69,7 +69,7 @@ fn next_is_the_method_that_is_hidden() {
 fn a_class_may_extend_one_of_ns() {
     let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 1ms DropTail\n\
         Class Small -superclass Agent/TCP/Reno\nSmall set window_ 7\n\
-        Small instproc half {} { $self instvar window_ half_; set half_ [expr $window_ / 2]; set packetSize_ 500; set packetSize_ [$self set packetSize_] }\n\
+        Small instproc half {} { $self instvar window_ half_ packetSize_; set half_ [expr $window_ / 2]; set packetSize_ 500 }\n\
         Application/FTP instproc more {n} { $self instvar sent_; set sent_ [expr $sent_ + $n]; $self produce $sent_ }\n\
         Class Late -superclass Application/FTP\nLate instproc start {} { global ns; $ns after 2 \"$self begin\" }\n\
         Late instproc begin {} { $self instvar begun_; set begun_ 1; $self produce 3 }\n\

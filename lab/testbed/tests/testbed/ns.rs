@@ -268,13 +268,13 @@ fn a_cause_stands_for_all_that_follows_from_it() {
             "wireless",
         ),
         ("set ns [new Simulator]\n$ns node-config -adhocRouting AODV", "wireless"),
-        ("set ns [new Simulator -multicast on]", "multicast"),
+        ("set ns [new Simulator -multicast on]\nset group [Node allocaddr]", "multicast"),
         ("set ns [new Simulator]\n$ns rtproto DV", "static"),
         (
             "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 1ms dsRED/edge",
             "DiffServ",
         ),
-        ("Agent/Ping instproc recv {from rtt} { puts $rtt }", "OTcl"),
+        ("Agent/Ping instproc recv {from rtt} { puts $rtt }", "ns calls this method during the run"),
     ] {
         let error = Script::read("a.tcl", script).unwrap_err().to_string();
         assert!(error.lines().count() == 1 && error.contains(cause), "{script}: {error}");
@@ -320,6 +320,6 @@ fn agents_may_be_told_how_many_packets_they_send() {
         (flow.load, flow.start.to_string()),
         (FlowLoad::Greedy { size: 1000, packets: Some(50) }, "1s".into())
     );
-    assert!(read(&with("$defaultRNG seed 7")).ignored[0].to_string().contains("`seed`"));
-    assert!(refusal("Node set multiPath_ 1").contains("defaults of \"Node\" are not supported"));
+    assert!(read(&with("$defaultRNG seed 0")).ignored[0].to_string().contains("ns takes this seed from the clock"));
+    assert!(refusal("Node set cost_ 1").contains("defaults of \"Node\" are not supported"));
 }

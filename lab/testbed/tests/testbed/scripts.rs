@@ -181,7 +181,7 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("exit 1", "5:1", "ends before its run"),
         ("proc again {} { global ns; $ns at [expr [$ns now] + 0.1] again }\nagain", "5:", "has not ended"),
         ("set tcp [new Agent/DCCP]", "5:14", "an unsupported agent"),
-        ("set on [new Application/Traffic/Pareto]", "5:13", "in an experiment file"),
+        ("set on [new Application/Traffic/RealAudio]", "5:13", "in an experiment file"),
         ("set ftp [new Application/FTP]\n$ns at 1 \"$ftp start\"", "5:14", "has no agent"),
         ("$ns rtproto DV", "5:13", "use Static"),
         ("tb-set-node-startcmd $link0 ls", "5:22", "not a node"),

@@ -158,7 +158,7 @@ fn what_a_script_does_to_the_machine_is_listed_and_not_done() {
 fn all_that_is_not_understood_is_told_at_once() {
     let text = TWO_NODES.replace("Agent/UDP", "Agent/DCCP").replace(
         "$ns run",
-        "$ns rtmodel-off 1.0 $n0 $n1\nset w [new RandomVariable/Pareto]\n$w set avg_ 10\nwobble\n$ns run",
+        "$ns rtmodel-off 1.0 $n0 $n1\nset w [new RandomVariable/Pareto]\n$w median\nwobble\n$ns run",
     );
     let error = Script::read("a.ns", &text).unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
