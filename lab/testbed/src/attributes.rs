@@ -97,8 +97,6 @@ impl Simulator<'_> {
         match attribute.text.as_str() {
             "X_" | "Y_" | "Z_" => self.ignore(words, "it is the place of a node, which is only drawn"),
             "multiPath_" => {
-                let problem =
-                    "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
                 if unsupported::is_on(&words[words.len() - 1].text) {
                     self.draft.needs_one_route(attribute.at, ONE_ROUTE);
                 }

@@ -4,9 +4,10 @@
 //! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
 //! nodes and links as in Emulab's mails.
 //!
-//! A script is executed as Tcl would, and commands at times of its run (`$ns at`) in the order of time: link
-//! changes become events of the network; applications send as [`Flow`]s, FTP and CBR over the common agents;
-//! Emulab's start commands and program agents become [`Program`]s. Only commands that draw, record or
+//! A script is executed as Tcl and OTcl would, and commands at times of its run (`$ns at`) in the order of
+//! time: link changes become events of the network; applications send as [`Flow`]s, FTP, CBR, on/off sources
+//! and Telnet over the common agents, with the random numbers of ns; Emulab's start commands and program
+//! agents become [`Program`]s. Only commands that draw, record or
 //! concern machines are ignored, and listed; all other unsupported commands are reported together. A LAN is
 //! one link shared by its members, where Emulab's switch has two for each of them; commands about a single
 //! member's are rejected.
@@ -15,7 +16,7 @@
 //! those of ns 2.35.
 //!
 //! `tcl` is the language; `simulator` and `emulab` have its commands about networks; `agents`, `traffic`,
-//! `queue` and `loss` convert its objects.
+//! `bursts`, `queue` and `loss` convert its objects; `unsupported` says why a script is refused.
 
 mod agents;
 mod attributes;

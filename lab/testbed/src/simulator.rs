@@ -467,7 +467,8 @@ impl<'t> Simulator<'t> {
                 self.lan(members, speed, time)
             }
             ("newLan", [members, speed, time, layers @ ..]) => {
-                let address = layers.windows(2).find(|pair| pair[0].text == "-address").map(|pair| pair[1].at);
+                let address =
+                    layers.windows(2).find(|pair| pair[0].text == "-address").map(|pair| pair[1].at);
                 let strange = layers.iter().filter(|word| {
                     !word.text.is_empty() && !word.text.starts_with('-') && Some(word.at) != address
                 });
@@ -534,6 +535,11 @@ impl<'t> Simulator<'t> {
             ("at", [time, script]) => self.schedule(time, script),
             ("run", []) => {
                 self.is_running = true;
+                // `Simulator run` resets all nodes, and their agents draw once more.
+                let agents = self.traffic.agents.iter();
+                for _ in 0..agents.filter(|agent| agent.node.is_some() && agent.draws() > 0).count() {
+                    self.randoms.generators[0].uniform();
+                }
                 Ok(String::new())
             }
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),

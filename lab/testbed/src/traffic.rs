@@ -513,7 +513,10 @@ impl Traffic {
     ) -> Result<Vec<Flow>, WordError> {
         self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
         let started = self.applications.iter().filter(|application| application.starts().is_some());
-        started.map(|application| self.flow(application, network, is_emulab, &place)).collect()
+        let flows = started.map(|application| self.flow(application, network, is_emulab, &place));
+        // A random source may be stopped before its first packet.
+        let is_silent = |flow: &Flow| flow.load == FlowLoad::Scripted(Vec::new());
+        flows.filter(|flow| !flow.as_ref().is_ok_and(is_silent)).collect()
     }
 
     fn flow(
@@ -723,7 +726,11 @@ impl Application {
     fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
         if let (Some((first, _)), Some((last, _))) = (self.produced.first(), self.produced.last()) {
             let stop = *last + Duration::from_nanos(1);
-            return Some(vec![self.piece(*first, Some(stop))]);
+            return Some(vec![self.piece(*first, end.or(Some(stop)))]);
+        }
+        if self.class == DATAGRAMS {
+            let (first, last) = (self.pieces.first()?, self.pieces.last()?);
+            return Some(vec![Piece { stop: end.or(last.stop), ..*first }]);
         }
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();

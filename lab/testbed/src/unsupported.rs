@@ -239,8 +239,9 @@ pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause
     if CALLBACKS.contains(&method.text.as_str()) {
         return Some(Cause::new(Kind::Callback, &what(), method.at));
     }
-    // Old scripts define it as ns does; ns itself does not call it.
-    let is_free = extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str()) || method.text == "get-link";
+    // Old scripts define these as ns does, which does not call them itself.
+    let is_of_scripts = matches!(method.text.as_str(), "get-link" | "get-queue");
+    let is_free = is_of_scripts || extends && CALLED_BY_SCRIPTS.contains(&method.text.as_str());
     (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
 }
 

@@ -240,6 +240,22 @@ impl<'t> Parser<'t> {
         Ok(part)
     }
 
+    /// Reads the name of a variable: letters, digits, `_`, and at least two colons together.
+    fn variable_name(&mut self) -> &'t str {
+        let rest = self.rest();
+        let mut length = 0;
+        while let Some(c) = rest[length..].chars().next() {
+            let colons = rest[length..].len() - rest[length..].trim_start_matches(':').len();
+            length += match c {
+                ':' if colons >= 2 => colons,
+                c if c.is_ascii_alphanumeric() || c == '_' => 1,
+                _ => break,
+            };
+        }
+        self.offset += length;
+        &rest[..length]
+    }
+
     fn variable(&mut self, at: usize) -> Result<Option<Part>, WordError> {
         let start = self.offset;
         self.take();
@@ -247,7 +263,7 @@ impl<'t> Parser<'t> {
             let (name, _) = self.braces()?;
             return Ok(Some(Part::Variable { at, name, index: None }));
         }
-        let name = self.take_while(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':').to_owned();
+        let name = self.variable_name().to_owned();
         if name.is_empty() {
             self.offset = start;
             return Ok(None);

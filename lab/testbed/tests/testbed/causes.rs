@@ -59,7 +59,8 @@ fn words_that_are_not_reached_refuse_nothing_by_themselves() {
 }
 
 /// A second route between the two nodes, over a third.
-const AROUND: &str = "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
+const AROUND: &str =
+    "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
 
 #[test]
 fn costs_and_equal_routes_matter_where_there_are_several() {

@@ -320,6 +320,10 @@ fn agents_may_be_told_how_many_packets_they_send() {
         (flow.load, flow.start.to_string()),
         (FlowLoad::Greedy { size: 1000, packets: Some(50) }, "1s".into())
     );
-    assert!(read(&with("$defaultRNG seed 0")).ignored[0].to_string().contains("ns takes this seed from the clock"));
+    assert!(
+        read(&with("$defaultRNG seed 0")).ignored[0]
+            .to_string()
+            .contains("ns takes this seed from the clock")
+    );
     assert!(refusal("Node set cost_ 1").contains("defaults of \"Node\" are not supported"));
 }

@@ -5,7 +5,7 @@ use hol_testbed::{Script, write};
 use proptest::prelude::*;
 
 /// Pieces from which scripts that are almost right can be put together.
-const PIECES: [&str; 60] = [
+const PIECES: [&str; 82] = [
     "set ",
     "ns",
     " [new Simulator]",
@@ -66,6 +66,28 @@ const PIECES: [&str; 60] = [
     "é",
     "$",
     "llength ",
+    "Class ",
+    "Class A -superclass {B Agent/TCP}\n",
+    "A instproc f {x} {$self next; $self instvar x}\n",
+    "$a proc f {} {$self f}\n",
+    "[new A 1]",
+    "[new B]",
+    " instproc ",
+    "instvar ",
+    "$self ",
+    "next ",
+    "f ",
+    "set x(1) ",
+    "upvar #0 a b",
+    "uplevel ",
+    "uplevel 3 {",
+    "regsub -all {(.)*} ",
+    "regexp ",
+    "[$defaultRNG uniform 0 ",
+    "[new RandomVariable/Pareto]",
+    "set e [new Application/Traffic/Pareto]\n$e set shape_ 0.01\n$e start\n",
+    "$ns after 1 {$e stop}\n",
+    "$ns run\n",
 ];
 
 fn soup() -> impl Strategy<Value = String> {
