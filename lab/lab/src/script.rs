@@ -62,8 +62,9 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         quoted(name),
     );
     for flow in beside {
-        // A flow that lasts as long as the measured one needs no end of its own.
-        let is_counted = matches!(flow.load, FlowLoad::Greedy { packets: Some(_), .. });
+        // A greedy flow that lasts as long as the measured one needs no end of its own; packets at given times
+        // would go on while the measured one waits for its last.
+        let is_counted = !matches!(flow.load, FlowLoad::Greedy { packets: None, .. });
         let ends = if flow.stop < measured.stop || is_counted {
             format!("messages = {}\n", messages(flow, script))
         } else {
@@ -204,6 +205,18 @@ mod tests {
             "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
         let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
         assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
+    }
+
+    /// Packets of background traffic that have their times are sent once, however long the measured flow waits.
+    #[test]
+    fn background_packets_at_given_times_are_sent_once() {
+        let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "1.0"]);
+        let bursts = application(2, "Traffic/Exponential", "UDP", "Null", ["0.0", "1.0"]);
+        let points = parse(&format!("{NETWORK}{cbr}{bursts}$ns at 1.0 finish\n$ns run\n")).unwrap().points;
+        let background = &points[0].background[0];
+        assert_eq!(background.workload.kind.workload().name(), "replay");
+        // As many as ns sends: from 0.31985 s on, every 26.25 ms.
+        assert_eq!(background.messages, Some(26));
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl<H: Host> Interpreter<H> {
             ("if", arguments) => self.if_else(at, arguments),
             ("while", [condition, body]) => self.while_loop(condition, body),
             ("for", [start, condition, next, body]) => self.for_loop(start, condition, next, body),
-            ("foreach", [names, list, body]) => self.foreach(names, list, body),
+            ("foreach", [pairs @ .., body]) if pairs.len() > 1 => self.foreach(pairs, body),
             ("proc", [name, parameters, body]) => self.define(name, parameters, body),
             ("return", []) => Err(Stop::Return(String::new())),
             ("return", [value]) => Err(Stop::Return(value.text.clone())),
@@ -218,18 +218,27 @@ impl<H: Host> Interpreter<H> {
         Ok(String::new())
     }
 
-    fn foreach(&mut self, names: &Word, list: &Word, body: &Word) -> Outcome {
+    /// `foreach names list … commands`: with several lists as often as the longest needs.
+    fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
+        const FORM: &str = "foreach name list {commands}";
         let commands = script(body.script())?;
-        let (names_at, at) = (names.at, list.at);
-        let names = list_of(names)?;
-        if names.is_empty() {
-            return usage(names_at, "foreach name list {commands}");
+        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, FORM) };
+        let mut columns = Vec::new();
+        for [names, list] in pairs {
+            let (names_at, names) = (names.at, list_of(names)?);
+            if names.is_empty() {
+                return usage(names_at, FORM);
+            }
+            columns.push((names_at, names, list_of(list)?));
         }
-        for values in list_of(list)?.chunks(names.len()) {
-            self.step(at)?;
-            for (place, name) in names.iter().enumerate() {
-                let value = values.get(place).cloned().unwrap_or_default();
-                self.assign(names_at, name, value)?;
+        let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
+        for number in 0..turns.unwrap_or_default() {
+            self.step(body.at)?;
+            for (at, names, values) in &columns {
+                for (place, name) in names.iter().enumerate() {
+                    let value = values.get(number * names.len() + place).cloned().unwrap_or_default();
+                    self.assign(*at, name, value)?;
+                }
             }
             if let Turn::Last = turn(self.commands(&commands))? {
                 break;

@@ -23,6 +23,15 @@ impl<H: Host> Interpreter<H> {
             ("string", ["tolower", text]) => Ok(text.to_lowercase()),
             ("string", ["toupper", text]) => Ok(text.to_uppercase()),
             ("string", ["trim", text]) => Ok(text.trim().to_owned()),
+            ("string", ["trimleft", text]) => Ok(text.trim_start().to_owned()),
+            ("string", ["trimright", text]) => Ok(text.trim_end().to_owned()),
+            ("string", ["trim", text, letters]) => Ok(text.trim_matches(|c| letters.contains(c)).to_owned()),
+            ("string", ["trimleft", text, letters]) => {
+                Ok(text.trim_start_matches(|c| letters.contains(c)).to_owned())
+            }
+            ("string", ["trimright", text, letters]) => {
+                Ok(text.trim_end_matches(|c| letters.contains(c)).to_owned())
+            }
             ("string", ["first", wanted, text]) => {
                 let found = text.find(wanted).map_or(-1, |octet| text[..octet].chars().count() as i64);
                 Ok(found.to_string())
