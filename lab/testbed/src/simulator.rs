@@ -672,10 +672,10 @@ impl<'t> Simulator<'t> {
                 }
             }
             ("bandwidth", [value, ..]) => {
-                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?))
+                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?));
             }
             ("delay", [value, ..]) => {
-                self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?))
+                self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
             }
             ("plr", [value, ..]) => {
                 self.change(

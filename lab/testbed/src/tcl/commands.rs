@@ -175,7 +175,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Makes names refer to variables of a caller: `upvar 1 theirs own`.
     fn upvar(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        let is_paired = arguments.len() % 2 == 0;
+        let is_paired = arguments.len().is_multiple_of(2);
         let (depth, pairs) = match self.level(arguments) {
             (_, _) if is_paired => (self.variables.depth().saturating_sub(1), arguments),
             levelled => levelled,
