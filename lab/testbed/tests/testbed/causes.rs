@@ -49,6 +49,19 @@ fn the_gravest_cause_is_told_wherever_it_stands() {
     }
 }
 
+/// A part of another script is told from a script that needs arguments.
+#[test]
+fn a_part_of_another_script_is_told() {
+    for part in
+        ["$ns duplex-link $a $b 1Mb 1ms DropTail", "proc topology {} { global ns; $ns node }", "set x 1"]
+    {
+        let error = refusal(part);
+        assert!(error.contains("run the one that reads it with source"), "{part}: {error}");
+    }
+    let error = refusal("if {$argc < 1} { exit 1 }\nset ns [new Simulator]");
+    assert!(error.contains("if it needs arguments"), "{error}");
+}
+
 #[test]
 fn words_that_are_not_reached_refuse_nothing_by_themselves() {
     assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
@@ -108,6 +121,22 @@ fn attributes_with_the_value_of_ns_change_nothing() {
         (link.rate.unwrap().to_string(), link.delay.unwrap().to_string()),
         ("2Mbit".into(), "30ms".into())
     );
+}
+
+/// What a program would print, the time of day and the environment decide nothing.
+#[test]
+fn the_machine_decides_nothing() {
+    assert!(
+        Script::read(
+            "a.tcl",
+            &with("puts \"[exec date] [clock seconds] $env(HOME)\"\nset seed [expr int([exec rand])]")
+        )
+        .is_ok()
+    );
+    for value in ["[exec date]", "[clock seconds]", "$env(HOME)"] {
+        let error = refusal(&with(&format!("if {{{value} > 3}} {{ set x 1 }}")));
+        assert!(error.contains("depends on results of the run"), "{error}");
+    }
 }
 
 #[test]
