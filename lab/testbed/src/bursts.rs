@@ -9,6 +9,7 @@ use hol_base::Duration;
 use crate::quantity::{positive, seconds};
 use crate::simulator::{Due, Simulator};
 use crate::tcl::{Word, WordError, error_at};
+use crate::traffic::MOST_SCRIPTED;
 
 /// How a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub(crate) struct Bursts {
     interval: Duration,
     pub generator: usize,
     all: Vec<Burst>,
-    /// The packets of all bursts, before a stop cuts the last.
+    /// The packets of all bursts.
     begun: u64,
     /// The number of the start, so that what was due before a stop is not sent after it.
     start: u32,
@@ -122,7 +123,9 @@ impl Bursts {
     pub fn stop(&mut self, now: Duration) {
         self.start += 1;
         if let Some(last) = self.all.last_mut() {
-            last.count = last.before(now);
+            let sent = last.before(now);
+            self.begun -= last.count - sent;
+            last.count = sent;
         }
     }
 
@@ -169,7 +172,9 @@ impl Simulator<'_> {
         let now = self.now.unwrap_or_default();
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start == start);
-        if is_current && application.running.is_some() {
+        let begun = application.bursts.as_ref().map_or(0, |bursts| bursts.begun);
+        // More are refused anyway.
+        if is_current && application.running.is_some() && begun <= MOST_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
         }

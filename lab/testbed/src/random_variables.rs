@@ -42,6 +42,9 @@ const CLASSES: [(&str, &[(&str, f64)]); 9] = [
     ("RandomVariable/HyperExponential", &[("avg_", 1.0), ("cov_", 4.0)]),
 ];
 
+/// The most values that `test` draws.
+const MOST_TESTED: f64 = 1000.0;
+
 /// HyperExponentialRandomVariable's `alpha_`, which no script sets.
 const ALPHA: f64 = 0.95;
 
@@ -241,7 +244,14 @@ impl Simulator<'_> {
                 Ok(String::new())
             }
             ("test", [count]) => {
-                for _ in 0..any_number(count)?.clamp(0.0, 1e6) as u64 {
+                let count = any_number(count)?;
+                if !(0.0..=MOST_TESTED).contains(&count) {
+                    return error_at(
+                        method.at,
+                        format!("more than {MOST_TESTED} values are not drawn at once"),
+                    );
+                }
+                for _ in 0..count as u64 {
                     self.randoms.value(index);
                 }
                 Ok(String::new())

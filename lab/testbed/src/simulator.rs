@@ -67,6 +67,8 @@ pub(crate) struct Simulator<'t> {
     pub now: Option<Duration>,
     /// What is due during the run, in order.
     pub(crate) due: BTreeMap<(Duration, u64), Due>,
+    /// When each of the commands is due, by its number.
+    due_times: BTreeMap<u64, Duration>,
     pub(crate) scheduled: u64,
     pub(crate) scheduled_bursts: u64,
     pub randoms: Randoms,
@@ -279,6 +281,7 @@ impl<'t> Simulator<'t> {
             is_emulab: false,
             now: None,
             due: BTreeMap::new(),
+            due_times: BTreeMap::new(),
             scheduled: 0,
             scheduled_bursts: 0,
             randoms: Randoms::default(),
@@ -301,7 +304,8 @@ impl<'t> Simulator<'t> {
             && !self.is_hopeless()
             && self.due.values().any(|due| matches!(due, Due::Commands(_)))
         {
-            let ((at, _), due) = self.due.pop_first()?;
+            let ((at, number), due) = self.due.pop_first()?;
+            self.due_times.remove(&number);
             self.now = Some(at);
             let script = match due {
                 Due::Commands(script) => script,
@@ -522,7 +526,10 @@ impl<'t> Simulator<'t> {
             }
             ("at-now", [script]) => Ok(self.schedule_at(self.now.unwrap_or_default(), script)),
             ("cancel", [event]) => {
-                self.due.retain(|(_, number), _| number.to_string() != event.text);
+                let number = event.text.parse::<u64>().unwrap_or_default();
+                if let Some(at) = self.due_times.remove(&number) {
+                    self.due.remove(&(at, number));
+                }
                 Ok(String::new())
             }
             ("set", [attribute]) => self.simulator_attribute(attribute),
@@ -573,6 +580,7 @@ impl<'t> Simulator<'t> {
     fn schedule_at(&mut self, at: Duration, script: &Word) -> String {
         self.scheduled += 1;
         self.due.insert((at, self.scheduled), Due::Commands(script.clone()));
+        self.due_times.insert(self.scheduled, at);
         self.scheduled.to_string()
     }
 

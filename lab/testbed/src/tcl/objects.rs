@@ -161,7 +161,8 @@ impl<H: Host> Interpreter<H> {
             let problem = format!("the class \"{}\" would be above itself", name.text);
             return Err(WordError { at: name.at, problem }.into());
         }
-        if above.iter().any(|class| self.objects.line_of_class(class).len() > MOST_ABOVE) {
+        let is_deep = |class: &String| self.objects.line_of_class(class).len() > MOST_ABOVE;
+        if above.len() > MOST_ABOVE || above.iter().any(is_deep) {
             let problem = format!("more than {MOST_ABOVE} classes are above this one");
             return Err(WordError { at: name.at, problem }.into());
         }

@@ -63,6 +63,10 @@ impl<H: Host> Interpreter<H> {
         let most = if options.contains(&"-all") { usize::MAX } else { 1 };
         let (mut replaced, mut end, mut count) = (String::new(), 0, 0);
         for found in expression.captures_iter(&text.text).take(most) {
+            if replaced.len() > LONGEST {
+                let problem = format!("this text grows beyond {LONGEST} octets");
+                return Err(WordError { at, problem }.into());
+            }
             let all = found.get(0).expect("the whole match");
             replaced.push_str(&text.text[end..all.start()]);
             replaced.push_str(&filled(&by.text, &found));
@@ -75,6 +79,9 @@ impl<H: Host> Interpreter<H> {
         }
     }
 }
+
+/// The longest text that replacements make.
+const LONGEST: usize = 1 << 20;
 
 /// The parts of a file's name.
 const PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];

@@ -126,3 +126,12 @@ fn variables_of_callers_are_reached() {
     assert_eq!(value("regexp {(a+)b} xaaab all one\nset name $all/$one"), "aaab/aaa");
     assert_eq!(value("regsub -all {a(.)} abacad {<\\1&>} r\nset name $r"), "<bab><cac><dad>");
 }
+
+/// Texts and classes have their limits, so that no script takes all memory or time.
+#[test]
+fn what_grows_is_limited() {
+    let growth = "set x [regsub -all . [regsub -all . [regsub -all . [string range abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz 0 end] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&]";
+    assert!(refusal(growth).contains("grows beyond"), "{}", refusal(growth));
+    let classes = "Class C0\nfor {set i 0} {$i < 300} {incr i} { Class C[expr $i + 1] -superclass C$i }";
+    assert!(refusal(classes).contains("classes are above this one"), "{}", refusal(classes));
+}

@@ -78,6 +78,7 @@ fn what_is_random_has_its_limits() {
     };
     assert!(wrong("set t [new Application/Telnet]\n$t set interval_ 0").contains("tcplib"));
     assert!(wrong("set e [new Application/Traffic/Exponential]\n$e set shape_ 2").contains("shape_"));
+    assert!(wrong("[new RandomVariable/Uniform] test 1e9").contains("not drawn at once"));
     assert!(wrong("[new RNG] seed -4").contains("a seed is"));
     assert!(wrong("[new RNG] poisson 3").contains("use uniform"));
 }
@@ -97,6 +98,26 @@ fn packets_may_be_sent_one_by_one() {
     };
     let times: Vec<String> = tcp.iter().map(|(at, size)| format!("{at} {size}")).collect();
     assert_eq!(times, ["0s 1000", "0s 1000", "0s 1000", "2s 1000", "2s 1000"]);
+}
+
+/// A source that sends for ever at an enormous rate is refused at once.
+#[test]
+fn a_source_has_at_most_so_many_packets() {
+    let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 10Mb 1ms DropTail\n\
+        set u [$ns create-connection UDP $a Null $b 1]\nset s [new Application/Traffic/Exponential]\n$s attach-agent $u\n\
+        $s set rate_ 1e14\n$s set idle_time_ 0\n$ns at 0 \"$s start\"\n$ns at 1000 {exit 0}\n$ns run";
+    let error = Script::read("a.tcl", text).unwrap_err().to_string();
+    assert!(error.contains("more than 20000"), "{error}");
+}
+
+/// What is due may be cancelled.
+#[test]
+fn events_may_be_cancelled() {
+    let flows = flows(
+        "set f [make Application/FTP TCP TCPSink]\nset e [$ns at 1 \"$f start\"]\n$ns at 0.5 \"$ns cancel $e\"\n\
+         $ns at 0.5 {$ns after 1.5 \"$f start\"}\n$ns at 4 {exit 0}",
+    );
+    assert_eq!(flows[0].start.to_string(), "2s");
 }
 
 /// A source that is stopped before its first packet sends nothing, and one that is started again goes on.
