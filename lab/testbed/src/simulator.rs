@@ -73,6 +73,8 @@ pub(crate) struct Simulator<'t> {
     pub(crate) scheduled_bursts: u64,
     pub randoms: Randoms,
     has_simulator: bool,
+    /// The files that the script has opened, which are not.
+    opened: u32,
     is_running: bool,
     is_over: bool,
     /// Where commands stand that are ignored.
@@ -182,8 +184,16 @@ impl Host for Simulator<'_> {
         self.is_emulab |= words[0].text.starts_with("tb-");
         if let Some(reason) = ignored::reason(&words[0].text) {
             let done = self.ignore(words, reason);
-            // What a program would print is not known.
-            return Some(done.map(|done| if words[0].text == "exec" { MEASURED.to_owned() } else { done }));
+            return Some(done.map(|done| match words[0].text.as_str() {
+                // What a program would print is not known.
+                "exec" => MEASURED.to_owned(),
+                // A script may pass the handle to its procedures.
+                "open" => {
+                    self.opened += 1;
+                    format!("file{}", self.opened + 2)
+                }
+                _ => done,
+            }));
         }
         if let Some(object) = self.object(&words[0]) {
             return Some(self.method(object, words));
@@ -286,6 +296,7 @@ impl<'t> Simulator<'t> {
             scheduled_bursts: 0,
             randoms: Randoms::default(),
             has_simulator: false,
+            opened: 0,
             is_running: false,
             is_over: false,
             ignored_at: BTreeSet::new(),

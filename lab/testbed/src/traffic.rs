@@ -59,7 +59,7 @@ const UDP_HEADERS: u64 = 28;
 const TCP_HEADERS: u64 = 40;
 
 /// Packets of a flow that changes.
-pub(crate) const MOST_SCRIPTED: usize = 20_000;
+pub(crate) const MOST_SCRIPTED: usize = 100_000;
 
 impl Flow {
     /// Returns the octets of the application's longest IP packet.

@@ -154,6 +154,14 @@ fn what_a_script_does_to_the_machine_is_listed_and_not_done() {
     assert!(!std::path::Path::new("/tmp/hol-was-here").exists());
 }
 
+/// The handle of a file is a word, which a script may pass on within a text.
+#[test]
+fn a_file_that_is_not_opened_has_a_handle() {
+    let record = "set window [open window w]\nproc record {agent file} { global ns\n puts $file \"[$ns now] [$agent set cwnd_]\"\n\
+        $ns at [expr [$ns now] + 0.5] \"record $agent $file\" }\n$ns at 0.1 \"record $tcp $window\"\n$ns run";
+    assert_eq!(flows(&BOTTLENECK.replace("$ns run", record)).len(), 2);
+}
+
 #[test]
 fn all_that_is_not_understood_is_told_at_once() {
     let text = TWO_NODES.replace("Agent/UDP", "Agent/DCCP").replace(
