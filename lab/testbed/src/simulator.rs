@@ -234,6 +234,12 @@ impl Host for Simulator<'_> {
         self.object_called(object).map(|object| self.class_name(object).to_owned())
     }
 
+    fn sets_own(&mut self, words: &[Word]) {
+        if let Some(Object::Agent(_) | Object::Application(_)) = self.object(&words[0]) {
+            let _ = self.ignore(words, "ns has no such attribute, so it is a variable of the script alone");
+        }
+    }
+
     fn defines(&mut self, class: &Word, method: &Word, extends: bool) {
         if let Some(cause) = unsupported::method(class, method, extends) {
             self.refuse(cause);

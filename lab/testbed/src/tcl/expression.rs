@@ -356,6 +356,7 @@ mod tests {
         fn class_of(&self, _: &str) -> Option<String> {
             None
         }
+        fn sets_own(&mut self, _: &[Word]) {}
         fn defines(&mut self, _: &Word, _: &Word, _: bool) {}
         fn has_file(&self, _: &str) -> bool {
             false

@@ -27,6 +27,8 @@ pub(crate) trait Host {
     fn owns(&self, object: &str, attribute: &str) -> bool;
     /// Returns the class of an object; `None` if it is none of the host's.
     fn class_of(&self, object: &str) -> Option<String>;
+    /// Notes that a script sets a variable of a host's object that is the script's own.
+    fn sets_own(&mut self, words: &[Word]);
     /// Notes that a script defines a method of a class of the host, or of a class or object that `extends` it.
     fn defines(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of its commands.

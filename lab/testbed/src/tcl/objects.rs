@@ -255,6 +255,9 @@ impl<H: Host> Interpreter<H> {
             (_, [first, ..])
                 if OF_VARIABLES.contains(&method) && self.is_own_variable(object, method, first) =>
             {
+                if let ("set", 4) = (method, words.len()) {
+                    self.host.sets_own(words);
+                }
                 Some(self.with_variables(object, &words[1..]))
             }
             ("info", [what]) if what.text == "class" => {

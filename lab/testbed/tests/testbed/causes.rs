@@ -114,6 +114,8 @@ fn attributes_with_the_value_of_ns_change_nothing() {
         )
         .is_ok()
     );
+    let mistyped = read(&format!("{tcp}$t set windw_ 3")).ignored;
+    assert!(mistyped[0].to_string().contains("$t set windw_ 3: ns has no such attribute"), "{mistyped:?}");
     assert!(refusal(&with(&format!("{tcp}$t set tcpTick_ 0.5"))).contains("hol supports only 0.01"));
     let bare = read("$ns duplex-link $a $b [expr 2 * 1000000] [expr 30 / 1000.0] DropTail");
     let link = &bare.network.links[1];
