@@ -234,6 +234,13 @@ impl Host for Simulator<'_> {
         self.object_called(object).map(|object| self.class_name(object).to_owned())
     }
 
+    fn unseeded(&mut self, at: usize) {
+        let (name, line, _) = self.sources.place(at);
+        let (place, command) = (format!("{name}:{line}"), "rand()".to_owned());
+        let reason = "Tcl takes the seed from the clock; here it is 1, unless srand() sets one";
+        self.ignored.push(Ignored { place, command, reason });
+    }
+
     fn sets_own(&mut self, words: &[Word]) {
         if let Some(Object::Agent(_) | Object::Application(_)) = self.object(&words[0]) {
             let _ = self.ignore(words, "ns has no such attribute, so it is a variable of the script alone");

@@ -380,7 +380,12 @@ impl Simulator<'_> {
                 return self.ignore(words, "it only marks packets for traces");
             }
             "random_" if application.class == "Application/Traffic/CBR" => {
-                let is_random = switch(value).or_else(|_| any_number(value).map(|number| number != 0.0))?;
+                // ns reads no number as 0, such as the `null` that NSG2 writes.
+                let is_number = |number: f64| number != 0.0;
+                let is_random = match value.text.as_str() {
+                    "null" => false,
+                    _ => switch(value).or_else(|_| any_number(value).map(is_number))?,
+                };
                 application.bursts = is_random.then(|| Bursts::new(Pattern::Scattered));
                 return Ok(value.text.clone());
             }

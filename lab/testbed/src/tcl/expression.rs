@@ -53,8 +53,14 @@ type PairedFunction = fn(f64, f64) -> f64;
 const PAIRED: [(&str, PairedFunction); 3] =
     [("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
 
-/// Functions that give another number each time.
-const RANDOM: [&str; 2] = ["rand", "srand"];
+/// The modulus of Tcl's random numbers.
+const SEEDS: u64 = 2_147_483_647;
+
+/// Returns the state that a seed means.
+fn tcl_seed(seed: i64) -> u64 {
+    let state = seed as u64 & SEEDS;
+    if state == 0 || state == SEEDS { state ^ 123_459_876 } else { state }
+}
 
 struct Expression<'i, 't, H> {
     interpreter: &'i mut Interpreter<H>,
@@ -202,8 +208,8 @@ impl<H: Host> Expression<'_, '_, H> {
             MEASURED => return Ok(name),
             _ => {}
         }
-        if RANDOM.contains(&name.as_str()) {
-            return wrong(at, format!("{name}() returns other numbers than in ns; write the number instead"));
+        if name == "rand" || name == "srand" {
+            return self.random(at, &name, live);
         }
         if let Some((_, function)) = PAIRED.iter().find(|(known, _)| *known == name) {
             return self.paired(at, &name, *function, live);
@@ -234,6 +240,30 @@ impl<H: Host> Expression<'_, '_, H> {
             || name == "round"
             || name == "abs" && matches!(numeric(&argument, at)?, Number::Whole(_));
         Ok(if whole { Number::Whole(value as i64) } else { Number::Real(value) }.to_string())
+    }
+
+    /// `rand()`, or `srand(7)`, which sets the seed: expr(n), and `ExprRandFunc` of Tcl 8.6.
+    fn random(&mut self, at: usize, name: &str, live: bool) -> Outcome {
+        if !self.eat("(") {
+            return wrong(at, format!("this is written {name}()"));
+        }
+        if name == "srand" {
+            let seed = self.deeper(|inner| inner.choice(live))?;
+            if live && seed != MEASURED {
+                self.interpreter.seed = Some(tcl_seed(numeric(&seed, at)?.real() as i64));
+            }
+        } else if live && self.interpreter.seed.is_none() {
+            self.interpreter.host.unseeded(at);
+        }
+        if !self.eat(")") {
+            return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
+        }
+        if !live {
+            return Ok("0".to_owned());
+        }
+        let next = self.interpreter.seed.unwrap_or(1) * 16_807 % SEEDS;
+        self.interpreter.seed = Some(next);
+        Ok(Number::Real(next as f64 * (1.0 / SEEDS as f64)).to_string())
     }
 
     fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
@@ -357,6 +387,7 @@ mod tests {
             None
         }
         fn sets_own(&mut self, _: &[Word]) {}
+        fn unseeded(&mut self, _: usize) {}
         fn defines(&mut self, _: &Word, _: &Word, _: bool) {}
         fn has_file(&self, _: &str) -> bool {
             false
@@ -404,6 +435,9 @@ mod tests {
             ("- 3 + 5", "2"),
             ("pow(2, 3)", "8.0"),
             ("log10(1000)", "3.0"),
+            ("srand(7)", "5.4784584815979276e-5"),
+            ("rand()", "0.9207645170021637"),
+            ("srand(0)", "0.24257829889775176"),
             ("$argc > 0", "0"),
         ] {
             let result = interpreter.expression(Text::whole(expression));

@@ -27,6 +27,8 @@ pub(crate) trait Host {
     fn owns(&self, object: &str, attribute: &str) -> bool;
     /// Returns the class of an object; `None` if it is none of the host's.
     fn class_of(&self, object: &str) -> Option<String>;
+    /// Notes that a script draws a random number of Tcl without a seed.
+    fn unseeded(&mut self, at: usize);
     /// Notes that a script sets a variable of a host's object that is the script's own.
     fn sets_own(&mut self, words: &[Word]);
     /// Notes that a script defines a method of a class of the host, or of a class or object that `extends` it.
@@ -70,6 +72,8 @@ pub(crate) struct Interpreter<H> {
     pub(super) variables: Variables,
     pub(super) procedures: BTreeMap<String, Procedure>,
     pub(super) objects: Objects,
+    /// The state of Tcl's random numbers, once it is set.
+    pub(super) seed: Option<u64>,
     steps: u32,
     depth: usize,
 }
@@ -81,7 +85,15 @@ impl<H: Host> Interpreter<H> {
         for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
             variables.set(variable, value.to_owned()).expect("it is short");
         }
-        Self { host, variables, procedures: BTreeMap::new(), objects: Objects::default(), steps: 0, depth: 0 }
+        Self {
+            host,
+            variables,
+            procedures: BTreeMap::new(),
+            objects: Objects::default(),
+            seed: None,
+            steps: 0,
+            depth: 0,
+        }
     }
 
     /// Sets a global variable.

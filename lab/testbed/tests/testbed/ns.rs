@@ -224,6 +224,7 @@ fn cbr_may_change_and_is_cut_by_its_agent() {
         panic!("a rest")
     };
     assert_eq!(packets.iter().map(|(_, size)| *size).collect::<Vec<_>>(), [972, 472, 972, 472]);
+    assert!(matches!(cbr("$cbr set random_ null").load, FlowLoad::Every { size: 182, .. }));
     let limited = cbr("$cbr set packetSize_ 500\n$cbr set interval_ 1\n$cbr set maxpkts_ 3");
     assert_eq!(limited.stop.to_string(), "3s");
 }

@@ -110,6 +110,18 @@ fn a_source_has_at_most_so_many_packets() {
     assert!(error.contains("more than 100000"), "{error}");
 }
 
+/// Tcl's own random numbers, which a script may seed.
+#[test]
+fn tcl_draws_the_numbers_of_tcl() {
+    let seeded = flows(
+        "expr srand(7)\nset f [make Application/FTP TCP TCPSink]\n$ns at [expr 2 + rand()] \"$f start\"\n$ns at 4 {exit 0}",
+    );
+    assert!(is_near(seeded[0].start.as_secs_f64(), 2.920_764_517), "{seeded:?}");
+    let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b [expr 1 + rand()]Mb 1ms DropTail";
+    let ignored = Script::read("a.tcl", text).unwrap().ignored;
+    assert!(ignored[0].to_string().starts_with("a.tcl:4: rand"), "{ignored:?}");
+}
+
 /// What is due may be cancelled.
 #[test]
 fn events_may_be_cancelled() {
