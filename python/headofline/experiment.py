@@ -496,7 +496,7 @@ class TimedBursts(TypedDict, closed=True):
     """
     good_for: Duration
     """
-    Mean time in the good state. At least 100 ms together with `bad_for`.
+    Mean time in the good state. The sum of `good_for` and `bad_for` is at least 100 ms.
     """
     loss_bad: NotRequired[Ratio]
     """
@@ -729,11 +729,11 @@ FilesWorkload = TypedDict(
     {
         'block': NotRequired[ByteCount],
         'connect_timeout': NotRequired[Duration],
-        'deeds': NotRequired[list[FileOperation]],
         'files': NotRequired[int],
         'from': NotRequired[str],
         'kind': Literal['files'],
         'listens': NotRequired[bool],
+        'operations': NotRequired[list[FileOperation]],
         'size': NotRequired[ByteCount],
         'spread': NotRequired[Duration],
         'start': NotRequired[Duration],
@@ -784,7 +784,6 @@ WorkloadWhoseKindIsSwept = TypedDict(
         'block': NotRequired[Any],
         'buffer': NotRequired[Any],
         'connect_timeout': NotRequired[Any],
-        'deeds': NotRequired[Any],
         'document': NotRequired[Any],
         'early': NotRequired[Any],
         'exchanges': NotRequired[Any],
@@ -801,6 +800,7 @@ WorkloadWhoseKindIsSwept = TypedDict(
         'measure': NotRequired[Any],
         'mix': NotRequired[Any],
         'objects': NotRequired[Any],
+        'operations': NotRequired[Any],
         'packet': NotRequired[Any],
         'packing': NotRequired[Any],
         'pair': NotRequired[Any],
