@@ -52,9 +52,13 @@ pub struct Validate {
     /// be repeated
     #[arg(long = "where", value_name = "KEY=VALUE")]
     wheres: Vec<String>,
-    /// First part of the kernel's release, such as 6.1 [default: the kernel that `hol kernel list` marks]
-    #[arg(long, value_name = "RELEASE", default_value = "")]
-    kernel: String,
+    /// World with which the model is compared, such as kernel:uml or kernel:6.1 [default: kernel; kernel:uml for
+    /// random scenarios]
+    #[arg(long, value_name = "WORLD")]
+    world: Option<WorldName>,
+    /// First part of the kernel's release: the former form of --world
+    #[arg(long, value_name = "RELEASE", hide = true, conflicts_with_all = ["world", "random"])]
+    kernel: Option<String>,
     /// Directory for the results of both worlds [default: results/validate-NAME, with -quick;
     /// results/random-SEED]
     #[arg(long, value_name = "DIR")]
@@ -83,6 +87,18 @@ struct ValidationInput {
 }
 
 impl Validate {
+    /// Returns the world with which the model is compared at the points of a file.
+    fn world_of_points(&self) -> Result<WorldName, Failure> {
+        let kernel = WorldName::of("kernel", self.kernel.as_deref().unwrap_or_default());
+        let world = self.world.clone().unwrap_or(kernel);
+        if world.is_default() {
+            return Err(Failure::Usage(format!(
+                "--world {world}: the model would be compared with itself; use kernel or kernel:uml"
+            )));
+        }
+        Ok(world)
+    }
+
     /// Performs the missing runs in both worlds, then reports the differences.
     pub fn run(&self) -> Result<(), Failure> {
         if let Some(count) = self.random.count() {
@@ -95,7 +111,7 @@ impl Validate {
             None => experiment,
         };
         let experiments = experiments.into_iter().map(repeated).collect();
-        let both = BothWorlds::of(experiments, &WorldName::of("kernel", &self.kernel))?;
+        let both = BothWorlds::of(experiments, &self.world_of_points()?)?;
         both.refused.iter().for_each(|point| note!("left out: {point}"));
         let selected = self.selection(&both)?;
         let quick = if self.quick { "-quick" } else { "" };

@@ -33,22 +33,19 @@ pub struct RandomArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["what", "quick", "repetitions", "wheres", "throughput"])]
     random: Option<u64>,
     /// Seed of the random scenarios
-    #[arg(long, value_name = "S", default_value_t = 1, requires = "random")]
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "random", conflicts_with = "what")]
     seed: u64,
     /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
-    #[arg(long, value_name = "NAME", requires = "random")]
+    #[arg(long, value_name = "NAME", requires = "random", conflicts_with = "what")]
     only: Option<String>,
-    /// Second world of the comparison
-    #[arg(long, value_name = "WORLD", default_value = "kernel:uml", requires = "random")]
-    world: WorldName,
     /// First world of the comparison; if both are kernels, scenarios include MPTCP, which the model does not have
-    #[arg(long, value_name = "WORLD", default_value = "model", requires = "random")]
+    #[arg(long, value_name = "WORLD", default_value = "model", requires = "random", conflicts_with = "what")]
     first: WorldName,
     /// Find the smallest scenario for each difference in values, and write it with both traces
-    #[arg(long, requires = "random")]
+    #[arg(long, requires = "random", conflicts_with = "what")]
     shrink: bool,
     /// Also write the traces of scenarios in which only packets differ
-    #[arg(long, requires = "random")]
+    #[arg(long, requires = "random", conflicts_with = "what")]
     traces: bool,
 }
 
@@ -128,8 +125,9 @@ impl RandomArgs {
             return Err(Failure::Usage(problem));
         }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
-        let (model, other) = (open(&self.first)?, open(&self.world)?);
-        for (option, name, world) in [("first", &self.first, &model), ("world", &self.world, &other)] {
+        let second = flags.world.clone().unwrap_or_else(|| WorldName::of("kernel", "uml"));
+        let (model, other) = (open(&self.first)?, open(&second)?);
+        for (option, name, world) in [("first", &self.first, &model), ("world", &second, &other)] {
             if !world.is_repeatable() {
                 let problem =
                     format!("--{option} {name}: its runs cannot be repeated; use kernel or kernel:uml");

@@ -60,6 +60,15 @@ fn a_random_comparison_needs_a_world_that_repeats_itself() {
     assert!(refused.contains("unknown world"), "{refused}");
     let refused = failure(Path::new("."), &["validate", "--random", "2", "--only", "carrier-pigeon"]).1;
     assert!(refused.contains("--only carrier-pigeon") && refused.contains("pingpong"), "{refused}");
+    // clap drops a `requires` whose argument conflicts with a given one.
+    for option in
+        [&["--only", "sctp"][..], &["--seed", "3"], &["--first", "kernel"], &["--shrink"], &["--traces"]]
+    {
+        let (code, refused) = failure(Path::new("."), &[&["validate", "fidelity"], option].concat());
+        assert!(code == 2 && refused.contains("cannot be used with"), "{option:?}: {refused}");
+    }
+    let refused = failure(Path::new("."), &["validate", "fidelity", "--world", "model"]).1;
+    assert!(refused.contains("compared with itself"), "{refused}");
     let refused = failure(Path::new("."), &["validate"]).1;
     assert!(refused.contains("STUDY|FILE"), "{refused}");
 }

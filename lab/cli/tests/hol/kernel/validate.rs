@@ -9,7 +9,7 @@ use crate::program;
 const FILE: &str = "transports = ['tcp', 'tcp:stack=linux-2.6.16']\nmessages = 200\nrepetitions = 2\n\
                     [sweep]\n'network.delay' = ['10ms', '20ms']\n";
 
-const VALIDATE: [&str; 6] = ["validate", "still.toml", "--kernel", "uml", "--out", "out"];
+const VALIDATE: [&str; 6] = ["validate", "still.toml", "--world", "kernel:uml", "--out", "out"];
 
 fn validate(dir: &Path, more: &[&str]) -> Output {
     fs::write(dir.join("still.toml"), FILE).unwrap();
