@@ -216,4 +216,8 @@ $("#copy").addEventListener("click", async () => {
 
 showFormat();
 tab(["question", "drawing", "text"].find((name) => location.hash === `#${name}`) ?? "question");
-read("start");
+// The first reading fills the views, and would replace what was entered before.
+const views = [$("#question-view"), $("#drawing-view")];
+for (const view of views) view.inert = true;
+await read("start");
+for (const view of views) view.inert = false;
