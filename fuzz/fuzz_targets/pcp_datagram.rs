@@ -2,17 +2,17 @@
 //! again, and the reply to an invalid one must have a valid length.
 #![no_main]
 
-use hol_pcp::{Heard, hear, nat_pmp, reply};
+use hol_pcp::{DatagramRequest, parse, nat_pmp, reply};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|octets: &[u8]| match hear(octets) {
+fuzz_target!(|octets: &[u8]| match parse(octets) {
     Ok(None) => {}
     Ok(Some(heard)) => {
         let said = match &heard {
-            Heard::Pcp(request) => request.to_bytes(),
-            Heard::NatPmp(request) => request.to_bytes(),
+            DatagramRequest::Pcp(request) => request.to_bytes(),
+            DatagramRequest::NatPmp(request) => request.to_bytes(),
         };
-        assert_eq!(hear(&said), Ok(Some(heard)));
+        assert_eq!(parse(&said), Ok(Some(heard)));
     }
     Err(refusal) => {
         let refused = reply::refusal(octets, refusal, 7);

@@ -15,7 +15,7 @@ const POLICY: &str = "[agents.a]\n[agents.b]\naccess = ['a']\n[agents.c]\naccess
 may = ['reserve', 'enable', 'disable', 'lifetime', 'status', 'list']";
 
 fn middlebox(kind: u8) -> Middlebox {
-    let mut config = Config { most_rules: 100, ..Config::firewall(Lifetime(60)) };
+    let mut config = Config { max_rules: 100, ..Config::firewall(Lifetime(60)) };
     config.capabilities.middlebox_type = Capabilities::PACKET_FILTER
         | Capabilities::PDR
         | match kind % 3 {
@@ -27,7 +27,7 @@ fn middlebox(kind: u8) -> Middlebox {
     config.outside = vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
     config.inside = vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()];
     config.ports = 65_500..=u16::MAX;
-    assert!(config.capabilities.serve_inside(IpVersion::V6));
+    assert!(config.capabilities.supports_internal(IpVersion::V6));
     Middlebox::new(config, Policy::parse(POLICY).unwrap(), Box::new(Unauthenticated)).unwrap()
 }
 

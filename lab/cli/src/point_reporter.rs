@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hol_lab::table::object;
-use hol_lab::{Ended, LabError, PointId, Results, RunResults, Stopwatch, Store};
+use hol_lab::{EndedRun, LabError, PointId, Results, RunResults, Stopwatch, Store};
 
 use crate::terminal::note;
 
@@ -33,7 +33,7 @@ impl PointReporter {
     /// reports changed points on standard error, one JSON object per line.
     pub fn run_ended(
         &mut self,
-        ended: Option<Ended<'_>>,
+        ended: Option<EndedRun<'_>>,
         store: &Store,
         finished: &RunResults,
     ) -> Result<(), LabError> {

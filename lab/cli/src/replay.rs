@@ -83,8 +83,8 @@ impl Replay {
                 self.most
             ));
         }
-        if messages.unasked > 0 {
-            notes.push(format!("{} messages without a request are ignored", messages.unasked));
+        if messages.unsolicited > 0 {
+            notes.push(format!("{} messages without a request are ignored", messages.unsolicited));
         }
         let taken = &messages.exchanges[..all.min(self.most)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
@@ -134,7 +134,7 @@ fn experiment_text(captured: &CapturedMessages, exchanges: &[Exchange]) -> Strin
         "transports = [\"tcp\", \"sctp:streams=8\", \"quic\"]\n# Number of messages of all repetitions together; each repetition has all of them.\n\
          messages = {messages}\nrepetitions = {REPETITIONS}\n\n[workload]\nkind = \"replay\"\n"
     );
-    if captured.is_turned {
+    if captured.is_reversed {
         text += "# Only the side that accepted connections sent data.\nfrom = \"server\"\nto = \"client\"\n";
     }
     text += "# Time, octets, and octets of the reply.\nexchanges = [\n";

@@ -257,7 +257,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     for line in hol_differential::beside(first, second) {
         let colour_of = match &line {
             Line::Same(..) => None,
-            Line::AnotherTime(..) | Line::AnotherWindow(..) | Line::AnotherFate(..) => Some(1),
+            Line::DifferentTime(..) | Line::DifferentWindow(..) | Line::DifferentOutcome(..) => Some(1),
             Line::First(_) => Some(5),
             Line::Second(_) => Some(3),
         };
@@ -398,13 +398,13 @@ impl<W: Write> PacketObserver for CaptureWriter<W> {
     }
 
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = event;
+        let PacketEvent { time, point, event, packet } = event;
         if self.failed.is_some() {
             return;
         }
         self.failed = self.key_log(packet).err();
-        let written = if fate.is_drop() {
-            let comment = format!("{} at {}", fate.name(), point.name);
+        let written = if event.is_drop() {
+            let comment = format!("{} at {}", event.name(), point.name);
             self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
         } else {
             self.packets += 1;
@@ -419,7 +419,7 @@ struct TextPrinter;
 
 impl PacketObserver for TextPrinter {
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = event;
-        say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, fate.name()));
+        let PacketEvent { time, point, event, packet } = event;
+        say(&format!("{time} {:<10} {:<8} {packet}\n", point.name, event.name()));
     }
 }

@@ -66,7 +66,7 @@ pub struct Trace {
 
 impl PacketObserver for Trace {
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        if !matches!(event.fate, TapEvent::Sent | TapEvent::Received) {
+        if !matches!(event.event, TapEvent::Sent | TapEvent::Received) {
             return;
         }
         let parsed = match &event.packet {
@@ -74,7 +74,7 @@ impl PacketObserver for Trace {
             Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
         match parsed {
-            Ok(packet) if event.fate == TapEvent::Received => self.arrived(event.time, packet),
+            Ok(packet) if event.event == TapEvent::Received => self.arrived(event.time, packet),
             Ok(packet) => {
                 let text = self.describe(&packet);
                 let name = arrival_key(packet);
@@ -83,7 +83,7 @@ impl PacketObserver for Trace {
             }
             // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
             Err(ParseError::Protocol(0 | 58)) => {}
-            Err(_) if event.fate == TapEvent::Received => {}
+            Err(_) if event.event == TapEvent::Received => {}
             Err(problem) => {
                 self.sent(event, format!("{} octets: {problem}", event.packet.octets().len()));
             }
@@ -310,11 +310,11 @@ pub enum Line<'t> {
     /// Both runs sent the packet at the same time.
     Same(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet at different times.
-    AnotherTime(&'t SentPacket, &'t SentPacket),
+    DifferentTime(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet with different windows.
-    AnotherWindow(&'t SentPacket, &'t SentPacket),
+    DifferentWindow(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet; it was lost or marked in one of them.
-    AnotherFate(&'t SentPacket, &'t SentPacket),
+    DifferentOutcome(&'t SentPacket, &'t SentPacket),
     /// Only the first run sent the packet.
     First(&'t SentPacket),
     /// Only the second run sent the packet.
@@ -337,10 +337,10 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
         }
         for (a, b) in left.iter().zip(right) {
             lines.push(match (a.packet == b.packet, a.outcome.matches(b.outcome), a.is_in_time(b)) {
-                (false, ..) => Line::AnotherWindow(a, b),
-                (true, false, _) => Line::AnotherFate(a, b),
+                (false, ..) => Line::DifferentWindow(a, b),
+                (true, false, _) => Line::DifferentOutcome(a, b),
                 (true, true, true) => Line::Same(a, b),
-                (true, true, false) => Line::AnotherTime(a, b),
+                (true, true, false) => Line::DifferentTime(a, b),
             });
         }
     }
@@ -365,17 +365,17 @@ impl fmt::Display for Line<'_> {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
         let (mark, first, second, sent) = match self {
             Self::Same(a, b) => ('=', ms(a), ms(b), a),
-            Self::AnotherTime(a, b) => ('~', ms(a), ms(b), a),
-            Self::AnotherWindow(a, b) => ('!', ms(a), ms(b), a),
-            Self::AnotherFate(a, b) => ('x', ms(a), ms(b), a),
+            Self::DifferentTime(a, b) => ('~', ms(a), ms(b), a),
+            Self::DifferentWindow(a, b) => ('!', ms(a), ms(b), a),
+            Self::DifferentOutcome(a, b) => ('x', ms(a), ms(b), a),
             Self::First(a) => ('-', ms(a), String::new(), a),
             Self::Second(b) => ('+', String::new(), ms(b), b),
         };
         write!(f, "{mark} {first:>12} {second:>12}  {:<9} {}", sent.interface, sent.packet)?;
         match self {
-            Self::AnotherWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
-            Self::AnotherFate(a, b) => write!(f, " ({} | {})", a.outcome, b.outcome),
-            Self::Same(a, _) | Self::AnotherTime(a, _)
+            Self::DifferentWindow(_, b) => write!(f, "\n{:40}{}", "", b.packet),
+            Self::DifferentOutcome(a, b) => write!(f, " ({} | {})", a.outcome, b.outcome),
+            Self::Same(a, _) | Self::DifferentTime(a, _)
                 if matches!(a.outcome, PacketOutcome::Lost | PacketOutcome::Marked(_)) =>
             {
                 write!(f, " ({})", a.outcome)
@@ -429,10 +429,10 @@ mod tests {
                 if number != lost && number < 7 {
                     events.push((TapEvent::Received, "server:1", hol_wire::Packet { ecn, ..sent }));
                 }
-                for (fate, name, packet) in events {
+                for (event, name, packet) in events {
                     let point = hol_network::TapPoint { interface: 0, name };
                     let (time, packet) = (Time::from_millis(number.into()), Packet::Value(&packet));
-                    trace.observe(&PacketEvent { time, point, fate, packet });
+                    trace.observe(&PacketEvent { time, point, event, packet });
                 }
             }
             trace.end(Time::from_millis(10));

@@ -13,7 +13,7 @@ pub struct CapturedPacket {
     pub interface: usize,
     /// Whether the packet was sent or received; `lost` and `corrupted` are derived from the capture at the
     /// other end.
-    pub fate: TapEvent,
+    pub event: TapEvent,
     /// The packet, starting with its IP header.
     pub octets: Vec<u8>,
 }
@@ -47,9 +47,9 @@ pub(crate) fn pass_to_observer(
     observer: &mut dyn PacketObserver,
 ) {
     observer.add_secrets(&secrets);
-    for CapturedPacket { time, interface, fate, octets } in packets {
+    for CapturedPacket { time, interface, event, octets } in packets {
         let point = TapPoint { interface, name: &names[interface] };
-        observer.observe(&PacketEvent { time, point, fate, packet: Packet::Octets(&octets) });
+        observer.observe(&PacketEvent { time, point, event, packet: Packet::Octets(&octets) });
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<CapturedPacket>> {
         packets.push(CapturedPacket {
             time: Time::from_nanos(u64::from_le_bytes(time.try_into().ok()?)),
             interface: u16::from_le_bytes([*i0, *i1]).into(),
-            fate: if *received == 1 { TapEvent::Received } else { TapEvent::Sent },
+            event: if *received == 1 { TapEvent::Received } else { TapEvent::Sent },
             octets: packet.to_vec(),
         });
         octets = behind;
@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn packets_come_out_in_order_of_time() {
-        let captured = |ms, interface, fate, octets: &[u8]| CapturedPacket {
+        let captured = |ms, interface, event, octets: &[u8]| CapturedPacket {
             time: Time::from_millis(ms),
             interface,
-            fate,
+            event,
             octets: octets.to_vec(),
         };
         let late = captured(2, 1, TapEvent::Received, &[1; 1500]);
         let early = captured(1, 0, TapEvent::Sent, &[]);
         let mut octets = Vec::new();
-        for CapturedPacket { time, interface, fate, octets: packet } in [&late, &early] {
-            pack(&mut octets, *time, *interface as u16, *fate == TapEvent::Received, packet);
+        for CapturedPacket { time, interface, event, octets: packet } in [&late, &early] {
+            pack(&mut octets, *time, *interface as u16, *event == TapEvent::Received, packet);
         }
         assert_eq!(unpack(&octets), Some(vec![early, late]));
         assert_eq!(unpack(&octets[1..]), None);

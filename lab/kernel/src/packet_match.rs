@@ -58,7 +58,7 @@ impl PacketMatches {
         let is_lost = |(index, packet): &(usize, &CapturedPacket)| {
             let overtaken = last_arrived.get(&packet.source()).is_some_and(|last| last > index);
             let overdue = end.saturating_since(packet.time) > longest * 2;
-            packet.fate == TapEvent::Sent && !arrived.contains(index) && (overtaken || overdue)
+            packet.event == TapEvent::Sent && !arrived.contains(index) && (overtaken || overdue)
         };
         packets.iter().enumerate().filter(is_lost).map(|(index, _)| index).collect()
     }
@@ -68,11 +68,11 @@ impl PacketMatches {
 pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
     let lost = PacketMatches::of(&packets).find_lost(&packets);
     let lost =
-        lost.into_iter().map(|index| CapturedPacket { fate: TapEvent::Lost, ..packets[index].clone() });
+        lost.into_iter().map(|index| CapturedPacket { event: TapEvent::Lost, ..packets[index].clone() });
     let lost: Vec<_> = lost.collect();
-    for packet in packets.iter_mut().filter(|packet| packet.fate == TapEvent::Received) {
+    for packet in packets.iter_mut().filter(|packet| packet.event == TapEvent::Received) {
         if Packet::parse(packet.octets.clone().into()) == Err(ParseError::Checksum) {
-            packet.fate = TapEvent::Corrupted;
+            packet.event = TapEvent::Corrupted;
         }
     }
     packets.extend(lost);
@@ -101,7 +101,7 @@ type IndexesByOctets = BTreeMap<Vec<u8>, Vec<usize>>;
 fn group_by_octets(packets: &[CapturedPacket]) -> (IndexesByOctets, IndexesByOctets) {
     let (mut sent, mut received) = (IndexesByOctets::new(), IndexesByOctets::new());
     for (index, packet) in packets.iter().enumerate() {
-        let indexes = if packet.fate == TapEvent::Sent { &mut sent } else { &mut received };
+        let indexes = if packet.event == TapEvent::Sent { &mut sent } else { &mut received };
         indexes.entry(packet.octets_unchanged_by_routers()).or_default().push(index);
     }
     (sent, received)
@@ -135,11 +135,11 @@ mod tests {
 
     fn sent(ms: u64, number: u32) -> CapturedPacket {
         let (time, octets) = (Time::from_millis(ms), packet(number));
-        CapturedPacket { time, interface: 0, fate: TapEvent::Sent, octets }
+        CapturedPacket { time, interface: 0, event: TapEvent::Sent, octets }
     }
 
     fn received(ms: u64, number: u32) -> CapturedPacket {
-        let mut packet = CapturedPacket { interface: 1, fate: TapEvent::Received, ..sent(ms, number) };
+        let mut packet = CapturedPacket { interface: 1, event: TapEvent::Received, ..sent(ms, number) };
         packet.octets[8] -= 1;
         packet.octets[10] += 1;
         packet
@@ -150,10 +150,10 @@ mod tests {
         let packets = vec![sent(0, 1), sent(1, 2), sent(2, 3), received(10, 1), received(12, 3), sent(13, 4)];
         let packets_with_fates = mark_losses(packets);
         let lost: Vec<_> =
-            packets_with_fates.iter().filter(|s| s.fate == TapEvent::Lost).map(|s| s.time).collect();
+            packets_with_fates.iter().filter(|s| s.event == TapEvent::Lost).map(|s| s.time).collect();
         assert_eq!(lost, [Time::from_millis(1)]);
         assert_eq!(
-            (packets_with_fates[1].fate, packets_with_fates[2].fate),
+            (packets_with_fates[1].event, packets_with_fates[2].event),
             (TapEvent::Sent, TapEvent::Lost)
         );
     }
@@ -171,7 +171,7 @@ mod tests {
         let mut damaged = received(12, 2);
         damaged.octets[24] ^= 4;
         let fates = mark_losses(vec![sent(1, 1), sent(2, 2), received(11, 1), damaged]);
-        let fates: Vec<_> = fates.iter().map(|packet| packet.fate).collect();
+        let fates: Vec<_> = fates.iter().map(|packet| packet.event).collect();
         assert_eq!(fates, [TapEvent::Sent, TapEvent::Sent, TapEvent::Received, TapEvent::Corrupted]);
     }
 }

@@ -7,9 +7,9 @@ use crate::captured_packet::CapturedPacket;
 
 /// Appends the records of connections and requests to those of `programs`; also returns the number of retransmissions.
 pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
-    let observed_packets = packets.iter().map(|CapturedPacket { time, fate, octets, .. }| ObservedPacket {
+    let observed_packets = packets.iter().map(|CapturedPacket { time, event, octets, .. }| ObservedPacket {
         time: *time,
-        fate: *fate,
+        event: *event,
         octets,
     });
     let Traffic { records, totals } = measure(observed_packets);

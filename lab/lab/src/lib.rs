@@ -94,7 +94,7 @@ pub use source::Source;
 pub use stopwatch::Stopwatch;
 pub use store::Store;
 pub use study::Study;
-pub use sweep::{Ended, Progress, execute};
+pub use sweep::{EndedRun, Progress, execute};
 pub use validate::BothWorlds;
 pub use verify::{Difference, repeatable, verify};
 pub use worlds::WorldName;

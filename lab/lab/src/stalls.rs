@@ -1,7 +1,7 @@
 //! Retransmission timeouts of a point's runs, and the bias of its mean if they are so rare that too few occurred.
 
 use hol_base::Duration;
-use hol_measure::{Allowance, Stalls};
+use hol_measure::{Allowance, TimeoutCounts};
 use hol_network::{LossSpec, Settings};
 use hol_stack::Kind;
 
@@ -20,7 +20,7 @@ impl PointResult {
     }
 
     /// Returns the timeouts of all runs; `None` if timeouts are impossible or not counted.
-    pub fn stalls(&self) -> Option<Stalls> {
+    pub fn stalls(&self) -> Option<TimeoutCounts> {
         let counts: Vec<&Counts> = self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
         let lost: u64 = self.runs.iter().map(|run| run.packets_lost).sum::<Option<_>>()?;
         let point = &self.point;
@@ -28,7 +28,7 @@ impl PointResult {
             return None;
         }
         let arrives = 1.0 - lost as f64 / self.packets().max(1) as f64;
-        Some(Stalls {
+        Some(TimeoutCounts {
             timeouts: counts.iter().map(|counts| counts.timeouts).sum(),
             backoffs: counts.iter().map(|counts| counts.backoffs).sum::<Option<_>>()?,
             lost_again: 1.0 - arrives * arrives,

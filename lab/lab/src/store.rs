@@ -10,7 +10,7 @@ use crate::failed::FailedRun;
 use crate::manifest::{FORMAT, Manifest};
 use crate::results::Results;
 use crate::run_results::RunResults;
-use crate::sweep::Ended;
+use crate::sweep::EndedRun;
 use crate::table;
 
 const MANIFEST: &str = "manifest.json";
@@ -96,7 +96,7 @@ impl Store {
 
     /// Appends a run to the journal as one line, written at once. A failed run has a log file until it
     /// succeeds.
-    pub fn append(&mut self, ended: Ended<'_>) -> Result<(), LabError> {
+    pub fn append(&mut self, ended: EndedRun<'_>) -> Result<(), LabError> {
         let line = match ended {
             Ok(run) => {
                 let _ = fs::remove_file(self.dir.join(FailedRun::log_file(run.key)));

@@ -21,7 +21,7 @@ const MAX_FAILURES: u64 = 20;
 const REPORT_INTERVAL: f64 = 2.0;
 
 /// The result of a run, or its failure.
-pub type Ended<'r> = Result<&'r RunResult, &'r FailedRun>;
+pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 
 /// The progress of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +70,7 @@ pub fn execute(
     threads: usize,
     stop: &AtomicBool,
     archive: &Archive,
-    mut done: impl FnMut(Option<Ended<'_>>, Progress, &RunResults) -> Result<(), LabError>,
+    mut done: impl FnMut(Option<EndedRun<'_>>, Progress, &RunResults) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let mut progress = Progress::default();
     let mut given_up = BTreeSet::new();

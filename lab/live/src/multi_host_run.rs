@@ -144,7 +144,7 @@ impl<'a> HostRun<'a> {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
             let owner = if half.verdict.is_some() { client } else { server };
             (owner == host).then_some(())?;
-            Some((flow, half.from_afar(|time| clocks.local_time(time))?))
+            Some((flow, half.from_remote(|time| clocks.local_time(time))?))
         };
         noted.into_iter().map(by_our_clock).collect()
     }

@@ -60,7 +60,7 @@ pub use rank_sum::RankSum;
 pub use record::{DelayBreakdown, Outcome, Record, RecordKind, TransferTimes};
 pub use recorder::Recorder;
 pub use signed_ranks::SignedRanks;
-pub use stalls::{Allowance, RARE, Stalls};
+pub use stalls::{Allowance, RARE, TimeoutCounts};
 pub use summary::{MeanDelayBreakdown, Summarizer, Summary, TotalDelayBreakdown, summarize};
 pub use timeline::{Timeline, TimelineBuilder, TimelinePart};
 pub use transfer::{BackgroundTransfer, Transfer, TransferBuilder, jain};

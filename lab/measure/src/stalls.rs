@@ -9,7 +9,7 @@ pub const RARE: u64 = 10;
 
 /// The retransmission timeouts of a point's runs, and the cost of another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stalls {
+pub struct TimeoutCounts {
     /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
     /// Number of expiries that followed another one, so that the timer had been doubled.
@@ -33,7 +33,7 @@ pub struct Allowance {
     pub half_width: f64,
 }
 
-impl Stalls {
+impl TimeoutCounts {
     /// Returns whether there were too few events to show their effect on the mean.
     ///
     /// Timeouts are too few below [`RARE`]; backoffs are too few below that number if some were expected.
@@ -82,8 +82,14 @@ mod tests {
     use super::*;
 
     /// SCTP over eight streams at 100/s with 1 % loss, 200,000 messages.
-    const SCTP: Stalls =
-        Stalls { timeouts: 41, backoffs: 0, lost_again: 0.02, stall_s: 1.04, rate: 12.5, messages: 200_000 };
+    const SCTP: TimeoutCounts = TimeoutCounts {
+        timeouts: 41,
+        backoffs: 0,
+        lost_again: 0.02,
+        stall_s: 1.04,
+        rate: 12.5,
+        messages: 200_000,
+    };
 
     // python3 -c "from scipy.stats import chi2; print(chi2.ppf(.975, 2)/2, chi2.ppf(.975, 12)/2)"
     // 3.6888794541139363 11.668332079322669
@@ -100,20 +106,20 @@ mod tests {
         assert!((unseen.expected - 0.82 * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
         assert!((unseen.half_width - 0.82f64.sqrt() * 63.96 / 200.0).abs() < 1e-9, "{unseen:?}");
         assert!(SCTP.are_rare());
-        let one = Stalls { backoffs: 1, ..SCTP }.allowance();
+        let one = TimeoutCounts { backoffs: 1, ..SCTP }.allowance();
         assert_eq!((one.expected, one.half_width), (0.0, unseen.half_width));
     }
 
     #[test]
     fn what_was_seen_often_needs_no_allowance() {
-        let often = Stalls { timeouts: 1000, backoffs: 20, ..SCTP };
+        let often = TimeoutCounts { timeouts: 1000, backoffs: 20, ..SCTP };
         assert_eq!((often.allowance(), often.are_rare()), (Allowance::default(), false));
     }
 
     #[test]
     fn a_short_sample_without_a_timeout_says_little() {
-        let short = Stalls { timeouts: 0, messages: 1000, ..SCTP }.allowance();
+        let short = TimeoutCounts { timeouts: 0, messages: 1000, ..SCTP }.allowance();
         assert!(short.expected == 0.0 && short.half_width > 25.0, "{short:?}");
-        assert_eq!(Stalls { messages: 0, ..SCTP }.allowance(), Allowance::default());
+        assert_eq!(TimeoutCounts { messages: 0, ..SCTP }.allowance(), Allowance::default());
     }
 }

@@ -34,7 +34,7 @@ enum Kind {
     Tcp(Arc<hol_tcp::Config>),
     Sctp { config: Arc<hol_sctp::Config>, unordered: bool, reliability: Reliability },
     Udp(hol_udp::Config),
-    Quic { config: Arc<hol_quic::Config>, carriage: MessageMapping },
+    Quic { config: Arc<hol_quic::Config>, mapping: MessageMapping },
 }
 
 /// The nodes and ports of a flow.
@@ -68,10 +68,10 @@ impl Endpoints {
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
             }
             Protocol::Udp { config } => Kind::Udp(config.clone()),
-            Protocol::Quic { config, carriage, .. } => {
+            Protocol::Quic { config, mapping, .. } => {
                 let largest = mtu - (ip_header + Datagram::HEADER) as u64;
                 let config = Arc::new(config.within(largest));
-                Kind::Quic { config, carriage: *carriage }
+                Kind::Quic { config, mapping: *mapping }
             }
             Protocol::Mptcp { .. } | Protocol::Unix { .. } => unreachable!("the scenario was checked"),
         };
@@ -88,9 +88,7 @@ impl Endpoints {
     /// Returns how messages are mapped to the connections of the flow.
     pub(crate) fn framing(&self, framing_fn: FramingFn) -> Framing {
         match self.kind {
-            Kind::Tcp(_) | Kind::Quic { carriage: MessageMapping::Streams, .. } => {
-                Framing::octets(framing_fn)
-            }
+            Kind::Tcp(_) | Kind::Quic { mapping: MessageMapping::Streams, .. } => Framing::octets(framing_fn),
             Kind::Sctp { unordered, reliability, .. } => Framing::Messages { unordered, reliability },
             Kind::Udp(_) | Kind::Quic { .. } => {
                 Framing::Messages { unordered: true, reliability: Reliability::Full }
@@ -132,8 +130,8 @@ impl Endpoints {
                 Connection::Sctp(hol_sctp::Endpoint::connect(config, client, port, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::connect(config.clone(), local, remote)),
-            Kind::Quic { config, carriage } => {
-                let endpoint = hol_quic::Endpoint::connect(config.clone(), *carriage, local, remote, rng);
+            Kind::Quic { config, mapping } => {
+                let endpoint = hol_quic::Endpoint::connect(config.clone(), *mapping, local, remote, rng);
                 Connection::Quic(Box::new(endpoint))
             }
         }
@@ -151,8 +149,8 @@ impl Endpoints {
                 Connection::Sctp(hol_sctp::Endpoint::listen(config, server, self.port, rng))
             }
             Kind::Udp(config) => Connection::Udp(hol_udp::Endpoint::listen(config.clone(), local)),
-            Kind::Quic { config, carriage } => {
-                let endpoint = hol_quic::Endpoint::listen(config.clone(), *carriage, local, rng);
+            Kind::Quic { config, mapping } => {
+                let endpoint = hol_quic::Endpoint::listen(config.clone(), *mapping, local, rng);
                 Connection::Quic(Box::new(endpoint))
             }
         }

@@ -104,13 +104,13 @@ impl FlowSide {
         connection: ConnectionId,
         received: Received,
     ) -> Result<(), FramingError> {
-        let Received { stream, payload, passage, .. } = received;
-        let mut deliver = |stream, payload, passage| {
-            let delivery = Delivery { connection, stream, payload, passage };
+        let Received { stream, payload, delivery_times, .. } = received;
+        let mut deliver = |stream, payload, delivery_times| {
+            let delivery = Delivery { connection, stream, payload, delivery_times };
             self.application.handle(now, Input::Message(delivery));
         };
         let Framing::Octets { framers, framing_fn } = &mut self.framing else {
-            deliver(stream, payload, passage);
+            deliver(stream, payload, delivery_times);
             return Ok(());
         };
         let (framers, place) = (&mut framers[connection.0 as usize], usize::from(stream));
@@ -118,9 +118,9 @@ impl FlowSide {
             framers.resize_with(place + 1, || Framer::new(*framing_fn));
         }
         let framer = &mut framers[place];
-        framer.push(payload, passage);
+        framer.push(payload, delivery_times);
         while let Some(framed) = framer.next()? {
-            deliver(stream, framed.payload, framed.passage);
+            deliver(stream, framed.payload, framed.delivery_times);
         }
         Ok(())
     }

@@ -406,7 +406,7 @@ impl<'t> Simulation<'t> {
         let now = self.now;
         loop {
             let running_flow = &mut self.running_flows[index];
-            if running_flow.flow.was_given_up() {
+            if running_flow.flow.was_aborted() {
                 self.end_applications(index);
                 return;
             }
@@ -443,7 +443,7 @@ impl<'t> Simulation<'t> {
                     return;
                 }
                 ApplicationOutput::Stop(quit) => {
-                    running_flow.flow.note_quit(now, quit);
+                    running_flow.flow.note_abort(now, quit);
                     self.end_applications(index);
                     return;
                 }

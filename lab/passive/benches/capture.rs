@@ -62,8 +62,8 @@ fn observed_packets(packets: &[Vec<u8>]) -> Vec<ObservedPacket<'_>> {
         .flat_map(|(number, octets)| {
             let at = |late: u64| Time::from_nanos(1000 * number + late);
             [
-                ObservedPacket { time: at(0), fate: TapEvent::Sent, octets },
-                ObservedPacket { time: at(20_000), fate: TapEvent::Received, octets },
+                ObservedPacket { time: at(0), event: TapEvent::Sent, octets },
+                ObservedPacket { time: at(20_000), event: TapEvent::Received, octets },
             ]
         })
         .collect();

@@ -72,9 +72,9 @@ pub struct CapturedMessages {
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
     /// Whether only the accepting end sent data, so that the messages are those of that end.
-    pub is_turned: bool,
+    pub is_reversed: bool,
     /// Number of messages that the accepting end sent before any request.
-    pub unasked: u64,
+    pub unsolicited: u64,
     /// Number of conversations with messages.
     pub conversations: u64,
 }
@@ -121,10 +121,10 @@ impl MessageReconstructor {
             self.conversations.iter().filter(belongs).filter(|talk| talk.has_messages([0, 1])).collect();
         let first = conversations.first().ok_or(EstimateError::NoPackets)?;
         let hosts = first.conversation.sides.map(|(address, _)| address);
-        let is_turned = !conversations.iter().any(|talk| talk.has_messages([0]));
-        let (mut exchanges, mut unasked) = (Vec::new(), 0);
+        let is_reversed = !conversations.iter().any(|talk| talk.has_messages([0]));
+        let (mut exchanges, mut unsolicited) = (Vec::new(), 0);
         for talk in &conversations {
-            unasked += talk.exchanges(is_turned, &mut exchanges);
+            unsolicited += talk.exchanges(is_reversed, &mut exchanges);
         }
         exchanges.sort_by_key(|exchange| exchange.at);
         let origin = exchanges.first().map_or(0, |exchange| exchange.at);
@@ -132,8 +132,8 @@ impl MessageReconstructor {
         Ok(CapturedMessages {
             hosts,
             exchanges,
-            is_turned,
-            unasked,
+            is_reversed,
+            unsolicited,
             conversations: conversations.len() as u64,
         })
     }
@@ -164,12 +164,12 @@ impl ConversationMessages {
 
     /// Adds the messages of the requesting side, each with everything that the other side sent after it can have received the message.
     /// Returns the number of messages before any request.
-    fn exchanges(&self, is_turned: bool, all: &mut Vec<CapturedExchange>) -> u64 {
-        let asks = usize::from(is_turned);
+    fn exchanges(&self, is_reversed: bool, all: &mut Vec<CapturedExchange>) -> u64 {
+        let asks = usize::from(is_reversed);
         let begin = all.len();
         let asked = self.sides[asks].messages().into_iter();
         all.extend(asked.map(|Message { at, octets }| CapturedExchange { at, octets, reply: 0 }));
-        let (mut unasked, own, replies) = (0, &mut all[begin..], self.sides[1 - asks].messages());
+        let (mut unsolicited, own, replies) = (0, &mut all[begin..], self.sides[1 - asks].messages());
         // Datagrams do not reveal the round trip, but the first message in the other direction does, if it is a reply.
         let first =
             own.first().zip(replies.first()).and_then(|(asked, reply)| reply.at.checked_sub(asked.at));
@@ -179,10 +179,10 @@ impl ConversationMessages {
             let known = own.partition_point(|exchange| exchange.at + way <= reply.at);
             match known.checked_sub(1) {
                 Some(last) => own[last].reply += reply.octets,
-                None => unasked += 1,
+                None => unsolicited += 1,
             }
         }
-        unasked
+        unsolicited
     }
 }
 
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn replies_follow_a_request_after_a_round_trip() {
-        let CapturedMessages { exchanges, unasked, .. } = reconstructed(&[
+        let CapturedMessages { exchanges, unsolicited, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (20, segment(2, 0, SYN | ACK, 0)),
             (20, segment(1, 1, ACK, 0)),
@@ -262,7 +262,7 @@ mod tests {
             (61, segment(2, 501, ACK | PSH, 7)),
         ]);
         let exchange = |at: u64, octets, reply| CapturedExchange { at: at * MS, octets, reply };
-        assert_eq!((exchanges, unasked), (vec![exchange(0, 150, 500), exchange(10, 10, 7)], 0));
+        assert_eq!((exchanges, unsolicited), (vec![exchange(0, 150, 500), exchange(10, 10, 7)], 0));
     }
 
     #[test]
@@ -281,11 +281,11 @@ mod tests {
 
     #[test]
     fn a_side_that_only_receives_sends_no_requests() {
-        let CapturedMessages { exchanges, is_turned, .. } = reconstructed(&[
+        let CapturedMessages { exchanges, is_reversed, .. } = reconstructed(&[
             (0, segment(1, 0, SYN, 0)),
             (9, segment(2, 1, ACK | PSH, 300)),
             (29, segment(2, 301, ACK | PSH, 300)),
         ]);
-        assert!(is_turned && exchanges.len() == 2 && exchanges[1].reply == 0);
+        assert!(is_reversed && exchanges.len() == 2 && exchanges[1].reply == 0);
     }
 }

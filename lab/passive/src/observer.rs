@@ -21,7 +21,7 @@ pub struct ObservedPacket<'p> {
     /// The time of the capture.
     pub time: Time,
     /// Whether the packet was sent, received or lost; a loss on the way is reported at the time of sending.
-    pub fate: TapEvent,
+    pub event: TapEvent,
     /// The packet from its IP header on.
     pub octets: &'p [u8],
 }
@@ -66,7 +66,7 @@ impl Observer {
     fn handle_packet(&mut self, observed: &ObservedPacket<'_>) {
         // Times never decrease, even if the clock steps back.
         self.now = self.now.max(observed.time);
-        let parsed = match observed.fate {
+        let parsed = match observed.event {
             TapEvent::Sent => self.send(observed.octets),
             TapEvent::Received => self.receive(observed.octets),
             TapEvent::Dequeued => Some(()),
@@ -98,7 +98,7 @@ impl Observer {
 
     fn lose(&mut self, observed: &ObservedPacket<'_>) -> Option<()> {
         let print = Fingerprint::of(observed.octets)?;
-        let copy = match observed.fate {
+        let copy = match observed.event {
             TapEvent::Corrupted => self.copies.take_oldest(print)?,
             _ => self.copies.take_newest(print)?,
         };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use hol_measure::{
-    Distribution, Interval, MeanDelayBreakdown, Outage, OutageCurve, RecordKind, Stalls, Summary, Timeline,
-    Waterfall,
+    Distribution, Interval, MeanDelayBreakdown, Outage, OutageCurve, RecordKind, Summary, Timeline,
+    TimeoutCounts, Waterfall,
 };
 
 use crate::validation::ComparedPoint;
@@ -59,7 +59,7 @@ pub struct Cell {
     /// Whether longer runs would have the same mean response time, as far as the results show.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
-    pub timeouts: Option<Stalls>,
+    pub timeouts: Option<TimeoutCounts>,
     /// The values of metrics that are not in the summaries, including those of programs.
     pub values: Vec<(Metric, Vec<Option<f64>>)>,
     /// The waterfall of a page of the first repetition, file by file.

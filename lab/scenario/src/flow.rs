@@ -51,7 +51,7 @@ pub struct FlowProgress {
     done: u64,
     last_due: Option<Time>,
     all_due: bool,
-    awaits_answer: bool,
+    waits_for_reply: bool,
 }
 
 /// The state of one flow: when it starts, whether it has stalled, and how it ended.
@@ -105,7 +105,7 @@ impl FlowLimits {
         // retransmission may take.
         let silence = match transport.protocol() {
             Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
-            Protocol::Quic { carriage: MessageMapping::Datagrams, .. } => Some(SILENCE),
+            Protocol::Quic { mapping: MessageMapping::Datagrams, .. } => Some(SILENCE),
             _ => transport.gives_up().then_some(retransmissions),
         };
         Self {
@@ -122,9 +122,9 @@ impl FlowLimits {
     /// Combines the progress of client and server.
     #[inline]
     pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
-        let Progress { due, last_due, all_due, awaits_answer, .. } = client;
+        let Progress { due, last_due, all_due, waits_for_reply, .. } = client;
         let done = if self.has_replies { client.done } else { server.done };
-        FlowProgress { due, done, last_due, all_due, awaits_answer }
+        FlowProgress { due, done, last_due, all_due, waits_for_reply }
     }
 }
 
@@ -166,7 +166,7 @@ impl Flow {
     }
 
     /// Returns whether the flow ended before every message was settled. Its applications must then stop.
-    pub fn was_given_up(&self) -> bool {
+    pub fn was_aborted(&self) -> bool {
         self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
 
@@ -213,7 +213,7 @@ impl Flow {
     }
 
     /// Ends the flow because an application has aborted.
-    pub fn note_quit(&mut self, now: Time, quit: AbortReason) {
+    pub fn note_abort(&mut self, now: Time, quit: AbortReason) {
         self.stop(RunEnd::by(quit, now));
     }
 
@@ -254,7 +254,7 @@ impl Flow {
         } else if self.connected.is_some() && now >= self.progress + self.limits.stalls_after {
             // Lost unreliable messages do not stall a flow whose schedule continues.
             let waits = outstanding > 0 && self.limits.silence.is_none();
-            if waits || tally.awaits_answer {
+            if waits || tally.waits_for_reply {
                 self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
             } else {
                 // No message is in flight: the schedule has long intervals.
@@ -320,7 +320,7 @@ mod tests {
     const ONEWAY: &str = "kind = 'oneway'";
 
     fn tally(due: u64, done: u64, all_due: bool) -> FlowProgress {
-        FlowProgress { due, done, last_due: Some(secs(1)), all_due, awaits_answer: false }
+        FlowProgress { due, done, last_due: Some(secs(1)), all_due, waits_for_reply: false }
     }
 
     /// Returns a connected flow after nine of ten messages.
@@ -392,14 +392,14 @@ mod tests {
 
     #[test]
     fn waiting_for_a_reply_is_a_stall_and_a_slow_schedule_is_not() {
-        for (awaits_answer, stalls) in [(true, true), (false, false)] {
+        for (waits_for_reply, stalls) in [(true, true), (false, false)] {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
             flow.note_opened(Time::ZERO);
-            let tally = FlowProgress { last_due: None, awaits_answer, ..tally(0, 0, false) };
+            let tally = FlowProgress { last_due: None, waits_for_reply, ..tally(0, 0, false) };
             assert_eq!(flow.deadline(tally), secs(96));
             flow.check(secs(96), tally);
-            assert_eq!(flow.was_given_up(), stalls, "{:?}", flow.stopped());
+            assert_eq!(flow.was_aborted(), stalls, "{:?}", flow.stopped());
             if !stalls {
                 assert_eq!(flow.deadline(tally), secs(192));
             }
@@ -439,7 +439,7 @@ mod tests {
                 if flow.stopped().is_none() {
                     flow.note_accepted(secs(second));
                     flow.check(secs(second), tally);
-                    assert_eq!(flow.was_given_up(), Some(second) == at, "{workload}: {second} s");
+                    assert_eq!(flow.was_aborted(), Some(second) == at, "{workload}: {second} s");
                 }
             });
         }
@@ -462,18 +462,18 @@ mod tests {
     #[test]
     fn the_first_reason_for_the_end_is_kept() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
-        assert!(!done.is_finished() && !done.was_given_up());
+        assert!(!done.is_finished() && !done.was_aborted());
         done.end();
         done.note_failure("it came too late");
-        assert!(done.is_finished() && !done.was_given_up());
+        assert!(done.is_finished() && !done.was_aborted());
         let (mut broken, tally) = after_nine("tcp", ONEWAY);
         broken.note_failure("the octets make no sense");
         broken.end();
         assert_eq!(broken.stopped(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
-        assert!(!broken.is_finished() && broken.was_given_up());
+        assert!(!broken.is_finished() && broken.was_aborted());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
-        behind.note_quit(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
+        behind.note_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
         assert_eq!(behind.stopped(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);
@@ -505,7 +505,7 @@ mod tests {
             flow.check(secs(126), before);
             assert_eq!(flow.stopped(), None, "{transport}");
             flow.check(secs(126), tally(20, 9, true));
-            assert_eq!((flow.is_finished(), flow.was_given_up()), (well, !well), "{transport}");
+            assert_eq!((flow.is_finished(), flow.was_aborted()), (well, !well), "{transport}");
         }
     }
 

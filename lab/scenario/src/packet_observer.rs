@@ -23,7 +23,7 @@ pub struct PacketEvent<'p> {
     /// The interface.
     pub point: TapPoint<'p>,
     /// What happened to the packet.
-    pub fate: TapEvent,
+    pub event: TapEvent,
     /// The packet.
     pub packet: Packet<'p>,
 }

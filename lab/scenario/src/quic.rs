@@ -16,9 +16,9 @@ pub fn check_quic(
 ) -> Result<(), String> {
     /// Octets of a short header, the authentication tag, and the type and length of the frame.
     const OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
-    let Protocol::Quic { config, carriage, .. } = transport.protocol() else { return Ok(()) };
+    let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
-    let least = Config::LEAST_MTU + headers;
+    let least = Config::MIN_MTU + headers;
     if mtu < least {
         return Err(format!(
             "QUIC needs an MTU of at least {least} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
@@ -26,7 +26,7 @@ pub fn check_quic(
     }
     let room = config.mtu.0.min(mtu - headers) - OVERHEAD;
     match workload.longest() {
-        Some(size) if *carriage == MessageMapping::Datagrams && size > room => Err(format!(
+        Some(size) if *mapping == MessageMapping::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the transport's `mtu`, or use quic without datagrams"
         )),
         _ => Ok(()),

@@ -12,7 +12,7 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
         gives_up: transport.gives_up(),
         is_stream: match transport.protocol() {
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => true,
-            Protocol::Quic { carriage, .. } => *carriage == MessageMapping::Streams,
+            Protocol::Quic { mapping, .. } => *mapping == MessageMapping::Streams,
             Protocol::Sctp { .. } | Protocol::Udp { .. } => false,
         },
         handshake: transport.tls().map(handshake),

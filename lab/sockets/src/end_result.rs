@@ -65,7 +65,7 @@ impl EndResult {
 
     /// Converts the result of another host to this host's clock with `clock`; `None` if the result is
     /// impossible for an end of a flow.
-    pub fn from_afar(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
+    pub fn from_remote(self, clock: impl Fn(u64) -> u64) -> Option<Self> {
         let Self { ledger, origin, counts, waits, verdict, mut local } = self;
         let (mut ledger, own) = (ledger.validated()?, clock(origin));
         let time =
@@ -189,7 +189,7 @@ mod tests {
     /// was answered 10 µs after that; the answer took 50 µs. The server's clock began `later` µs after the
     /// client's.
     fn halves(later: u64) -> [EndResult; 2] {
-        let arrived = |at| MessageArrival { passage: DeliveryTimes::default(), delivered: at };
+        let arrived = |at| MessageArrival { delivery_times: DeliveryTimes::default(), delivered: at };
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let due = DueMessage {
             scheduled: us(100),
@@ -229,7 +229,7 @@ mod tests {
         let there = EndResult { origin: server.origin + UP, ..server };
         let text = serde_json::to_string(&there).unwrap();
         let there: EndResult = serde_json::from_str(&text).unwrap();
-        let here = there.from_afar(|time| time - UP).unwrap();
+        let here = there.from_remote(|time| time - UP).unwrap();
         let (run, wrong) = client.join(here, READING).unwrap();
         assert_eq!((legs(&run.records[0]), wrong), ([[us(100), us(150)], [us(160), us(210)]], 0));
     }
@@ -244,7 +244,7 @@ mod tests {
         let samples: Vec<String> =
             there.sender_samples().map(|sample| serde_json::to_string(&sample).unwrap()).collect();
         assert_eq!(samples, [sample]);
-        let here = there.from_afar(|time| time - UP).unwrap();
+        let here = there.from_remote(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();
         let [Sample { at, of: SampleValue::Sender(sender) }] = run.samples[..] else {
             panic!("there is one")
@@ -274,7 +274,7 @@ mod tests {
     fn records_are_consistent_for_any_remote_origin() {
         for origin in [0, 1, 999_999, u64::MAX / 2, u64::MAX] {
             let [client, server] = halves(0);
-            let there = EndResult { origin, ..server }.from_afar(|time| time).unwrap();
+            let there = EndResult { origin, ..server }.from_remote(|time| time).unwrap();
             let (run, _) = client.join(there, READING).unwrap();
             run.records[0].breakdown().expect("it was answered");
         }

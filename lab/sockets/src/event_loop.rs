@@ -475,7 +475,7 @@ impl EventLoop<'_> {
                     let (flow_side, poller) = self.side_and_poller(end);
                     flow_side.wake = Time::MAX;
                     flow_side.send_all(poller, now);
-                    self.flow.note_quit(now, quit);
+                    self.flow.note_abort(now, quit);
                     return Ok(());
                 }
             }

@@ -236,13 +236,13 @@ fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
             }
         }
         Protocol::Udp { .. } => Box::new(Udp { reads: reads(gathers), stamps }),
-        Protocol::Quic { config, carriage, .. } => {
+        Protocol::Quic { config, mapping, .. } => {
             // Each host counts its endpoints from zero, so the seeds must differ.
             let seed = match here {
                 LocalEnd::Server(..) => assignment.seed.derive("server"),
                 LocalEnd::Both | LocalEnd::Client(..) => assignment.seed,
             };
-            Box::new(OverUdp(Quic::new(config, *carriage, framing_fn, seed, here.shared(), gathers)))
+            Box::new(OverUdp(Quic::new(config, *mapping, framing_fn, seed, here.shared(), gathers)))
         }
         Protocol::Unix { .. } => Box::new(Unix { framing_fn, gathers }),
     }

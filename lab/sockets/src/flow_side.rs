@@ -257,8 +257,8 @@ impl FlowSide {
             SocketEvent::ReceivedAt(at) => received_at = at,
             SocketEvent::Message(stream, payload) => {
                 progress = ConnectionProgress::Delivered;
-                let passage = DeliveryTimes::default();
-                let delivery = Delivery { connection: id, stream, payload, passage };
+                let delivery_times = DeliveryTimes::default();
+                let delivery = Delivery { connection: id, stream, payload, delivery_times };
                 let now = now();
                 if let Some((waits, received_at)) = waits.as_mut().zip(received_at) {
                     waits.note(now, received_at);

@@ -25,7 +25,7 @@ use crate::transceiver::{ConnectionFault, SenderState, SocketEvent};
 /// Opens QUIC connections.
 pub(crate) struct Quic {
     config: Arc<Config>,
-    carriage: MessageMapping,
+    mapping: MessageMapping,
     framing_fn: FramingFn,
     tls: Tls,
     log: KeyLog,
@@ -40,7 +40,7 @@ impl Quic {
     /// Creates the opener. `shared` is the secret of ends on two hosts.
     pub(crate) fn new(
         config: &Config,
-        carriage: MessageMapping,
+        mapping: MessageMapping,
         framing_fn: FramingFn,
         seed: Seed,
         shared: Option<&[u8; 32]>,
@@ -54,7 +54,7 @@ impl Quic {
         Self {
             tls,
             config: Arc::new(config.clone()),
-            carriage,
+            mapping,
             framing_fn,
             log,
             seed: seed.derive("quic"),
@@ -78,10 +78,10 @@ impl over_udp::UserspaceTransport for Quic {
         let config = largest(socket, peer.0)
             .map_or_else(|| Arc::clone(&self.config), |largest| Arc::new(self.config.within(largest)));
         let endpoint = match end {
-            Side::Client => Endpoint::client(config, self.carriage, &self.tls, peer, rng),
-            Side::Server => Endpoint::server(config, self.carriage, &self.tls, rng),
+            Side::Client => Endpoint::client(config, self.mapping, &self.tls, peer, rng),
+            Side::Server => Endpoint::server(config, self.mapping, &self.tls, rng),
         };
-        let framing = (self.carriage == MessageMapping::Streams).then(|| (self.framing_fn, Vec::new()));
+        let framing = (self.mapping == MessageMapping::Streams).then(|| (self.framing_fn, Vec::new()));
         Connection { peer, endpoint, framing }
     }
 

@@ -125,9 +125,9 @@ impl Referee<'_> {
     }
 
     /// Handles the abort by an application.
-    pub(crate) fn note_quit(&mut self, now: Time, quit: AbortReason) {
+    pub(crate) fn note_abort(&mut self, now: Time, quit: AbortReason) {
         match (self, quit) {
-            (Self::Rules(flow), _) => flow.note_quit(now, quit),
+            (Self::Rules(flow), _) => flow.note_abort(now, quit),
             (Self::Host(reporter), AbortReason::Connection(reason) | AbortReason::Nonsense(reason)) => {
                 reporter.fail(reason);
             }
@@ -201,7 +201,7 @@ mod tests {
         referee.check(at(201), progress(7));
         let second = reports.try_recv().unwrap();
         assert!(second.delivered && !second.accepted && second.progress.done == 7);
-        referee.note_quit(at(202), AbortReason::Nonsense("no number"));
+        referee.note_abort(at(202), AbortReason::Nonsense("no number"));
         referee.check(at(202), progress(7));
         assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
         assert_eq!(referee.stopped(), None, "the client's host decides that");

@@ -400,7 +400,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
             }
         }
-        Protocol::Quic { config, .. } if config.handshake_flight < Tls::LEAST_FLIGHT => {
+        Protocol::Quic { config, .. } if config.handshake_flight < Tls::MIN_FLIGHT => {
             return refuse("handshake_flight", "with a certificate it has at least 600 octets");
         }
         _ => {}

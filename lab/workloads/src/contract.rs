@@ -49,7 +49,7 @@ pub struct Delivery {
     /// The whole message.
     pub payload: Bytes,
     /// When the message was sent and arrived.
-    pub passage: DeliveryTimes,
+    pub delivery_times: DeliveryTimes,
 }
 
 /// A message for the transport. The application records it as written unless the transport returns it as
@@ -131,7 +131,8 @@ pub struct Progress {
     pub all_due: bool,
     /// Whether no message comes due before the peer has sent something: the reply to a session setup, or to
     /// the last message of a ping-pong.
-    pub awaits_answer: bool,
+    #[serde(rename = "awaits_answer")]
+    pub waits_for_reply: bool,
 }
 
 /// One end of a workload: takes an input, then returns actions until there are none left.

@@ -87,7 +87,7 @@ pub(crate) struct ReceivedEntry {
 #[serde(from = "[Time; 4]", into = "[Time; 4]")]
 pub struct MessageArrival {
     /// When the message was sent and arrived.
-    pub passage: DeliveryTimes,
+    pub delivery_times: DeliveryTimes,
     /// When the application received the message.
     pub delivered: Time,
 }
@@ -340,37 +340,37 @@ impl EntryId {
 impl MessageArrival {
     /// Returns the transfer times of a message written at `written`.
     pub(crate) fn leg(self, written: Time) -> TransferTimes {
-        let Self { passage: DeliveryTimes { first_sent, sent, arrived }, delivered } = self;
+        let Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, delivered } = self;
         TransferTimes { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
     /// Returns the transfer times of a frame written at `written` and completed by any packet; earlier
     /// transit does not count. Zero if packet departures are unknown.
     pub(crate) fn leg_of_frame(self, written: Time) -> TransferTimes {
-        let DeliveryTimes { first_sent, sent, arrived } = self.passage;
+        let DeliveryTimes { first_sent, sent, arrived } = self.delivery_times;
         // Parity may restore a frame before it is written.
         let written = written.min(self.delivered);
         let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(|time| time.max(written));
-        Self { passage: DeliveryTimes { first_sent, sent, arrived }, ..self }.leg(written)
+        Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.leg(written)
     }
 
     /// Returns the transfer times of a message in parts, the last of which was `written` then; with
     /// overtaking another part may arrive last. Zero if packet departures are unknown.
     pub(crate) fn leg_of_parts(self, written: Time) -> TransferTimes {
-        let first_sent = self.passage.first_sent;
+        let first_sent = self.delivery_times.first_sent;
         self.leg(if first_sent == Time::ZERO { written } else { written.min(first_sent) })
     }
 }
 
 impl From<[Time; 4]> for MessageArrival {
     fn from([first_sent, sent, arrived, delivered]: [Time; 4]) -> Self {
-        Self { passage: DeliveryTimes { first_sent, sent, arrived }, delivered }
+        Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, delivered }
     }
 }
 
 impl From<MessageArrival> for [Time; 4] {
     fn from(
-        MessageArrival { passage: DeliveryTimes { first_sent, sent, arrived }, delivered }: MessageArrival,
+        MessageArrival { delivery_times: DeliveryTimes { first_sent, sent, arrived }, delivered }: MessageArrival,
     ) -> Self {
         [first_sent, sent, arrived, delivered]
     }

@@ -265,7 +265,7 @@ impl Pacer {
 
     /// Returns whether the next message waits for the peer, so that the run stalls if nothing arrives from
     /// it.
-    pub(crate) fn awaits_answer(&self) -> bool {
+    pub(crate) fn waits_for_reply(&self) -> bool {
         self.left > 0 && self.next == Time::MAX
     }
 

@@ -163,8 +163,8 @@ mod tests {
     }
 
     fn deliver(server: &mut dyn Application, at: u64, padding: &mut Padding, number: u32) {
-        let (payload, passage) = (padding.message(number), DeliveryTimes::default());
-        let delivery = Delivery { connection: ID, stream: 0, payload, passage };
+        let (payload, delivery_times) = (padding.message(number), DeliveryTimes::default());
+        let delivery = Delivery { connection: ID, stream: 0, payload, delivery_times };
         server.handle(Time::from_millis(at), Input::Message(delivery));
     }
 

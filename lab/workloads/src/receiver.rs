@@ -81,10 +81,11 @@ impl<A: ReplySource> Receiver<A> {
     }
 
     fn take_request(&mut self, now: Time, delivery: Delivery) {
-        let Delivery { connection, stream, payload, passage } = delivery;
+        let Delivery { connection, stream, payload, delivery_times } = delivery;
         let number = self.answers.number(&payload);
-        let entry =
-            number.map(|number| self.ledger.note_request(number, MessageArrival { passage, delivered: now }));
+        let entry = number.map(|number| {
+            self.ledger.note_request(number, MessageArrival { delivery_times, delivered: now })
+        });
         let service = self.answers.service(&payload);
         match self.answers.answer(now, connection, payload) {
             Ok(Some(payload)) => {
@@ -203,8 +204,8 @@ mod tests {
     }
 
     fn deliver(server: &mut dyn Application, stream: u16, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
-        server.handle(Time::ZERO, Input::Message(Delivery { connection, stream, payload, passage }));
+        let (connection, delivery_times) = (ConnectionId(0), DeliveryTimes::default());
+        server.handle(Time::ZERO, Input::Message(Delivery { connection, stream, payload, delivery_times }));
     }
 
     #[test]

@@ -308,8 +308,8 @@ mod tests {
     }
 
     fn deliver(to: &mut dyn Application, at: Time, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
-        to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, passage }));
+        let (connection, delivery_times) = (ConnectionId(0), DeliveryTimes::default());
+        to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, delivery_times }));
     }
 
     /// Returns the messages that the application sends now, and until when it waits then.

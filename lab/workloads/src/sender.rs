@@ -233,7 +233,7 @@ impl<R: RequestSource> Sender<R> {
                 return;
             }
         };
-        let reply = MessageArrival { passage: delivery.passage, delivered: now };
+        let reply = MessageArrival { delivery_times: delivery.delivery_times, delivered: now };
         if self.ledger.note_sized_reply(number, reply, delivery.payload.len() as u32, refused) {
             self.replies += 1 + u64::from(self.batches.on_reply(&mut self.ledger, number, reply));
             self.pacer.on_reply(now, number);
@@ -300,7 +300,7 @@ impl<R: RequestSource> Application for Sender<R> {
             done: self.replies,
             last_due: self.ledger.last_due(),
             all_due: self.pacer.left() == 0,
-            awaits_answer: self.pacer.awaits_answer(),
+            waits_for_reply: self.pacer.waits_for_reply(),
         }
     }
 
@@ -397,8 +397,8 @@ mod tests {
     }
 
     fn reply(client: &mut dyn Application, now: Time, payload: Bytes) {
-        let (connection, passage) = (ConnectionId(0), DeliveryTimes::default());
-        client.handle(now, Input::Message(Delivery { connection, stream: 0, payload, passage }));
+        let (connection, delivery_times) = (ConnectionId(0), DeliveryTimes::default());
+        client.handle(now, Input::Message(Delivery { connection, stream: 0, payload, delivery_times }));
     }
 
     #[test]
@@ -504,7 +504,7 @@ mod tests {
         open(client.as_mut(), ms(7), ONE);
         let first = send(client.as_mut(), ms(7));
         assert_eq!(wait(client.as_mut(), ms(7)), Time::MAX);
-        assert!(client.progress().awaits_answer);
+        assert!(client.progress().waits_for_reply);
         reply(client.as_mut(), ms(27), first.payload);
         assert_eq!(padding::number(&send(client.as_mut(), ms(27)).payload), Some(1));
     }
@@ -516,7 +516,7 @@ mod tests {
         let establishment = send(client.as_mut(), ms(0));
         assert_eq!(establishment.stream, 0);
         assert_eq!(wait(client.as_mut(), ms(0)), Time::MAX);
-        assert!(client.progress().awaits_answer);
+        assert!(client.progress().waits_for_reply);
         let capabilities = hol_simco::Capabilities::firewall(hol_simco::Lifetime(60));
         let granted = hol_simco::Message::reply(hol_simco::Tid(0), hol_simco::Reply::Se { capabilities });
         reply(client.as_mut(), ms(20), granted.to_bytes());

@@ -342,8 +342,9 @@ mod tests {
             }
             let (to, arrives, payload) = under_way.pop_front().expect("one end sends");
             now = arrives;
-            let passage = DeliveryTimes::default();
-            sides[to].handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
+            let delivery_times = DeliveryTimes::default();
+            sides[to]
+                .handle(now, Input::Message(Delivery { connection: id, stream: 0, payload, delivery_times }));
         }
         assert!(sides[0].connected(Some(Time::ZERO)).is_some());
         (sizes, now)
@@ -389,8 +390,8 @@ mod tests {
             for (turn, room) in rooms.iter().enumerate() {
                 if turn == answered_after {
                     let payload = records(HANDSHAKE, &[], 171);
-                    let passage = DeliveryTimes::default();
-                    client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, passage }));
+                    let delivery_times = DeliveryTimes::default();
+                    client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, delivery_times }));
                 }
                 client.handle(Time::ZERO, Input::Writable(id));
                 // It accepts some messages, then a part of one.

@@ -13,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_base::Time;
-use hol_pcp::{Heard, Refusal, hear, nat_pmp, reply};
+use hol_pcp::{DatagramRequest, Refusal, nat_pmp, parse, reply};
 use hol_simco::{
     AgentId, Batch, Body, Capabilities, ConnectionInfo, Framing, Lifetime, Message, Middlebox, Notification,
     Pid, Reply, Request, SessionId, Tid, Version,
@@ -165,16 +165,16 @@ impl PortMapper {
         batch: &mut Batch,
     ) -> Result<Option<Outcome>, Refusal> {
         let epoch = self.epoch(now);
-        let mapping_request = match hear(octets)? {
+        let mapping_request = match parse(octets)? {
             None => return Ok(None),
-            Some(Heard::NatPmp(nat_pmp::Request::Address)) => {
+            Some(DatagramRequest::NatPmp(nat_pmp::Request::Address)) => {
                 let address = self.address.ok_or(Refusal::NetworkFailure)?;
                 return Ok(Some(Outcome::Answer(nat_pmp::address(address, epoch))));
             }
-            Some(Heard::NatPmp(nat_pmp::Request::Map { protocol, port, external, lifetime })) => {
+            Some(DatagramRequest::NatPmp(nat_pmp::Request::Map { protocol, port, external, lifetime })) => {
                 MappingRequest::from_nat_pmp(ip, protocol, port, external, lifetime)
             }
-            Some(Heard::Pcp(request)) => match MappingRequest::from_pcp(request, ip)? {
+            Some(DatagramRequest::Pcp(request)) => match MappingRequest::from_pcp(request, ip)? {
                 Some(mapping_request) => mapping_request,
                 None => {
                     return Ok(Some(Outcome::Answer(reply::grant(&hol_pcp::Operation::Announce, 0, epoch))));

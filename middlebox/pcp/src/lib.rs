@@ -2,14 +2,14 @@
 //! reachable.
 //!
 //! Converts datagrams to values and back. Both protocols use the same port of the gateway and differ in their
-//! first octet, the version: [`hear`]. The gateway decides about requests; this crate has the formats, and
+//! first octet, the version: [`parse`]. The gateway decides about requests; this crate has the formats, and
 //! the answers to invalid datagrams.
 //!
 //! ```
-//! use hol_pcp::{Heard, Operation, Refusal, hear, reply};
+//! use hol_pcp::{DatagramRequest, Operation, Refusal, parse, reply};
 //!
 //! let announce = [&[2, 0, 0, 0, 0, 0, 0, 0][..], &[0; 10], &[0xff, 0xff, 192, 0, 2, 7]].concat();
-//! let Ok(Some(Heard::Pcp(request))) = hear(&announce) else { unreachable!() };
+//! let Ok(Some(DatagramRequest::Pcp(request))) = parse(&announce) else { unreachable!() };
 //! assert_eq!(request.operation, Operation::Announce);
 //! assert_eq!(reply::refusal(&announce, Refusal::AddressMismatch, 7)[3], 12);
 //! ```
@@ -30,7 +30,7 @@ pub const PORT: u16 = 5351;
 
 /// A request in either protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum DatagramRequest {
     /// PCP.
     Pcp(Request),
     /// NAT-PMP.
@@ -39,13 +39,15 @@ pub enum Heard {
 
 /// Parses a datagram; `None` if it is to be ignored. The answer to an invalid request is [`reply::refusal`]
 /// for PCP and [`nat_pmp::refusal`] for version 0. RFC 6887 section 8.3.
-pub fn hear(octets: &[u8]) -> Result<Option<Heard>, Refusal> {
+pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, Refusal> {
     match octets {
         [] | [_] => Ok(None),
         // Another server's answer.
         [_, operation, ..] if operation & 0x80 != 0 => Ok(None),
-        [nat_pmp::VERSION, ..] => nat_pmp::Request::parse(octets).map(|heard| heard.map(Heard::NatPmp)),
-        [request::VERSION, ..] => Request::parse(octets).map(Heard::Pcp).map(Some),
+        [nat_pmp::VERSION, ..] => {
+            nat_pmp::Request::parse(octets).map(|heard| heard.map(DatagramRequest::NatPmp))
+        }
+        [request::VERSION, ..] => Request::parse(octets).map(DatagramRequest::Pcp).map(Some),
         _ => Err(Refusal::UnsupportedVersion),
     }
 }

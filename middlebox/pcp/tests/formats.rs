@@ -1,6 +1,6 @@
 //! The figures of RFC 6887 and RFC 6886, filled in by hand, and invalid datagrams.
 
-use hol_pcp::{Filter, Heard, Mapping, Operation, Refusal, Request, hear, nat_pmp, reply};
+use hol_pcp::{DatagramRequest, Filter, Mapping, Operation, Refusal, Request, nat_pmp, parse, reply};
 use proptest::prelude::*;
 
 /// RFC 6887 figures 2 and 9: MAP for UDP port 5004 of 192.0.2.7, any address and port 40000 outside, for an hour.
@@ -21,8 +21,8 @@ fn map(prefer_failure: bool, filters: Vec<Filter>) -> Request {
 }
 
 fn hear_pcp(octets: &[u8]) -> Result<Request, Refusal> {
-    match hear(octets)? {
-        Some(Heard::Pcp(request)) => Ok(request),
+    match parse(octets)? {
+        Some(DatagramRequest::Pcp(request)) => Ok(request),
         other => panic!("{other:?}"),
     }
 }
@@ -78,15 +78,15 @@ fn what_is_no_request_is_refused_by_its_code() {
     let changed = |at: usize, octet: u8| {
         let mut octets = MAP;
         octets[at] = octet;
-        hear(&octets)
+        parse(&octets)
     };
     assert_eq!(changed(1, 3), Err(Refusal::UnsupportedOpcode));
     assert_eq!(changed(0, 1), Err(Refusal::UnsupportedVersion));
     assert_eq!(changed(1, 0x81), Ok(None), "an answer is not answered");
-    assert_eq!(hear(&[2]), Ok(None));
+    assert_eq!(parse(&[2]), Ok(None));
     let mut peer = MAP;
     peer[1] = 2;
-    assert_eq!(hear(&peer), Err(Refusal::MalformedRequest), "PEER has 20 octets more");
+    assert_eq!(parse(&peer), Err(Refusal::MalformedRequest), "PEER has 20 octets more");
 }
 
 /// RFC 6887 section 7.2: the answer repeats the request, as far as there is room, with our version.
@@ -103,16 +103,16 @@ fn a_refusal_has_the_request_in_it() {
 /// RFC 6886 section 3.
 #[test]
 fn the_layouts_of_nat_pmp() {
-    assert_eq!(hear(&[0, 0]), Ok(Some(Heard::NatPmp(nat_pmp::Request::Address))));
+    assert_eq!(parse(&[0, 0]), Ok(Some(DatagramRequest::NatPmp(nat_pmp::Request::Address))));
     let octets = [0, 1, 0, 0, 0x13, 0x8c, 0x9c, 0x40, 0, 0, 0x1c, 0x20];
     let map = nat_pmp::Request::Map { protocol: 17, port: 5004, external: 40000, lifetime: 7200 };
-    assert_eq!(hear(&octets), Ok(Some(Heard::NatPmp(map))));
+    assert_eq!(parse(&octets), Ok(Some(DatagramRequest::NatPmp(map))));
     assert_eq!(map.to_bytes(), octets);
     assert_eq!(nat_pmp::address([192, 0, 2, 1].into(), 9), [0, 128, 0, 0, 0, 0, 0, 9, 192, 0, 2, 1]);
     let mapped = [0, 130, 0, 0, 0, 0, 0, 9, 0, 80, 0, 81, 0, 0, 0, 60];
     assert_eq!(nat_pmp::mapped(6, 80, 81, 60, 9), mapped);
-    assert_eq!(hear(&octets[..11]), Ok(None));
-    assert_eq!(hear(&[0, 7, 0, 0]), Err(Refusal::UnsupportedOpcode));
+    assert_eq!(parse(&octets[..11]), Ok(None));
+    assert_eq!(parse(&[0, 7, 0, 0]), Err(Refusal::UnsupportedOpcode));
     assert_eq!(nat_pmp::refusal(&[0, 7, 0, 0], Refusal::UnsupportedOpcode, 9), [0, 135, 0, 5, 0, 0, 0, 9]);
 }
 
@@ -122,12 +122,12 @@ proptest! {
     fn what_is_heard_can_be_said(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
         let mut octets = octets;
         octets.splice(..octets.len().min(2), [version, operation]);
-        if let Ok(Some(heard)) = hear(&octets) {
+        if let Ok(Some(heard)) = parse(&octets) {
             let said = match &heard {
-                Heard::Pcp(request) => request.to_bytes(),
-                Heard::NatPmp(request) => request.to_bytes(),
+                DatagramRequest::Pcp(request) => request.to_bytes(),
+                DatagramRequest::NatPmp(request) => request.to_bytes(),
             };
-            prop_assert_eq!(hear(&said), Ok(Some(heard)));
+            prop_assert_eq!(parse(&said), Ok(Some(heard)));
         }
     }
 }

@@ -57,7 +57,7 @@ impl World {
 
     /// Adds functions beyond a packet filter.
     fn with(functions: u8) -> Self {
-        let mut config = Config { most_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
+        let mut config = Config { max_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
         config.capabilities.middlebox_type |= functions;
         let mut middlebox = Middlebox::new(config, Policy::open(), Box::new(Unauthenticated)).unwrap();
         let session = middlebox.connect(Time::ZERO, ConnectionInfo::plain(Framing::Stream));

@@ -67,12 +67,12 @@ impl Capabilities {
     }
 
     /// Returns true if internal addresses may have this IP version.
-    pub const fn serve_inside(&self, version: IpVersion) -> bool {
+    pub const fn supports_internal(&self, version: IpVersion) -> bool {
         self.flags >> 2 & version.code() != 0
     }
 
     /// Returns true if external addresses may have this IP version.
-    pub const fn serve_outside(&self, version: IpVersion) -> bool {
+    pub const fn supports_external(&self, version: IpVersion) -> bool {
         self.flags & version.code() != 0
     }
 }

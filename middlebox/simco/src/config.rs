@@ -20,15 +20,15 @@ pub struct Config {
     /// Outside addresses whose other ports serve flows without a rule: none is assigned as a whole.
     pub shared: Vec<IpAddr>,
     /// Maximum policy rules; more are refused.
-    pub most_rules: usize,
+    pub max_rules: usize,
     /// Maximum elements of all agents' rules in the packet filter.
-    pub most_elements: usize,
+    pub max_elements: usize,
     /// Maximum shapes of elements. A quarter is reserved for agents that have few.
-    pub most_shapes: usize,
+    pub max_shapes: usize,
     /// Computes the footprint of a rule in the packet filter, if there is one.
     pub measure: Option<Measure>,
     /// Maximum sessions; more are refused. A quarter is reserved for agents that have few.
-    pub most_sessions: usize,
+    pub max_sessions: usize,
     /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change
     /// costs work for every session, which is wasted if no agent needs it.
     pub announces: bool,
@@ -71,11 +71,11 @@ impl Config {
             inside: Vec::new(),
             ports: 1024..=u16::MAX,
             shared: Vec::new(),
-            most_rules: 1_000_000,
-            most_elements: usize::MAX,
-            most_shapes: usize::MAX,
+            max_rules: 1_000_000,
+            max_elements: usize::MAX,
+            max_shapes: usize::MAX,
             measure: None,
-            most_sessions: 10_000,
+            max_sessions: 10_000,
             announces: true,
             audits: false,
         }

@@ -90,7 +90,7 @@ impl Middlebox {
         let pool = |location, addresses: &[_]| Pool::new(location, addresses, config.ports.clone());
         let outside = pool(Location::Outside, &config.outside).with_shared(&config.shared);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
-        let Config { most_sessions: sessions, most_elements: elements, most_shapes: shapes, .. } = config;
+        let Config { max_sessions: sessions, max_elements: elements, max_shapes: shapes, .. } = config;
         let most = ResourceLimits { sessions, elements, shapes };
         let accounts = Accounts::new(config.measure, most);
         let mut middlebox = Self {

@@ -17,12 +17,12 @@ pub(crate) struct Arrivals {
 struct Piece {
     start: u64,
     end: u64,
-    passage: DeliveryTimes,
+    delivery_times: DeliveryTimes,
 }
 
 impl Arrivals {
     /// Handles the arrival of octets `start..end`; returns true if all of them had arrived before.
-    pub(crate) fn arrive(&mut self, start: u64, end: u64, passage: DeliveryTimes) -> bool {
+    pub(crate) fn arrive(&mut self, start: u64, end: u64, delivery_times: DeliveryTimes) -> bool {
         let mut start = start.max(self.read);
         let mut at = self.pieces.partition_point(|piece| piece.end <= start);
         let mut is_known = true;
@@ -30,7 +30,7 @@ impl Arrivals {
             let next = self.pieces.get(at).copied();
             let until = next.map_or(end, |piece| piece.start.min(end));
             if start < until {
-                self.pieces.insert(at, Piece { start, end: until, passage });
+                self.pieces.insert(at, Piece { start, end: until, delivery_times });
                 is_known = false;
                 at += 1;
             }
@@ -44,15 +44,16 @@ impl Arrivals {
     pub(crate) fn read(&mut self, end: u64) -> Option<DeliveryTimes> {
         self.read = self.read.max(end);
         let pieces = self.pieces.partition_point(|piece| piece.start < end);
-        let mut passage: Option<DeliveryTimes> = None;
+        let mut delivery_times: Option<DeliveryTimes> = None;
         for _ in 0..pieces {
             let Some(piece) = self.pieces.pop_front() else { break };
-            passage = Some(passage.map_or(piece.passage, |before| before.join(piece.passage)));
+            delivery_times =
+                Some(delivery_times.map_or(piece.delivery_times, |before| before.join(piece.delivery_times)));
             if piece.end > end {
                 self.pieces.push_front(Piece { start: end, ..piece });
             }
         }
-        passage
+        delivery_times
     }
 }
 

@@ -89,10 +89,10 @@ impl Endpoint {
             return;
         }
         for TimedData { stream, start, end, stamp } in carried {
-            let passage = DeliveryTimes::new(*stamp, now);
+            let delivery_times = DeliveryTimes::new(*stamp, now);
             let Some(id) = stream else {
                 if let Some(payload) = connection.datagrams().recv() {
-                    self.reader.receive(now, Received::unordered(payload, passage));
+                    self.reader.receive(now, Received::unordered(payload, delivery_times));
                 }
                 continue;
             };
@@ -106,7 +106,7 @@ impl Endpoint {
                 continue;
             }
             let arrivals = self.form.arrivals.entry(*id).or_default();
-            let is_known = arrivals.arrive(*start, *end, passage);
+            let is_known = arrivals.arrive(*start, *end, delivery_times);
             self.statistics.duplicates_received += u64::from(is_known && start < end);
         }
     }

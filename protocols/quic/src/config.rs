@@ -81,14 +81,14 @@ pub enum MessageMapping {
 
 impl Config {
     /// Octets of a datagram that every QUIC path must carry. RFC 9000 section 14.
-    pub const LEAST_MTU: u64 = 1200;
+    pub const MIN_MTU: u64 = 1200;
     /// The default of the transport parameter max_ack_delay. RFC 9000 section 18.2.
     pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
     /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
     /// QUIC.
     pub fn within(&self, largest: u64) -> Self {
-        let largest = largest.max(Self::LEAST_MTU);
+        let largest = largest.max(Self::MIN_MTU);
         let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
         Self { mtu, mtu_discovery, ..self.clone() }
     }
@@ -108,7 +108,7 @@ impl Config {
         if self.max_streams > 1 << 20 {
             return refuse("max_streams", "must be at most 1048576");
         }
-        if self.initial_window.0 < 2 * Self::LEAST_MTU {
+        if self.initial_window.0 < 2 * Self::MIN_MTU {
             return refuse(
                 "initial_window",
                 "must be at least 2400 octets, two datagrams (RFC 9002 section 7.2)",
@@ -135,7 +135,7 @@ impl Config {
     fn check_sizes(&self) -> Result<(), ConfigError> {
         const LARGEST: u64 = 65_527;
         let refuse = |key, requirement| Err(ConfigError { key, requirement });
-        if !(Self::LEAST_MTU..=LARGEST).contains(&self.mtu.0) {
+        if !(Self::MIN_MTU..=LARGEST).contains(&self.mtu.0) {
             return refuse(
                 "mtu",
                 "must be between 1200 and 65527 octets of a UDP payload (RFC 9000 section 14)",
@@ -150,7 +150,7 @@ impl Config {
             ("send_window", self.send_window),
             ("datagram_send_buffer", self.datagram_send_buffer),
         ] {
-            if window.0 < Self::LEAST_MTU || window.0 >= 1 << 62 {
+            if window.0 < Self::MIN_MTU || window.0 >= 1 << 62 {
                 return refuse(field, "must be between 1200 and 2^62 - 1 octets");
             }
         }

@@ -72,10 +72,10 @@ impl Endpoint<EncryptedPackets> {
         if !self.accept_datagram(now, remote, ecn, BytesMut::from(octets)) {
             return;
         }
-        let passage = DeliveryTimes { first_sent: now, sent: now, arrived: now };
+        let delivery_times = DeliveryTimes { first_sent: now, sent: now, arrived: now };
         let Some((_, connection)) = &mut self.connection else { return };
         while let Some(payload) = connection.datagrams().recv() {
-            self.reader.receive(now, Received::unordered(payload, passage));
+            self.reader.receive(now, Received::unordered(payload, delivery_times));
         }
     }
 

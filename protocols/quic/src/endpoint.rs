@@ -167,7 +167,7 @@ impl<S: fmt::Debug> fmt::Debug for Endpoint<S> {
         let Self { remote, mapping, closing, form, statistics, .. } = self;
         f.debug_struct("Endpoint")
             .field("remote", remote)
-            .field("carriage", mapping)
+            .field("mapping", mapping)
             .field("closing", closing)
             .field("form", form)
             .field("statistics", statistics)

@@ -121,15 +121,15 @@ impl<S: PacketForm> Endpoint<S> {
 
     /// Delivers octets, or adds them to a message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
-        let passage = self.form.read(now, id.into(), end);
+        let delivery_times = self.form.read(now, id.into(), end);
         if self.mapping == MessageMapping::Streams {
             let stream = id.index().saturating_sub(1) as u16;
             return self
                 .reader
-                .receive(now, Received { stream, unordered: false, ppid: 0, payload, passage });
+                .receive(now, Received { stream, unordered: false, ppid: 0, payload, delivery_times });
         }
         let (part, joined) = self.incoming.parts.entry(id.into()).or_default();
-        *joined = if part.is_empty() { passage } else { joined.join(passage) };
+        *joined = if part.is_empty() { delivery_times } else { joined.join(delivery_times) };
         part.extend_from_slice(&payload);
     }
 
@@ -140,8 +140,8 @@ impl<S: PacketForm> Endpoint<S> {
             return self.note_peer_closed();
         }
         if self.mapping == MessageMapping::PerMessage {
-            let (part, passage) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
-            self.reader.receive(now, Received::unordered(part.freeze(), passage));
+            let (part, delivery_times) = self.incoming.parts.remove(&id.into()).unwrap_or_default();
+            self.reader.receive(now, Received::unordered(part.freeze(), delivery_times));
         }
     }
 }

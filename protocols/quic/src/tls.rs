@@ -47,7 +47,7 @@ pub struct KeyLog(Arc<Mutex<String>>);
 impl Tls {
     /// Minimum octets of a server's first flight: transport parameters, an unpadded certificate, the
     /// signature and Finished.
-    pub const LEAST_FLIGHT: ByteCount = ByteCount(600);
+    pub const MIN_FLIGHT: ByteCount = ByteCount(600);
 
     /// Creates a server's certificate, and clients that trust it and write their secrets to `log`. Key and
     /// signatures use the randomness of the operating system.

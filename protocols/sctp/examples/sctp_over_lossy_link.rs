@@ -45,7 +45,7 @@ fn transfer(config: &Config) -> Duration {
                 }
                 Output::Event(Event::Received(message)) => {
                     received += 1;
-                    waited += now.since(message.passage.arrived);
+                    waited += now.since(message.delivery_times.arrived);
                 }
                 Output::Event(Event::Failed { reason }) => panic!("{reason}"),
                 _ => {}

@@ -46,7 +46,7 @@ struct Incoming {
     next: Fsn,
     /// The delivered part, if the message is partially delivered.
     part: Option<BytesMut>,
-    passage: DeliveryTimes,
+    delivery_times: DeliveryTimes,
     ppid: u32,
 }
 
@@ -73,8 +73,11 @@ impl InterleavedReassembly {
         if whole && (unordered || (mid == channel.next && channel.messages.is_empty())) {
             channel.note_delivered(mid, unordered);
             let IData { ppid, payload, stamp, .. } = data;
-            let passage = DeliveryTimes::new(stamp, now);
-            return deliver(Delivery::Whole(Received { stream, unordered, ppid, payload, passage }, 0));
+            let delivery_times = DeliveryTimes::new(stamp, now);
+            return deliver(Delivery::Whole(
+                Received { stream, unordered, ppid, payload, delivery_times },
+                0,
+            ));
         }
         let message = channel.message(mid);
         self.held += message.insert(data, now);
@@ -180,7 +183,7 @@ impl Incoming {
             last: None,
             next: Fsn(0),
             part: None,
-            passage: DeliveryTimes::default(),
+            delivery_times: DeliveryTimes::default(),
             ppid: 0,
         }
     }
@@ -239,8 +242,8 @@ impl Incoming {
         octets.extend_from_slice(&data.payload);
         self.next = self.next.next();
         // The times of the fragment that arrived last.
-        if arrived >= self.passage.arrived {
-            self.passage = DeliveryTimes::new(data.stamp, arrived);
+        if arrived >= self.delivery_times.arrived {
+            self.delivery_times = DeliveryTimes::new(data.stamp, arrived);
         }
         if data.flags.contains(DataFlags::BEGIN) {
             self.ppid = data.ppid;
@@ -260,8 +263,11 @@ impl Incoming {
         while !self.fragments.is_empty() {
             self.take_first(&mut octets);
         }
-        let Self { passage, ppid, .. } = self;
-        Delivery::Whole(Received { stream, unordered, ppid, payload: octets.freeze(), passage }, in_part)
+        let Self { delivery_times, ppid, .. } = self;
+        Delivery::Whole(
+            Received { stream, unordered, ppid, payload: octets.freeze(), delivery_times },
+            in_part,
+        )
     }
 }
 

@@ -28,7 +28,7 @@ struct Fragment {
 struct Assembly {
     octets: BytesMut,
     /// The times of the fragment that arrived last.
-    passage: DeliveryTimes,
+    delivery_times: DeliveryTimes,
     /// The TSN of the next fragment.
     next: Tsn,
 }
@@ -47,16 +47,15 @@ impl Assembly {
     fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
         self.octets.extend_from_slice(&data.payload);
         self.next = data.tsn.next();
-        if arrived >= self.passage.arrived {
-            self.passage = DeliveryTimes::new(data.stamp, arrived);
+        if arrived >= self.delivery_times.arrived {
+            self.delivery_times = DeliveryTimes::new(data.stamp, arrived);
         }
         let Data { flags, stream, ssn, ppid, .. } = data;
         let payload = || std::mem::take(&mut self.octets).freeze();
         let unordered = flags.contains(DataFlags::UNORDERED);
-        flags
-            .contains(DataFlags::END)
-            .then(payload)
-            .map(|payload| (ssn, Received { stream, unordered, ppid, payload, passage: self.passage }))
+        flags.contains(DataFlags::END).then(payload).map(|payload| {
+            (ssn, Received { stream, unordered, ppid, payload, delivery_times: self.delivery_times })
+        })
     }
 }
 
@@ -70,8 +69,13 @@ impl Reassembly {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
         if whole && self.partial.is_none() {
             let Data { flags, stream, ssn, ppid, payload, stamp, .. } = data;
-            let (unordered, passage) = (flags.contains(DataFlags::UNORDERED), DeliveryTimes::new(stamp, now));
-            return deliver(Delivery::Whole(ssn, Received { stream, unordered, ppid, payload, passage }, 0));
+            let (unordered, delivery_times) =
+                (flags.contains(DataFlags::UNORDERED), DeliveryTimes::new(stamp, now));
+            return deliver(Delivery::Whole(
+                ssn,
+                Received { stream, unordered, ppid, payload, delivery_times },
+                0,
+            ));
         }
         let at = self.insert(Fragment { data, arrived: now });
         if self.partial.is_some() {
@@ -261,7 +265,7 @@ mod tests {
             let data = Data { flags, tsn, stream: 0, ssn: Ssn(0), ppid: 0, payload, stamp };
             reassembly.push(Time::from_millis(ms), data, |delivery| {
                 let Delivery::Whole(_, message, 0) = delivery else { panic!("{delivery:?} is a part") };
-                arrived = Some(message.passage.arrived);
+                arrived = Some(message.delivery_times.arrived);
             });
         }
         assert_eq!(arrived, Some(Time::from_millis(30)));

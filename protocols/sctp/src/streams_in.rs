@@ -116,7 +116,7 @@ mod tests {
 
     fn message(stream: u16, number: u8, unordered: bool) -> Received {
         let payload = Bytes::from(vec![number]);
-        Received { stream, unordered, ppid: 0, payload, passage: DeliveryTimes::default() }
+        Received { stream, unordered, ppid: 0, payload, delivery_times: DeliveryTimes::default() }
     }
 
     #[test]

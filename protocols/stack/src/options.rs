@@ -121,7 +121,7 @@ impl Options {
         }
     }
 
-    pub(crate) fn carriage(&mut self) -> Result<MessageMapping, SpecError> {
+    pub(crate) fn mapping(&mut self) -> Result<MessageMapping, SpecError> {
         match (self.flag("per_message")?, self.flag("datagrams")?) {
             (false, false) => Ok(MessageMapping::Streams),
             (true, false) => Ok(MessageMapping::PerMessage),

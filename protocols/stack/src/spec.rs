@@ -61,7 +61,7 @@ pub enum Protocol {
         /// Parallel connections, each with its own streams; messages use them in turn.
         connections: u16,
         /// How messages are mapped to streams or DATAGRAM frames.
-        carriage: MessageMapping,
+        mapping: MessageMapping,
     },
     /// Datagrams. Lost ones are not retransmitted, except by SIP.
     Udp {
@@ -125,7 +125,7 @@ impl TransportSpec {
     pub fn gives_up(&self) -> bool {
         match &self.protocol {
             Protocol::Sctp { reliability, .. } => *reliability != Reliability::Full,
-            Protocol::Quic { carriage, .. } => *carriage == MessageMapping::Datagrams,
+            Protocol::Quic { mapping, .. } => *mapping == MessageMapping::Datagrams,
             Protocol::Udp { .. } => true,
             Protocol::Tcp { .. } | Protocol::Mptcp { .. } | Protocol::Unix { .. } => false,
         }
@@ -136,7 +136,7 @@ impl TransportSpec {
     pub const fn lacks_flow_control(&self) -> bool {
         matches!(
             self.protocol,
-            Protocol::Udp { .. } | Protocol::Quic { carriage: MessageMapping::Datagrams, .. }
+            Protocol::Udp { .. } | Protocol::Quic { mapping: MessageMapping::Datagrams, .. }
         )
     }
 
@@ -253,19 +253,19 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
 
 fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {
     let connections = options.parse_or("connections", 1, 1..=1024)?;
-    let carriage = options.carriage()?;
+    let mapping = options.mapping()?;
     let config: hol_quic::Config = options.into_config(Kind::Quic, values)?;
     check_values(config.check(), values)?;
     let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
         return refused(format!("the {connections} connections have more than 65535 streams together"));
     }
-    if config.streams != 1 && carriage != MessageMapping::Streams {
+    if config.streams != 1 && mapping != MessageMapping::Streams {
         return refused(
             "streams have no effect with per_message or datagrams; remove one of them".to_owned(),
         );
     }
-    Ok(Protocol::Quic { config, connections, carriage })
+    Ok(Protocol::Quic { config, connections, mapping })
 }
 
 fn udp(options: Options, values: &mut toml::Table) -> Result<Protocol, SpecError> {

@@ -15,7 +15,7 @@ pub(crate) struct Piece {
     pub(crate) seq: SeqNum,
     pub(crate) payload: Bytes,
     pub(crate) fin: bool,
-    pub(crate) passage: DeliveryTimes,
+    pub(crate) delivery_times: DeliveryTimes,
     /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.
     pub(crate) packet_octets: u32,
     /// Memory of the packet in the receive buffer.
@@ -53,7 +53,7 @@ impl Piece {
             packet_octets: self.packet_octets.saturating_sub((length - payload.len()) as u32),
             payload,
             fin: self.fin && right == self.end(),
-            passage: self.passage,
+            delivery_times: self.delivery_times,
             memory: self.memory,
             tailroom: self.tailroom,
         }
@@ -231,7 +231,7 @@ mod tests {
             seq: SeqNum(seq),
             payload: payload.into(),
             fin: false,
-            passage: DeliveryTimes::default(),
+            delivery_times: DeliveryTimes::default(),
             packet_octets: length as u32,
             memory: 100,
             tailroom: 0,

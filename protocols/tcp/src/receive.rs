@@ -198,7 +198,7 @@ impl Endpoint {
             seq: segment.seq,
             payload: std::mem::take(&mut segment.payload),
             fin: segment.flags.contains(Flags::FIN),
-            passage: DeliveryTimes::new(segment.stamp, now),
+            delivery_times: DeliveryTimes::new(segment.stamp, now),
             packet_octets: text.octets(),
             memory: self.buffer.memory_of(text.octets(), segment.stamp.cut),
             tailroom: self.buffer.tailroom_after(text.octets(), segment.stamp.cut),
@@ -280,8 +280,8 @@ impl Endpoint {
         self.rcv.advance(piece.end());
         if !piece.payload.is_empty() {
             self.buffer.queue(&piece);
-            let Piece { payload, passage, .. } = piece;
-            let received = Received { stream: 0, unordered: false, ppid: 0, payload, passage };
+            let Piece { payload, delivery_times, .. } = piece;
+            let received = Received { stream: 0, unordered: false, ppid: 0, payload, delivery_times };
             self.reader.receive(now, received);
         }
         if piece.fin {

@@ -299,8 +299,8 @@ mod tests {
 
     fn packet(octets: u32, memory: u32, tailroom: u32) -> Piece {
         let payload = vec![0; octets as usize].into();
-        let (seq, passage) = (SeqNum(0), DeliveryTimes::default());
-        Piece { seq, payload, fin: false, passage, packet_octets: octets, memory, tailroom }
+        let (seq, delivery_times) = (SeqNum(0), DeliveryTimes::default());
+        Piece { seq, payload, fin: false, delivery_times, packet_octets: octets, memory, tailroom }
     }
 
     fn window(buffer: &ReceiveBuffer) -> u32 {

@@ -173,7 +173,7 @@ pub struct Received {
     /// The user data.
     pub payload: Bytes,
     /// When the data were sent and arrived. The time of delivery is that of the event.
-    pub passage: DeliveryTimes,
+    pub delivery_times: DeliveryTimes,
 }
 
 /// When delivered data were sent and arrived; for measurement only.
@@ -252,8 +252,8 @@ impl Message {
 
 impl Received {
     /// Creates an unordered message without a stream.
-    pub fn unordered(payload: Bytes, passage: DeliveryTimes) -> Self {
-        Self { stream: 0, unordered: true, ppid: 0, payload, passage }
+    pub fn unordered(payload: Bytes, delivery_times: DeliveryTimes) -> Self {
+        Self { stream: 0, unordered: true, ppid: 0, payload, delivery_times }
     }
 }
 
@@ -300,14 +300,14 @@ mod tests {
 
     #[test]
     fn a_message_is_under_way_from_its_last_octet_to_the_copy_that_completes_it() {
-        let passage = |first_sent, sent, arrived| {
+        let delivery_times = |first_sent, sent, arrived| {
             let [first_sent, sent, arrived] = [first_sent, sent, arrived].map(Time::from_millis);
             DeliveryTimes { first_sent, sent, arrived }
         };
         // The first packet was lost, and retransmitted before the last one was written.
-        let (first, last) = (passage(0, 40, 60), passage(50, 50, 55));
-        assert_eq!(first.join(last), passage(50, 50, 60));
-        assert_eq!(last.join(first), passage(50, 50, 60));
-        assert_eq!(passage(0, 0, 5).join(passage(1, 30, 35)), passage(1, 30, 35));
+        let (first, last) = (delivery_times(0, 40, 60), delivery_times(50, 50, 55));
+        assert_eq!(first.join(last), delivery_times(50, 50, 60));
+        assert_eq!(last.join(first), delivery_times(50, 50, 60));
+        assert_eq!(delivery_times(0, 0, 5).join(delivery_times(1, 30, 35)), delivery_times(1, 30, 35));
     }
 }

@@ -20,7 +20,7 @@ pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
     /// Times of the part that arrived last.
-    pub passage: DeliveryTimes,
+    pub delivery_times: DeliveryTimes,
 }
 
 /// Cuts a byte stream into messages.
@@ -64,10 +64,10 @@ impl Framer {
     }
 
     /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
-    pub fn push(&mut self, octets: Bytes, passage: DeliveryTimes) {
+    pub fn push(&mut self, octets: Bytes, delivery_times: DeliveryTimes) {
         debug_assert!(self.rest.is_empty(), "take every message before the next push");
         self.rest = octets;
-        self.rest_passage = passage;
+        self.rest_passage = delivery_times;
     }
 
     /// Returns whether there are unparsed octets, which may contain another message.
@@ -95,7 +95,7 @@ impl Framer {
             if let Some(length) = (self.length_of)(&self.rest)? {
                 if length <= self.rest.len() {
                     let payload = self.rest.split_to(length);
-                    return Ok(Some(FramedMessage { payload, passage: self.rest_passage }));
+                    return Ok(Some(FramedMessage { payload, delivery_times: self.rest_passage }));
                 }
                 // The buffer grows at most once more, by the rest of the last segment.
                 self.partial.reserve(length.min(Self::RESERVED));
@@ -111,7 +111,7 @@ impl Framer {
                 let payload = self.partial.split_to(length).freeze();
                 // The rest arrived with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
-                Ok(Some(FramedMessage { payload, passage: self.partial_passage }))
+                Ok(Some(FramedMessage { payload, delivery_times: self.partial_passage }))
             }
             _ => Ok(None),
         }
@@ -160,7 +160,7 @@ mod tests {
         framer.push(Bytes::from_static(&[2]), at(5));
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9]), at(3));
-        assert_eq!(framer.next().unwrap().unwrap().passage, at(5));
+        assert_eq!(framer.next().unwrap().unwrap().delivery_times, at(5));
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
         framer.push(Bytes::from_static(&[2]), at(5));
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9, 1]), at(3));
-        let passages = [framer.next(), framer.next()].map(|message| message.unwrap().unwrap().passage);
+        let passages = [framer.next(), framer.next()].map(|message| message.unwrap().unwrap().delivery_times);
         assert_eq!(passages, [at(5), at(3)]);
     }
 

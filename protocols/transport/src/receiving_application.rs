@@ -136,8 +136,8 @@ impl ReceivingApplication {
         if wakes {
             self.awake = true;
             for item in &mut self.items {
-                if let Item::Message(Received { passage, .. }, _) = item {
-                    passage.arrived = (passage.arrived + self.wakeup).min(now);
+                if let Item::Message(Received { delivery_times, .. }, _) = item {
+                    delivery_times.arrived = (delivery_times.arrived + self.wakeup).min(now);
                 }
             }
         }
@@ -208,8 +208,8 @@ mod tests {
     use crate::DeliveryTimes;
 
     fn octet(now: Time) -> Received {
-        let passage = DeliveryTimes::new(SendTimes::default(), now);
-        Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), passage }
+        let delivery_times = DeliveryTimes::new(SendTimes::default(), now);
+        Received { stream: 0, unordered: false, ppid: 0, payload: b"x".as_slice().into(), delivery_times }
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         assert_eq!(reader.deadline(), Some(awake));
         assert!(reader.wake_if_due(awake));
         let arrivals = [reader.next_event(), reader.next_event()].map(|event| match event {
-            Some(Event::Received(received)) => received.passage.arrived,
+            Some(Event::Received(received)) => received.delivery_times.arrived,
             other => panic!("{other:?} is no data"),
         });
         assert_eq!(arrivals, [awake; 2], "the time to wake up is nobody's head-of-line wait");

@@ -142,8 +142,14 @@ impl Endpoint {
             self.statistics.duplicates_received += 1;
             return;
         }
-        let passage = DeliveryTimes::new(stamp, now);
-        self.report(Event::Received(Received { stream: 0, unordered: true, ppid: 0, payload, passage }));
+        let delivery_times = DeliveryTimes::new(stamp, now);
+        self.report(Event::Received(Received {
+            stream: 0,
+            unordered: true,
+            ppid: 0,
+            payload,
+            delivery_times,
+        }));
     }
 
     /// Retransmits or abandons requests whose timer has expired.

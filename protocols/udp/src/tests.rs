@@ -101,7 +101,7 @@ fn a_response_ends_the_transaction_and_a_copy_is_told_once() {
     assert_eq!((answers.len(), told.len()), (2, 1));
     assert_eq!(answers[0].length(), 20 + 8 + 300);
     let [Event::Received(received)] = &told[..] else { panic!("{told:?}") };
-    assert_eq!((received.payload.as_ref(), received.passage.sent), (&b"message1"[..], ms(0)));
+    assert_eq!((received.payload.as_ref(), received.delivery_times.sent), (&b"message1"[..], ms(0)));
     for answer in answers {
         let (packets, events, _) = step(&mut client, ms(50), Some(Input::Packet(answer)));
         assert_eq!((packets.len(), events.len()), (0, 0));

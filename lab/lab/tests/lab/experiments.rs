@@ -262,10 +262,10 @@ fn onward_requests_have_the_transport_of_the_workload_by_default() {
 #[test]
 fn invalid_onward_requests_are_refused_at_their_position() {
     let broken = |from: &str, to: &str| mistake(&CALL.replace(from, to));
-    let unasked = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
+    let unsolicited = broken("from = \"proxy\", to = \"callee\"", "from = \"callee\", to = \"caller\"");
     assert!(
-        unasked.starts_with("test.toml:12:1: in [[onward]] number 2: \"callee\" receives no request"),
-        "{unasked}"
+        unsolicited.starts_with("test.toml:12:1: in [[onward]] number 2: \"callee\" receives no request"),
+        "{unsolicited}"
     );
     let one_way = broken("kind = \"simco\"", "kind = \"oneway\"");
     assert!(one_way.contains("test.toml:10:1") && one_way.contains("use echo or simco"), "{one_way}");

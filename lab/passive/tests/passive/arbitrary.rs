@@ -17,7 +17,7 @@ use crate::capture_builder::{CLIENT, CaptureBuilder, SERVER, segment, subflow, t
 
 type CapturedPackets = Vec<(u64, TapEvent, Vec<u8>)>;
 
-fn fate() -> impl Strategy<Value = TapEvent> {
+fn event() -> impl Strategy<Value = TapEvent> {
     select(vec![
         TapEvent::Sent,
         TapEvent::Sent,
@@ -31,9 +31,9 @@ fn fate() -> impl Strategy<Value = TapEvent> {
 /// Checks properties of any measurement: it is deterministic, records are numbered and in order, and every delay can be decomposed.
 fn assert_sound(capture: &CapturedPackets) -> Traffic {
     let traffic = || {
-        measure(capture.iter().map(|(nanos, fate, octets)| ObservedPacket {
+        measure(capture.iter().map(|(nanos, event, octets)| ObservedPacket {
             time: Time::from_nanos(*nanos),
-            fate: *fate,
+            event: *event,
             octets,
         }))
     };
@@ -146,21 +146,21 @@ fn sctp() -> impl Strategy<Value = Transport> {
 
 proptest! {
     #[test]
-    fn arbitrary_octets_are_accepted(capture in vec((any::<u64>(), fate(), vec(any::<u8>(), 0..80)), 0..20)) {
+    fn arbitrary_octets_are_accepted(capture in vec((any::<u64>(), event(), vec(any::<u8>(), 0..80)), 0..20)) {
         assert_sound(&capture);
     }
 
     /// Packets with correct checksums and arbitrary numbers, order, tags, options and events.
     #[test]
     fn arbitrary_packets_are_accepted(
-        packets in vec((0u64..100, fate(), any::<bool>(), prop_oneof![tcp(), sctp()]), 0..60),
+        packets in vec((0u64..100, event(), any::<bool>(), prop_oneof![tcp(), sctp()]), 0..60),
         cut in any::<proptest::sample::Index>(),
     ) {
         let mut capture: CapturedPackets = packets
             .into_iter()
-            .map(|(nanos, fate, turned, transport)| {
+            .map(|(nanos, event, turned, transport)| {
                 let (from, to) = if turned { (SERVER, CLIENT) } else { (CLIENT, SERVER) };
-                (nanos, fate, Packet::new(from, to, transport).to_bytes().to_vec())
+                (nanos, event, Packet::new(from, to, transport).to_bytes().to_vec())
             })
             .collect();
         assert_sound(&capture);

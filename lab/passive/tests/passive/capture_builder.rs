@@ -90,9 +90,9 @@ impl CaptureBuilder {
     pub fn traffic(&self) -> Traffic {
         let mut observed_packets = self.observed_packets.clone();
         observed_packets.sort_by_key(|(time, ..)| *time);
-        measure(observed_packets.iter().map(|(time, fate, octets)| ObservedPacket {
+        measure(observed_packets.iter().map(|(time, event, octets)| ObservedPacket {
             time: *time,
-            fate: *fate,
+            event: *event,
             octets,
         }))
     }

@@ -40,8 +40,8 @@ fn traffic(pcapng: &[u8]) -> Traffic {
     let begin = packets[0].0;
     measure(packets.iter().map(|(time, interface, octets)| {
         let is_clients = octets[14] == 1;
-        let fate = if is_clients == (*interface == 0) { TapEvent::Sent } else { TapEvent::Received };
-        ObservedPacket { time: Time::from_nanos(time - begin), fate, octets }
+        let event = if is_clients == (*interface == 0) { TapEvent::Sent } else { TapEvent::Received };
+        ObservedPacket { time: Time::from_nanos(time - begin), event, octets }
     }))
 }
 

@@ -234,7 +234,7 @@ fn an_association_over_two_paths_is_one() {
     let mut listener = MessageReconstructor::default();
     packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
     let heard = listener.finish(None).unwrap();
-    assert_eq!((heard.conversations, heard.unasked), (1, 0));
+    assert_eq!((heard.conversations, heard.unsolicited), (1, 0));
     let said: Vec<_> = heard.exchanges.iter().map(|one| (one.at / MS, one.octets, one.reply)).collect();
     assert_eq!(said, [(0, 4, 4), (60, 4, 4), (1160, 4, 4)]);
 }

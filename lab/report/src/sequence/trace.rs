@@ -191,10 +191,10 @@ fn fingerprint(octets: &[u8]) -> Vec<u8> {
 
 impl PacketObserver for PacketCollector {
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        let PacketEvent { time, point, fate, packet } = event;
+        let PacketEvent { time, point, event, packet } = event;
         let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
         let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
-        match fate {
+        match event {
             TapEvent::Sent => self.send(*time, host == 0, packet),
             TapEvent::Received => self.receive(*time, host == 1, packet),
             TapEvent::Dequeued | TapEvent::Corrupted => (),

@@ -1,7 +1,7 @@
 //! Compares two transports under the same conditions: which is better, by how much, and with what loss of messages.
 
 use hol_measure::{
-    Allowance, CONFIDENCE, Comparison, Stalls, Summary, Verdict as ComparedPoint, compare_ratios,
+    Allowance, CONFIDENCE, Comparison, Summary, TimeoutCounts, Verdict as ComparedPoint, compare_ratios,
 };
 
 use super::carrier::{Carrier, overload, silence};
@@ -260,7 +260,7 @@ impl<'d> Contest<'d> {
 
     /// Returns the transport whose mean may be too low because few timeouts occurred, with its timeouts;
     /// `None` if enough occurred.
-    pub fn transport_with_few_timeouts(&self) -> Option<(&'d Cell, Stalls)> {
+    pub fn transport_with_few_timeouts(&self) -> Option<(&'d Cell, TimeoutCounts)> {
         let Comparison { difference, .. } = self.comparison?;
         let was_sure = difference.mean.abs() > difference.half_width;
         let lower = if difference.mean < 0.0 { self.challenger } else { self.reference };
@@ -304,7 +304,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Explains why no winner is stated although the means differ, and what can be said instead.
-    fn explain_few_timeouts(&self, lower: &Cell, timeouts: Stalls) -> String {
+    fn explain_few_timeouts(&self, lower: &Cell, timeouts: TimeoutCounts) -> String {
         let counted = |count: u64, one: &str| match count {
             1 => format!("1 {one}"),
             count => format!("{count} {one}s"),
@@ -523,7 +523,7 @@ mod tests {
         let tcp = cell("TCP", 1.0, 100.0, &[21.8, 21.7, 21.9, 21.8]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.2, 21.1, 21.3, 21.15]);
         assert!(says(&sctp, &tcp).contains("faster"));
-        let timeouts = Stalls {
+        let timeouts = TimeoutCounts {
             timeouts: 2,
             backoffs: 0,
             lost_again: 0.02,
@@ -548,7 +548,8 @@ mod tests {
         let slow = cell("TCP", 1.0, 100.0, &[20.8, 20.7, 20.9, 20.8]);
         assert_eq!(Contest::new(Metric::ResponseTime, &sctp, &slow).outcome(), Outcome::Worse);
         // With enough timeouts the sample includes their cost.
-        sctp.timeouts = Some(Stalls { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..timeouts });
+        sctp.timeouts =
+            Some(TimeoutCounts { timeouts: 4000, backoffs: 80, messages: 10_000_000, ..timeouts });
         assert!(says(&sctp, &tcp).contains("faster"));
     }
 

@@ -172,10 +172,10 @@ impl<'t> Camera<'t> {
 }
 
 impl Tap for Camera<'_> {
-    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, fate: TapEvent) {
+    fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         let Transit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());
-        if fate == TapEvent::Sent && self.movie.hops.len() < MOST_HOPS {
+        if event == TapEvent::Sent && self.movie.hops.len() < MOST_HOPS {
             let line = self.line(*from, *to);
             self.open.insert(key, self.movie.hops.len());
             self.movie.hops.push(Hop {
@@ -191,7 +191,7 @@ impl Tap for Camera<'_> {
             });
         }
         let Some(hop) = self.open.get(&key).map(|hop| &mut self.movie.hops[*hop]) else { return };
-        match fate {
+        match event {
             TapEvent::Sent => {}
             TapEvent::Dequeued => hop.sent = Some(now),
             TapEvent::Received => hop.ends = now,

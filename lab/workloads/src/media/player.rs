@@ -46,28 +46,33 @@ impl Player {
     }
 
     fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
-        let Delivery { mut payload, passage, .. } = delivery;
+        let Delivery { mut payload, delivery_times, .. } = delivery;
         let packet = payload.split_off(if self.is_stream { LENGTH.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
-        let Some(repair) = &mut self.repair else { return self.receive_packet(now, passage, &packet) };
+        let Some(repair) = &mut self.repair else { return self.receive_packet(now, delivery_times, &packet) };
         let restored = if header.payload_type == PARITY {
             repair.add_parity_packet(header.source, Bytes::copy_from_slice(payload))?
         } else {
             let restored = repair.add_media_packet(header.sequence, packet.clone());
-            self.receive_packet(now, passage, &packet)?;
+            self.receive_packet(now, delivery_times, &packet)?;
             restored
         };
-        restored.iter().try_for_each(|packet| self.receive_packet(now, passage, packet))
+        restored.iter().try_for_each(|packet| self.receive_packet(now, delivery_times, packet))
     }
 
     /// Handles a packet of the medium, received or restored.
-    fn receive_packet(&mut self, now: Time, passage: DeliveryTimes, packet: &[u8]) -> Result<(), Malformed> {
+    fn receive_packet(
+        &mut self,
+        now: Time,
+        delivery_times: DeliveryTimes,
+        packet: &[u8],
+    ) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
         let number = self.timestamp.update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(NEVER)?;
         self.playout.note_arrival(now, number);
         for frame in self.frames.take(number, header, payload)? {
-            let entry = self.ledger.note_request(frame, MessageArrival { passage, delivered: now });
+            let entry = self.ledger.note_request(frame, MessageArrival { delivery_times, delivered: now });
             if self.playout.is_late(now, frame) {
                 self.ledger.note_late(entry);
             }

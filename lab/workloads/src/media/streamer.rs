@@ -165,7 +165,7 @@ impl Application for Streamer {
             done: 0,
             last_due: self.ledger.last_due(),
             all_due: self.left == 0,
-            awaits_answer: false,
+            waits_for_reply: false,
         }
     }
 

@@ -122,7 +122,7 @@ impl Browser {
     fn receive_part(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
         let frame = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("a response to no request")?;
-        let arrived = MessageArrival { passage: delivery.passage, delivered: now };
+        let arrived = MessageArrival { delivery_times: delivery.delivery_times, delivered: now };
         let octets = frame::octets(self.page.way, frame, delivery.payload.len());
         let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
         if is_first {
@@ -247,7 +247,7 @@ impl Application for Browser {
             last_due: self.ledger.last_due(),
             // While a page loads, more files may become known.
             all_due: self.left == 0 && self.loading.is_none(),
-            awaits_answer: self.loading.is_some(),
+            waits_for_reply: self.loading.is_some(),
         }
     }
 

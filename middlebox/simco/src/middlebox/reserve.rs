@@ -48,8 +48,8 @@ impl Middlebox {
     fn choose(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
         let capabilities = self.config.capabilities;
         let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
-            capabilities.serve_inside(inside)
-                && capabilities.serve_outside(outside)
+            capabilities.supports_internal(inside)
+                && capabilities.supports_external(outside)
                 && (inside == outside || capabilities.include(Capabilities::PROTOCOL_TRANSLATION))
         };
         let with_outside =

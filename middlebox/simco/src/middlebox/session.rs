@@ -126,7 +126,7 @@ impl Middlebox {
         if session.is_established() {
             return batch.send(id, Message::refusal(tid, Refusal::NotApplicable));
         }
-        let refusal = if self.established >= self.config.most_sessions {
+        let refusal = if self.established >= self.config.max_sessions {
             Some(Body::Refusal(Refusal::LackOfResources))
         } else if !session.connection_info.is_acceptable {
             Some(Body::Refusal(Refusal::TransportProblem))

@@ -78,7 +78,7 @@ impl Middlebox {
     /// Checks that the table has room. RFC 4540 lists "no resources available for this transaction" without
     /// its condition.
     pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
-        let has_room = self.rules.len() < self.config.most_rules.min(Rules::MAX);
+        let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX);
         if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {

@@ -62,8 +62,8 @@ fn check_versions(
     external: &AddressTuple,
     capabilities: &Capabilities,
 ) -> Result<(), Refusal> {
-    let are_served = capabilities.serve_inside(internal.ip_version())
-        && capabilities.serve_outside(external.ip_version())
+    let are_served = capabilities.supports_internal(internal.ip_version())
+        && capabilities.supports_external(external.ip_version())
         && (internal.ip_version() == external.ip_version()
             || capabilities.include(Capabilities::PROTOCOL_TRANSLATION));
     if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }

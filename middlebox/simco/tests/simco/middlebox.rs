@@ -219,7 +219,7 @@ fn the_list_has_the_rules_in_force() {
 /// "No resources available for this transaction", 0x0342, has no rule in the RFC; we send it when the table is full.
 #[test]
 fn a_full_table_takes_no_more_rules_until_one_ends() {
-    let mut world = World::with_agents(Config { most_rules: 2, ..blocking_firewall() });
+    let mut world = World::with_agents(Config { max_rules: 2, ..blocking_firewall() });
     let agent = world.open(Some("operator"));
     world.granted(START, agent, per(60));
     let reserved = world.granted(START, agent, prr(60));

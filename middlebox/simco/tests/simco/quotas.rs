@@ -34,7 +34,7 @@ fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
 }
 
 fn measured() -> Config {
-    Config { measure: Some(measure), most_elements: 100, most_shapes: 8, ..blocking_firewall() }
+    Config { measure: Some(measure), max_elements: 100, max_shapes: 8, ..blocking_firewall() }
 }
 
 fn ports(count: u16) -> Request {
@@ -179,7 +179,7 @@ fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
 /// A quarter of the sessions is for agents that have few, even if one has a large quota.
 #[test]
 fn who_may_have_all_sessions_leaves_some_to_others() {
-    let (mut world, ..) = world_of(Config { most_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
+    let (mut world, ..) = world_of(Config { max_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
     let mut open = |agent: &str| {
         let id = world.connect(ConnectionInfo {
             agent: Some(agent.into()),

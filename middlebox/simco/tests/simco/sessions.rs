@@ -117,7 +117,7 @@ fn an_agent_notices_an_impostor() {
 #[test]
 fn se_is_checked_in_the_order_of_the_rfc() {
     let secure_only = format!("secure-only = true\n{POLICY}");
-    let config = Config { most_sessions: 1, ..Config::firewall(HOUR) };
+    let config = Config { max_sessions: 1, ..Config::firewall(HOUR) };
     let policy = Policy::parse(&secure_only).unwrap();
     let mut world = World::new(Middlebox::new(config, policy, Box::new(Unauthenticated)).unwrap());
     let old = Request::Se { version: Version { major: 2, minor: 9 }, challenge: None };

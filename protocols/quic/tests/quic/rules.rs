@@ -175,7 +175,7 @@ fn a_lone_lost_packet_is_sent_again_a_round_trip_after_the_pto() {
     let sent = times(&pipe.sides[0], start, has_user_data);
     assert_eq!(sent, [start, probes[0] + Duration::from_millis(2 * DELAY)]);
     let (at, data) = received(&pipe.sides[1]);
-    assert_eq!((data.passage.first_sent, data.passage.sent), (sent[0], sent[1]));
+    assert_eq!((data.delivery_times.first_sent, data.delivery_times.sent), (sent[0], sent[1]));
     assert_eq!(*at, sent[1] + Duration::from_millis(DELAY) + quinn().wakeup);
     let statistics = pipe.sides[0].endpoint.statistics();
     assert_eq!(
@@ -199,7 +199,7 @@ fn a_loss_delays_its_own_stream_and_no_other() {
     let came: Vec<_> = pipe.sides[1]
         .received
         .iter()
-        .map(|(at, data)| (data.stream, at.since(data.passage.arrived)))
+        .map(|(at, data)| (data.stream, at.since(data.delivery_times.arrived)))
         .collect();
     let waits: Vec<_> = came.iter().filter(|(_, wait)| !wait.is_zero()).collect();
     assert_eq!(came.iter().map(|(stream, _)| *stream).collect::<Vec<_>>(), [1, 1, 0, 0]);

@@ -149,10 +149,10 @@ proptest! {
     fn a_passage_is_in_order(path in path(), seed: u64, writes in writes()) {
         let (pipe, _) = transfer(&config("quinn-0.11", "streams = 4"), MessageMapping::Streams, path, seed, &writes);
         for (delivered, data) in pipe.sides.iter().flat_map(|side| &side.received) {
-            let passage = data.passage;
-            prop_assert!(passage.first_sent <= passage.sent, "{passage:?}");
-            prop_assert!(passage.sent + path.delay <= passage.arrived, "{passage:?}");
-            prop_assert!(passage.arrived <= *delivered, "{passage:?} at {delivered}");
+            let delivery_times = data.delivery_times;
+            prop_assert!(delivery_times.first_sent <= delivery_times.sent, "{delivery_times:?}");
+            prop_assert!(delivery_times.sent + path.delay <= delivery_times.arrived, "{delivery_times:?}");
+            prop_assert!(delivery_times.arrived <= *delivered, "{delivery_times:?} at {delivered}");
         }
     }
 }

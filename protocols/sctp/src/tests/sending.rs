@@ -240,10 +240,10 @@ fn passage_tells_first_and_last_departure_and_arrival() {
     pair.run(Duration::from_secs(2));
     let received = pair.received(1);
     let resent = start + Duration::from_secs(1);
-    assert_eq!(received[0].passage.first_sent, start);
-    assert!(received[0].passage.sent >= resent, "{:?}", received[0].passage);
+    assert_eq!(received[0].delivery_times.first_sent, start);
+    assert!(received[0].delivery_times.sent >= resent, "{:?}", received[0].delivery_times);
     assert_eq!(
-        received[1].passage.arrived,
+        received[1].delivery_times.arrived,
         start + Duration::from_millis(10),
         "it waits in the stream, not outside"
     );

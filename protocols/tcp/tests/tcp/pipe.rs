@@ -91,8 +91,11 @@ impl Pipe {
         let wait = drain(endpoint, now, |_, output| match output {
             Output::Transmit(packet) => sent.push(packet),
             Output::Event(Event::Received(piece)) => {
-                assert!(piece.passage.first_sent <= piece.passage.sent, "{piece:?}");
-                assert!(piece.passage.sent <= piece.passage.arrived && piece.passage.arrived <= now);
+                assert!(piece.delivery_times.first_sent <= piece.delivery_times.sent, "{piece:?}");
+                assert!(
+                    piece.delivery_times.sent <= piece.delivery_times.arrived
+                        && piece.delivery_times.arrived <= now
+                );
                 received.extend_from_slice(&piece.payload);
             }
             Output::Event(event) => events.push(event),

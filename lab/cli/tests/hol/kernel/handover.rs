@@ -40,7 +40,7 @@ struct Gap {
 
 impl PacketObserver for Gap {
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        if event.fate != TapEvent::Received || !has_data(&event.packet.octets()) {
+        if event.event != TapEvent::Received || !has_data(&event.packet.octets()) {
             return;
         }
         match event.point.name {

@@ -191,7 +191,7 @@ struct ReceivedPayloads(BTreeMap<Vec<u8>, u64>);
 
 impl PacketObserver for ReceivedPayloads {
     fn observe(&mut self, event: &PacketEvent<'_>) {
-        if event.fate == TapEvent::Received && event.point.interface == 1 {
+        if event.event == TapEvent::Received && event.point.interface == 1 {
             *self.0.entry(event.packet.octets()[28..].to_vec()).or_default() += 1;
         }
     }

@@ -59,9 +59,9 @@ fn on_an_idle_link_a_packet_takes_the_delay_and_no_packet_is_lost() {
     assert_eq!(lines.iter().filter(|line| line.contains("corrupted")).count(), 0);
     let seconds = |line: &str| line.split('s').next().unwrap().parse::<f64>().unwrap();
     let first = [&lines[0], &lines[1]].map(|line| seconds(line));
-    let passage = first[1] - first[0];
+    let delivery_times = first[1] - first[0];
     assert!(lines[0].contains("[INIT") && lines[1].contains("received"), "{}\n{}", lines[0], lines[1]);
-    assert!((0.010..0.0105).contains(&passage), "{passage}");
+    assert!((0.010..0.0105).contains(&delivery_times), "{delivery_times}");
 }
 
 #[test]

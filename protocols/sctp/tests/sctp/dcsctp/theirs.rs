@@ -137,7 +137,7 @@ impl Endpoint for Theirs {
                 unordered: false,
                 ppid: ppid.0,
                 payload: payload.into(),
-                passage: DeliveryTimes::default(),
+                delivery_times: DeliveryTimes::default(),
             };
             return Output::Event(Event::Received(received));
         }

@@ -198,7 +198,7 @@ impl Theirs {
                 unordered: false,
                 ppid: 0,
                 payload: std::mem::take(parts).into(),
-                passage: DeliveryTimes::default(),
+                delivery_times: DeliveryTimes::default(),
             })
         })
     }
