@@ -104,7 +104,8 @@ impl Script {
             && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
             && likely.is_none()
         {
-            return Err(ScriptError { place: name.to_owned(), problem: FRAGMENT.to_owned() });
+            let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
+            return Err(ScriptError { place, problem: FRAGMENT.to_owned() });
         }
         // What is wrong in a script that cannot be run anyway does not matter.
         let gravest = |error: ScriptError| likely.clone().map_or(error, explain);

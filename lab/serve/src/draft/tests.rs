@@ -355,7 +355,7 @@ fn a_run_is_a_picture_of_its_packets_and_messages() {
     let last = experiment.points.len() - 1;
     let picture = movie(&experiment, EXPERIMENTS[0], last, 0).unwrap();
     assert_eq!(picture.messages.len(), 1000);
-    assert!(picture.hops.iter().any(|hop| hop.lost == Some("lost on the line")));
+    assert!(picture.hops.iter().any(|hop| hop.lost == Some("lost on the link")));
     for hop in &picture.hops {
         assert!(
             hop.queued <= hop.sent.unwrap_or(hop.queued) && hop.sent.unwrap_or(hop.queued) <= hop.ends,

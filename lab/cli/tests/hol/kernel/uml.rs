@@ -232,7 +232,7 @@ fn with_kernel_replaced(script: &str) -> String {
 #[test]
 fn a_kernel_that_does_not_do_its_job_is_told_with_what_it_said() {
     let said = with_kernel_replaced("echo no such device; echo host too old >&2; exit 3");
-    assert!(said.contains("exit status: 3 and left no mail (host too old)"), "{said}");
+    assert!(said.contains("exit status: 3 and wrote no result (host too old)"), "{said}");
     assert!(said.contains("no such device"), "{said}");
     let said = with_kernel_replaced("printf hol- >mail");
     assert!(said.contains("truncated after 4 octets"), "{said}");

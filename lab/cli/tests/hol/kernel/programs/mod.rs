@@ -249,7 +249,7 @@ fn what_goes_wrong_with_a_program_is_named() {
     let late = ok(Path::new("."), &line(&["--set", limit, "--", "sleep", "9"]));
     assert!(late.contains("had not ended after 5 s (workload.limit)"), "{late}");
     let failed = ok(Path::new("."), &line(&["--", "sh", "-c", "echo no such luck >&2; exit 3"]));
-    assert!(failed.contains("ended with exit 3; it said: no such luck"), "{failed}");
+    assert!(failed.contains("exit 3\n    stderr | no such luck"), "{failed}");
 }
 
 /// An ns script with Emulab's start commands and program agents: a client requests a page, which an archive contains,
