@@ -6,13 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_differential::{Line, assumed_options};
+use hol_differential::{Line, point_beside};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
-use hol_scenario::{Packet, PacketEvent, PacketObserver, World};
-use hol_stack::DEFAULT_STACK;
+use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
@@ -222,20 +221,6 @@ impl Trace {
     }
 }
 
-/// Returns the point with the transport options that the model needs for a comparison with `other`.
-fn point_beside(point: &Point, other: &dyn World) -> Point {
-    let mut transport = point.transport.to_string();
-    let options = assumed_options(point.transport.kind().name(), &other.name());
-    // A stack that the user named is kept.
-    let is_named = point.transport.stack() != DEFAULT_STACK;
-    for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
-        let separator = if transport.contains(':') { ',' } else { ':' };
-        transport.push_str(&format!("{separator}{key}={value}"));
-    }
-    let transport = transport.parse();
-    Point { transport: transport.expect("the transport has this option"), ..point.clone() }
-}
-
 /// Shows the packets that hosts send in two worlds, until the last message has completed or failed.
 fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let names = [&point.world, other];
@@ -244,7 +229,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let mut traces = Vec::new();
     for (at, name) in names.into_iter().enumerate() {
         let (world, beside) = (worlds[at].as_ref(), worlds[1 - at].as_ref());
-        let point = if name.is_default() { point_beside(point, beside) } else { point.clone() };
+        let point = if name.is_default() { point_beside(point, &beside.name()) } else { point.clone() };
         world.check(&point.scenario(0)).map_err(LabError::from)?;
         traces.push((name.to_string(), hol_differential::trace(&point, world).map_err(LabError::from)?));
     }

@@ -18,7 +18,7 @@ mod values;
 pub use compare::{Comparison, Verdict, compare, trace};
 pub use coverage::{Coverage, Tally};
 pub use generator::Generator;
-pub use random_scenario::{RandomScenario, assumed_options};
+pub use random_scenario::{RandomScenario, point_beside};
 pub use shrink::shrink;
 pub use trace::{Difference, Line, PacketOutcome, SentPacket, Trace, beside};
 pub use values::Values;

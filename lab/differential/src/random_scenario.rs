@@ -25,6 +25,22 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
+/// Returns the point of the model with the options that it needs for a comparison with the world called `other`.
+pub fn point_beside(point: &Point, other: &str) -> Point {
+    let mut transport = point.transport.to_string();
+    // A stack that the user named is kept.
+    let is_named = point.transport.stack() != DEFAULT_STACK;
+    let options = assumed_options(point.transport.kind().name(), other);
+    for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
+        let separator = if transport.contains(':') { ',' } else { ':' };
+        transport.push_str(&format!("{separator}{key}={value}"));
+    }
+    let transport = transport.parse().expect("the transport has this option");
+    let mut beside = Point { transport, ..point.clone() };
+    beside.id = beside.identity();
+    beside
+}
+
 /// Returns whether computation takes no time in the world of this name: the model, or User-Mode Linux.
 pub(crate) fn has_instant_computation(world: &str) -> bool {
     !world.starts_with("kernel:") || world.ends_with("-uml")

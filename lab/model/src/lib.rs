@@ -92,12 +92,7 @@ struct Ends<'w>(&'w mut dyn PacketObserver);
 impl Tap for Ends<'_> {
     fn packet(&mut self, time: Time, point: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         if event != TapEvent::Dequeued {
-            self.0.observe(&PacketEvent {
-                time,
-                point,
-                event: event,
-                packet: Packet::Value(&transit.packet),
-            });
+            self.0.observe(&PacketEvent { time, point, event, packet: Packet::Value(&transit.packet) });
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_base::Ratio;
+use hol_differential::point_beside;
 use hol_lab::Metric;
 use hol_lab::{
     BothWorlds, Experiment, Manifest, Plan, Point, Repetitions, Results, RunResults, Source, Store, Study,
@@ -111,7 +112,12 @@ impl Validate {
             None => experiment,
         };
         let experiments = experiments.into_iter().map(repeated).collect();
-        let both = BothWorlds::of(experiments, &self.world_of_points()?)?;
+        let mut both = BothWorlds::of(experiments, &self.world_of_points()?)?;
+        for (model, kernel) in both.model.iter_mut().zip(&both.kernel) {
+            for (model, kernel) in model.points.iter_mut().zip(&kernel.points) {
+                *model = point_beside(model, &kernel.world.to_string());
+            }
+        }
         both.refused.iter().for_each(|point| note!("left out: {point}"));
         let selected = self.selection(&both)?;
         let quick = if self.quick { "-quick" } else { "" };
