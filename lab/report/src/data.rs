@@ -205,6 +205,11 @@ impl Cell {
         is_disrupted.then(|| self.outages.iter().filter(recovered).count())
     }
 
+    /// Returns whether every run met a disruption of the path; where runs begin at random positions of a trace, some do not.
+    pub fn is_always_disrupted(&self) -> bool {
+        !self.outages.is_empty() && self.outages.iter().all(|outages| !outages.is_empty())
+    }
+
     /// Returns whether nothing is random: repetitions with different seeds have the same records.
     pub fn is_deterministic(&self) -> bool {
         self.runs.len() > 1 && self.runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)

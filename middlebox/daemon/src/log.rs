@@ -57,7 +57,7 @@ enum Outlet {
 pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 
 impl Log {
-    /// Creates a log of events up to the level `max`.
+    /// Creates a log of events up to the level `max_level`.
     pub fn new(max_level: Level, out: Box<dyn Write + Send>) -> Self {
         Self {
             max_level,
@@ -173,7 +173,7 @@ impl RepeatedEvents {
 
 impl fmt::Debug for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Log").field("most", &self.max_level).finish_non_exhaustive()
+        f.debug_struct("Log").field("max_level", &self.max_level).finish_non_exhaustive()
     }
 }
 

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! active to standby   version 1, then messages
-//! message             kind 1 | number 8 | length 4 | content      whole 1: entries of all rules; complete 2, with the time: that was all;
-//!                                                                 batch 3: entries; beat 4, with the time: the standby is
+//! message             kind 1 | number 8 | length 4 | content      snapshot 1: entries of all rules; complete 2, with the time: that was all;
+//!                                                                 batch 3: entries; heartbeat 4, with the time: the standby is
 //!                                                                 synchronized, once a second
 //! standby to active   number 8                                    everything up to this number is on its disk
 //! ```

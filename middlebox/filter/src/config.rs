@@ -30,8 +30,8 @@ pub struct Masquerade {
     pub ports: RangeInclusive<u16>,
 }
 
-/// The addresses of a NAT. New datagrams to them that match no rule are dropped; the middlebox itself does
-/// not receive them.
+/// The addresses of a NAT. New UDP datagrams to these addresses and ports that match no rule are dropped, and do
+/// not reach the middlebox itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     /// The addresses for A2 and A1 of rules.

@@ -261,7 +261,7 @@ mod tests {
         (out, next)
     }
 
-    /// Returns the number of complete frames, their end, and whether nothing follows.
+    /// Returns the number of complete frames, their end, and whether anything else follows.
     fn read(octets: &[u8]) -> (usize, u64, bool) {
         let mut frames = Frames::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
         for count in 0.. {

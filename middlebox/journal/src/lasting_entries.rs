@@ -111,7 +111,8 @@ fn for_each_entry(
     Ok(SegmentEnd::of(&frames))
 }
 
-/// Calls `visit` with each entry of an open segment and its octets; returns the end of its complete frames.
+/// Calls `visit` with each entry of an open segment and its octets, up to the end of its complete frames. An error of `visit`
+/// counts as damage.
 pub(crate) fn for_each_entry_of(
     frames: &mut Reader,
     path: &Path,

@@ -144,7 +144,9 @@ macro_rules! opaque {
 
             /// Creates the attribute of these octets.
             ///
-            /// # Panics If there are more than [`LIMIT`](Self::LIMIT).
+            /// # Panics
+            ///
+            /// If there are more than [`LIMIT`](Self::LIMIT).
             pub fn new(octets: impl Into<Bytes>) -> Self {
                 let octets = octets.into();
                 assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));

@@ -115,7 +115,7 @@ impl Message {
         Ok(Self { tid: header.tid, body })
     }
 
-    /// Size of most messages in octets.
+    /// Most messages have at most this many octets.
     const TYPICAL_LENGTH: usize = 64;
 
     /// Returns the octets on the wire.

@@ -108,7 +108,8 @@ impl Pool {
     }
 
     /// Returns free addresses and ports. RFC 4540 lists "lack of IP addresses" and "lack of port numbers"
-    /// without their conditions: here ports are lacking if any address has some for this protocol.
+    /// without their conditions: here a request for ports lacks ports if any address of its version is not taken
+    /// as a whole; otherwise addresses are lacking.
     pub fn find(&self, request: PoolRequest) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {

@@ -56,7 +56,7 @@ pub enum Right {
 ///
 /// [agents.guest]
 /// may = ["list"]
-/// quota = { rules = 100 }         # overrides `[quota]` for every agent, and the defaults of `Quota`
+/// quota = { rules = 100 }         # these keys override `[quota]`, which overrides the defaults of `Quota` for every agent
 /// ```
 #[derive(Debug, Clone)]
 pub struct Policy {

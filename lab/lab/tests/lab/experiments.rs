@@ -316,3 +316,12 @@ fn a_timeline_changes_the_point_and_has_a_minimum() {
     assert_ne!(without.id, with.id, "runs that are there already have none");
     assert!(mistake("transports = ['tcp']\ntimeline = '10us'").contains("`timeline` must be at least 1ms"));
 }
+
+#[test]
+fn the_commented_example_of_hello_is_valid_without_its_comment_signs() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/hello.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (before, example) = text.split_once("# [[figure]]").unwrap();
+    let figure = format!("{before}[[figure]]{}", example.replace("\n# ", "\n"));
+    assert_eq!(parse(&figure).unwrap().figures.len(), 1);
+}

@@ -216,11 +216,11 @@ fn first_defined_metric(cell: &Cell) -> Option<Metric> {
 }
 
 /// Returns the main metric of the points: the first metric that the experiment defines; the outage if the
-/// path is disrupted; the playable share of frames; the throughput if only the transport limits the rate;
+/// path is disrupted in every run; the playable share of frames; the throughput if only the transport limits the rate;
 /// otherwise the response time.
 pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
-        _ if cell.recovered().is_some() => Metric::Outage,
+        _ if cell.is_always_disrupted() => Metric::Outage,
         _ if cell.is_played() => Metric::Playable,
         _ if cell.flows.is_some() && cell.conditions.rate <= 0.0 => Metric::Throughput,
         _ => Metric::ResponseTime,

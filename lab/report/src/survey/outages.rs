@@ -103,6 +103,7 @@ mod tests {
     use hol_base::Duration;
     use hol_measure::Outage;
 
+    use super::super::lead;
     use super::*;
     use crate::testing::{cell, set};
 
@@ -152,5 +153,14 @@ mod tests {
         );
         let some = sentence(&disrupted(vec![outage(true), outage(false)])).unwrap();
         assert!(some.contains("; in 1 of 2 runs nothing more is delivered"), "{some}");
+    }
+
+    #[test]
+    fn outages_are_compared_only_if_every_run_has_one() {
+        let mut cell = disrupted(vec![outage(true); 3]);
+        assert_eq!(lead([&cell].into_iter()), Metric::Outage);
+        // A run that began elsewhere in its trace.
+        cell.outages[1].clear();
+        assert_eq!(lead([&cell].into_iter()), Metric::ResponseTime);
     }
 }

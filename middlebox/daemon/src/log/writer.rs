@@ -125,7 +125,7 @@ mod tests {
         let (mut reader, out) = UnixStream::pair().unwrap();
         let writer = Writer::start(Box::new(out)).unwrap();
         let line = format!("{}\n", "x".repeat(99));
-        let note = |dropped_in_all| format!("lost={dropped_in_all}\n");
+        let note = |dropped| format!("lost={dropped}\n");
         (0..40_000).for_each(|_| writer.push(None, &line, note));
         let dropped_in_all = writer.dropped_lines();
         assert!(dropped_in_all > 10_000, "{dropped_in_all} lines exceed the room");

@@ -361,7 +361,7 @@ fn translate(rules: &mut Rules<'_, '_>) {
     });
 }
 
-/// Drops datagrams to the NAT's addresses that arrive before their binding. Otherwise conntrack would assign
+/// Drops UDP datagrams to the NAT's addresses and ports that arrive before their binding. Otherwise conntrack would assign
 /// them and all that follow to the middlebox itself.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
     let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) represents A0 outside, A1 (198.51.100.77) for A3 inside.
+//! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) represents A0 outside, A1 (198.51.100.77) represents A3 inside.
 
 use std::io::{Read, Write};
 use std::time;
@@ -302,7 +302,7 @@ fn internal_hosts_reach_each_other_by_outside_addresses() {
         bind(3, Inbound, TCP, "10.1.0.2:80", "0.0.0.0/0", Some("192.0.2.77:40080"), None),
     ];
     filter.apply(NOW, &rules.map(begin)).unwrap();
-    // The hosts share a namespace, because another one would need another world.
+    // Both hosts are addresses of one namespace, because `World` has one inside namespace.
     let (one, two) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Inside, "10.1.0.3:5006"));
     assert_eq!(arrives(&two, "192.0.2.77:40000", &one).as_deref(), Some("192.0.2.77:40002"));
     assert_eq!(arrives(&one, "192.0.2.77:40002", &two).as_deref(), Some("192.0.2.77:40000"));

@@ -34,7 +34,9 @@ impl World {
     /// .1, the hosts are .2 and .3. To all other addresses hosts have a route to the middlebox, so it may assign any
     /// of them.
     ///
-    /// # Panics Without root, `ip` or `nft`.
+    /// # Panics
+    ///
+    /// Without root, `ip` or `nft`.
     pub fn new() -> Self {
         Self::make().unwrap_or_else(|error| panic!("needs root, iproute2 and nftables: {error}"))
     }

@@ -49,7 +49,8 @@ pub(super) struct Session {
     pub framer: Option<Framer>,
     /// The TID of the last notification.
     notifications: u32,
-    /// The time at which the connection is closed if nothing arrives before.
+    /// When the connection is closed: `PATIENCE` after its start while no session is open, `PATIENCE` after the last octet of an incomplete
+    /// message otherwise; `None` without such a limit.
     pub deadline: Option<Time>,
 }
 

@@ -71,7 +71,7 @@ fn an_agent_without_authorization_is_refused_after_its_proof() {
     assert_eq!(world.heard(id), [None], "the connection is closed");
 }
 
-/// Section 7.3: a token for another challenge, and none at all.
+/// Section 7.3: no token, an empty one, and a wrong one.
 #[test]
 fn a_token_that_proves_nothing_fails() {
     for token in [None, Some(Token::empty()), Some(Token::new("guess"))] {

@@ -31,7 +31,7 @@ fn agents_are_served_over_sctp() {
     host();
 }
 
-/// Runs the guest until it restarts, which QEMU turns into an end.
+/// Runs the guest until it restarts, at which QEMU exits (`-no-reboot`).
 fn host() {
     let dir = tempfile::tempdir().unwrap();
     let image = Image::find(None).unwrap_or_else(|error| panic!("{error}"));
