@@ -112,7 +112,7 @@ fn flags(command: &Command, word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Flag:\n{lines}"))
 }
 
-/// Returns whether the section matches the topic; singular and plural are equal.
+/// Returns whether the section matches the topic; the singular matches, too: `path` for `paths`.
 fn is_about(section: &Section, topic: &str) -> bool {
     let mut words = section.table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     words.any(|word| word == topic || word.strip_suffix('s') == Some(topic))

@@ -161,7 +161,7 @@ fn remaining_seconds(now: &hol_lab::Progress, elapsed: f64, last: Option<LastRun
 fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option<LastRuns>) -> String {
     let left = match remaining_seconds(now, elapsed, last) {
         Some(left) => format!(", about {} left", format_seconds(left)),
-        // Before the first run ends there is no estimate, and that run may take long.
+        // Before the first messages are settled there is no estimate, and that may take long.
         None if last.is_none() => format!(", {} so far", format_seconds(elapsed)),
         None => String::new(),
     };

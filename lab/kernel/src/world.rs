@@ -209,7 +209,8 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
         // Sockets report when a message was written and when it was delivered; only packets show when it was on the link.
-        sees_passage: scenario.runs_programs() && scenario.workload.record_kind() == RecordKind::Transaction,
+        has_delivery_times: scenario.runs_programs()
+            && scenario.workload.record_kind() == RecordKind::Transaction,
         packets,
         drops: None,
         marked: None,

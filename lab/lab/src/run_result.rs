@@ -72,7 +72,8 @@ pub struct RunResult {
     pub wall_s: f64,
     /// Whether the records contain when the first packet of a message was sent and when the last one arrived, so that the delay can be
     /// decomposed.
-    pub sees_passage: bool,
+    #[serde(rename = "sees_passage")]
+    pub has_delivery_times: bool,
     /// What a world other than the model reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Box<KernelReport>>,
@@ -162,7 +163,7 @@ impl RunResult {
             counts: course.endpoints.as_ref().map(Counts::of),
             stopped: course.stopped.reason(),
             wall_s,
-            sees_passage: course.sees_passage,
+            has_delivery_times: course.has_delivery_times,
             facts: course.facts,
         }
     }
@@ -230,7 +231,7 @@ impl RunResult {
             counts: None,
             stopped: None,
             wall_s: 0.0,
-            sees_passage: true,
+            has_delivery_times: true,
             facts: None,
         }
     }

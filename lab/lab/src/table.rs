@@ -32,7 +32,7 @@ fn row(result: &PointResult) -> Row {
     let run = |p| json!(quantile(&of_runs, p));
     let of_messages = |p| json!(latency.quantile(p).map(|d| d.as_millis_f64()));
     // Empty if the world does not observe it: zero would look like a measurement.
-    let seen = runs.iter().all(|run| run.sees_passage);
+    let seen = runs.iter().all(|run| run.has_delivery_times);
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().flat_map(|(key, value)| {

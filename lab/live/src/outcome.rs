@@ -29,7 +29,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let onward = background.split_off(background.len() - scenario.onward.len());
     let course = RunSummary {
         // Sockets report only when a message was written and when it was delivered.
-        sees_passage: false,
+        has_delivery_times: false,
         packets,
         drops: None,
         marked: None,

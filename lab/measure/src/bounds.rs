@@ -11,7 +11,7 @@ use crate::quantile::wilson;
 
 /// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
 const MIN_BOOTSTRAP: usize = 8;
-/// An interval whose longer side is at least this many times the shorter is not printed as ±.
+/// An interval whose longer side is more than this many times the shorter is not printed as ±.
 const LOPSIDED_RATIO: f64 = 1.5;
 
 /// An estimate with the ends of its confidence interval, in the unit of the samples.

@@ -3,7 +3,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Largest smaller sample for which every choice of ranks is enumerated; beyond, the rank sum is practically normal.
+/// Maximum size of the smaller sample for which every choice of ranks is enumerated; above it, the rank sum is practically normal.
 const MAX_ENUMERATED: usize = 8;
 
 /// The result of a rank sum test.

@@ -131,7 +131,7 @@ pub fn follow(
     let (drops, marked) = (simulation.drops(), simulation.marked());
     let closed = if is_finished { simulation.close() } else { None };
     Ok(RunSummary {
-        sees_passage: true,
+        has_delivery_times: true,
         packets: simulation.packets(),
         drops: Some(drops),
         marked: Some(marked),

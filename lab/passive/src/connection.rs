@@ -20,7 +20,7 @@ use crate::totals::TransportTotals;
 pub(crate) struct Connection {
     pub protocol: Protocol,
     pub carried: TransportTotals,
-    passages: [DeliveryHistory; 2],
+    histories: [DeliveryHistory; 2],
     pieces: [Reassembly<Piece>; 2],
     /// The streams by identifier; TCP and MPTCP use stream 0.
     streams: BTreeMap<u16, Stream>,
@@ -65,7 +65,7 @@ impl Connection {
         Self {
             protocol,
             carried: TransportTotals { connections: 1, ..TransportTotals::default() },
-            passages: Default::default(),
+            histories: Default::default(),
             pieces: Default::default(),
             streams: BTreeMap::new(),
             span: [now, now],
@@ -86,7 +86,7 @@ impl Connection {
         piece: impl Fn(Range<u64>) -> Piece,
     ) -> bool {
         let length = range.end - range.start;
-        let fresh = self.passages[direction].handle_sent(range, now);
+        let fresh = self.histories[direction].handle_sent(range, now);
         let mut left = length;
         for part in fresh {
             left -= part.end - part.start;
@@ -116,7 +116,7 @@ impl Connection {
     pub fn handle_arrival(&mut self, copy: Copy, now: Time) {
         let PacketContent { direction, ranges, closes, .. } = copy.content;
         for range in ranges {
-            self.passages[direction].handle_arrival(range, Arrival { sent: copy.sent, at: now });
+            self.histories[direction].handle_arrival(range, Arrival { sent: copy.sent, at: now });
         }
         self.closed[direction] |= closes;
     }
@@ -190,7 +190,7 @@ impl Connection {
     /// everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
-        let is_idle = self.is_answered && self.passages.iter().all(DeliveryHistory::has_all_arrived);
+        let is_idle = self.is_answered && self.histories.iter().all(DeliveryHistory::has_all_arrived);
         match (self.is_refused, is_closed || is_idle) {
             (true, _) => Outcome::Refused,
             (false, true) => Outcome::Completed,
@@ -208,7 +208,7 @@ impl Connection {
     }
 
     fn timetable(&self, direction: usize, stream: &Stream) -> Timetable {
-        let (sent, arrived) = (self.passages[direction].sent(), self.passages[direction].arrived());
+        let (sent, arrived) = (self.histories[direction].sent(), self.histories[direction].arrived());
         if self.protocol != Protocol::Sctp {
             return Timetable::new(sent.run(), arrived.run());
         }

@@ -126,7 +126,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
 
 /// Returns the mean time in each stage, if the records contain the times at which messages were sent and arrived.
 fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
-    result.runs.iter().all(|run| run.sees_passage).then(|| result.split_ms().unwrap_or_default())
+    result.runs.iter().all(|run| run.has_delivery_times).then(|| result.split_ms().unwrap_or_default())
 }
 
 fn conditions(point: &Point) -> Conditions {

@@ -15,7 +15,7 @@ pub struct RunSummary {
     /// Whether the records contain when the first packet of a message was sent and when the last one
     /// arrived. If not, the interval from `last_sent` to `arrived` covers all the time from `written` to
     /// `delivered`.
-    pub sees_passage: bool,
+    pub has_delivery_times: bool,
     /// Packets that hosts transmitted.
     pub packets: u64,
     /// Packets that did not arrive, by cause; `None` if the world does not know the number.

@@ -27,7 +27,7 @@ pub struct PlanAxis {
     pub keys: Vec<String>,
     /// Name as in reports.
     pub name: String,
-    /// Unit of the numbers; empty without a unit.
+    /// Unit of the numbers; empty if they have none or there are no numbers.
     pub unit: &'static str,
     /// The values in the order of the file.
     pub values: Vec<PlanValue>,
@@ -38,7 +38,8 @@ pub struct PlanAxis {
 pub struct PlanValue {
     /// As in the file; the values of several keys are separated by commas.
     pub text: String,
-    /// The value in the unit of the axis; none if a value of the axis is not a number.
+    /// The value as a number in the unit of the axis; of a zip, that of the first key that distinguishes its
+    /// values. None if the values have no scale.
     pub number: Option<f64>,
 }
 

@@ -28,7 +28,7 @@ pub struct Waiting {
 /// The decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has its cores.
+    /// It has its cores: it is starting or running.
     Start,
     /// It waits, with the reason.
     Wait(String),

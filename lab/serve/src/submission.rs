@@ -211,7 +211,7 @@ impl Server {
         }
         if let Some(wanted) = change.cores {
             if holds_cores(to.state) && wanted != to.cores {
-                return Err(Refusal::conflict("it has its cores", "swap it out first"));
+                return Err(Refusal::conflict("it is starting or running", "swap it out first"));
             }
             to.cores = cores(wanted)?;
         }

@@ -116,7 +116,7 @@ impl<'a> Player<'a> {
     ) -> Result<(), StepError> {
         if self.blocked.is_some() && range.is_some() {
             return Err(
-                "a call may block while another one is blocked; only one is supported at a time".into()
+                "this call may block, but another one is already blocked; only one blocked call is supported at a time".into()
             );
         }
         match self.answer(call, 0)? {
@@ -280,7 +280,7 @@ impl<'a> Player<'a> {
                 let value = self.protocol()?.variable(variable);
                 value
                     .ok_or_else(|| {
-                        format!("{option} has no value yet; call getsockopt() after the connection is open")
+                        format!("getsockopt() with {option} is not supported on this socket; use SO_ERROR")
                     })?
                     .to_string()
             }

@@ -1,7 +1,7 @@
 //! Maps the sysctls of a script to options of a specification.
 //!
-//! A value that describes our endpoints' only behaviour is accepted and has no effect. Other values are
-//! refused, because they would change the packets.
+//! A value that describes our endpoints' only behaviour is accepted and has no effect. A value that they do not
+//! support is refused, because it would change the packets.
 
 use crate::tokens::number;
 
@@ -192,7 +192,8 @@ fn ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     Ok(options.map(|(option, is_on)| (option, is_on.to_string())).into())
 }
 
-/// Parses the values of the AccECN option: 2 and 3, which is more persistent, send it; 1 sends it only sometimes.
+/// Parses `net.ipv4.tcp_ecn_option`: 0 never sends the AccECN option, 2 sends it; refuses 1 (sends it only sometimes) and 3 (is more
+/// persistent).
 fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, String> {
     match value {
         "0" => Ok(vec![("accurate_ecn_option", false.to_string())]),

@@ -9,7 +9,7 @@ use hol_base::Time;
 
 /// Returns the instant of the start of a run. Only differences count; it is later than any instant of a real
 /// machine, so that no subtraction underflows.
-#[expect(clippy::disallowed_types, reason = "only the clock creates an instant")]
+#[expect(clippy::disallowed_types, reason = "`Instant::now()` is the only source of an instant")]
 fn origin() -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);
     static ORIGIN: OnceLock<Instant> = OnceLock::new();

@@ -53,7 +53,8 @@ impl OwnAddresses {
 
     /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its
     /// addition (section 5.4), and the last address is not deleted before another one is added (section 5.3
-    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the deletion before it.
+    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the first
+    /// waiting deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,

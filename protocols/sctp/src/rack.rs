@@ -16,7 +16,7 @@ const PERSISTENCE: u32 = 16;
 /// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To detect chunks that are lost unless they are acknowledged until then.
+    /// To detect chunks that are lost unless they are acknowledged by then.
     Reordering,
     /// To send a tail loss probe.
     Probe,
@@ -98,7 +98,7 @@ impl Rack {
         }
     }
 
-    /// Notes the end of a recovery without duplicate deliveries, or one that counts like it. RFC 8985 section 6.2, step 4.
+    /// Notes the end of a fast or RTO recovery; the 16th since the window was last widened resets the window. RFC 8985 section 6.2, step 4.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {

@@ -173,7 +173,7 @@ impl Endpoint {
     }
 
     /// Removes an AUTH chunk with an invalid HMAC and everything after it. RFC 4895 section 6.3; without
-    /// authentication AUTH is an unknown chunk, which its type determines how to handle, section 5.
+    /// authentication AUTH is an unknown chunk and is handled as its type requires, section 5.
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -369,8 +369,8 @@ impl Endpoint {
             self.start_partial_delivery(now);
         }
         let is_next = tsn == self.tsn_map.cumulative().next();
-        // The missing chunk makes room, because others wait for it; not if they wait for the application
-        // (`net/sctp/ulpqueue.c` sctp_ulpq_renege).
+        // The chunk that fills the first gap is accepted even without room, because the chunks after the gap wait for it;
+        // not while received data wait for the application (`net/sctp/ulpqueue.c` sctp_ulpq_renege).
         let makes_room = is_next && self.tsn_map.has_gap() && self.reader.unread() == 0;
         if !makes_room && !self.has_room_for(length) {
             seen.at_once = true;

@@ -57,7 +57,7 @@ impl TsnMap {
         if tsn.distance_from(self.cumulative) > self.max_distance {
             return Arrival::TooFar;
         }
-        // New data mostly belong to the last run, or follow it.
+        // New data mostly belong to the last range, or follow it.
         let range = self.ranges.iter().rev().find(|range| range.first.at_or_before(tsn));
         if range.is_some_and(|range| tsn.at_or_before(range.last)) {
             Arrival::Duplicate

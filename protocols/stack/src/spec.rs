@@ -40,7 +40,7 @@ pub enum Protocol {
         reliability: Reliability,
         /// The style of both ends' sockets.
         socket: SocketStyle,
-        /// Whether both ends omit checksums.
+        /// Whether both ends neither compute nor check checksums.
         no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
@@ -167,7 +167,7 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 
-    /// Returns whether both ends omit checksums.
+    /// Returns whether both ends neither compute nor check checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }

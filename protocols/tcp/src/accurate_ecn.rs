@@ -174,7 +174,7 @@ impl AccurateEcn {
         flags.without(ACE)
     }
 
-    /// Returns whether a retransmitted SYN or SYN-ACK still offers accurate ECN: only until the timer has
+    /// Returns whether a further copy of a SYN or SYN-ACK offers accurate ECN: only before the timer has
     /// retransmitted it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
     pub(crate) fn is_in_syn_again(&self, flags: Flags) -> bool {
         let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };

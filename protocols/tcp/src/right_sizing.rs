@@ -78,7 +78,7 @@ impl RightSizing {
         let (start, began) = self.since;
         let micros = now.as_nanos() / 1000 - began.as_nanos() / 1000;
         let is_over = self.round_trip.is_some_and(|eighths| micros >= eighths / 8);
-        // An application that data have woken and that is busy since then was counted as having read them.
+        // A busy application counted as having read the data that woke it, so `nxt` may precede `start`.
         if !is_over || nxt.before(start) {
             return None;
         }

@@ -317,8 +317,8 @@ impl Scoreboard {
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
 
-    /// Ends the block of segment `index` after at most `segments` segments with the same marks; the new block
-    /// has this `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
+    /// Ends the block of segment `index` after at most `segments` segments with the same marks; its last segment
+    /// gets this `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
     pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
         let marks = |at: usize| {
             let segment = &self.segments[at];

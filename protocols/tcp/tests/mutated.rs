@@ -1,5 +1,6 @@
 //! Sends segments of a real connection to both of its ends, with a few octets of their headers changed and a valid checksum.
-//! / `HOL_MUTATIONS=100000000 cargo test --release -p hol-tcp --test mutated` sets their number.
+//!
+//! `HOL_MUTATIONS=100000000 cargo test --release -p hol-tcp --test mutated` sets their number.
 //! The allocator counts the memory of the whole process, so these endpoints have a process to themselves.
 
 #[path = "tcp/endpoint.rs"]

@@ -42,10 +42,10 @@ pub struct Framer {
     length_of: LengthOf,
     /// Octets of the unfinished first message, and their times.
     partial: BytesMut,
-    partial_passage: DeliveryTimes,
+    partial_times: DeliveryTimes,
     /// Unparsed octets of the last piece, and their times.
     rest: Bytes,
-    rest_passage: DeliveryTimes,
+    rest_times: DeliveryTimes,
 }
 
 impl Framer {
@@ -57,9 +57,9 @@ impl Framer {
         Self {
             length_of,
             partial: BytesMut::new(),
-            partial_passage: DeliveryTimes::default(),
+            partial_times: DeliveryTimes::default(),
             rest: Bytes::new(),
-            rest_passage: DeliveryTimes::default(),
+            rest_times: DeliveryTimes::default(),
         }
     }
 
@@ -67,7 +67,7 @@ impl Framer {
     pub fn push(&mut self, octets: Bytes, delivery_times: DeliveryTimes) {
         debug_assert!(self.rest.is_empty(), "take every message before the next push");
         self.rest = octets;
-        self.rest_passage = delivery_times;
+        self.rest_times = delivery_times;
     }
 
     /// Returns whether there are unparsed octets, which may contain another message.
@@ -95,15 +95,15 @@ impl Framer {
             if let Some(length) = (self.length_of)(&self.rest)? {
                 if length <= self.rest.len() {
                     let payload = self.rest.split_to(length);
-                    return Ok(Some(FramedMessage { payload, delivery_times: self.rest_passage }));
+                    return Ok(Some(FramedMessage { payload, delivery_times: self.rest_times }));
                 }
                 // The buffer grows at most once more, by the rest of the last segment.
                 self.partial.reserve(length.min(Self::RESERVED));
             }
-            self.partial_passage = self.rest_passage;
+            self.partial_times = self.rest_times;
         }
         if !self.rest.is_empty() {
-            self.partial_passage = self.partial_passage.join(self.rest_passage);
+            self.partial_times = self.partial_times.join(self.rest_times);
             self.partial.extend_from_slice(&std::mem::take(&mut self.rest));
         }
         match (self.length_of)(&self.partial)? {
@@ -111,7 +111,7 @@ impl Framer {
                 let payload = self.partial.split_to(length).freeze();
                 // The rest arrived with the last piece only.
                 self.rest = std::mem::take(&mut self.partial).freeze();
-                Ok(Some(FramedMessage { payload, delivery_times: self.partial_passage }))
+                Ok(Some(FramedMessage { payload, delivery_times: self.partial_times }))
             }
             _ => Ok(None),
         }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_piece_to_arrive_decides_the_passage() {
+    fn the_last_piece_to_arrive_decides_the_times() {
         let mut framer = Framer::new(length_of);
         let at = |ms| DeliveryTimes { arrived: Time::from_millis(ms), ..DeliveryTimes::default() };
         framer.push(Bytes::from_static(&[2]), at(5));
@@ -170,8 +170,8 @@ mod tests {
         framer.push(Bytes::from_static(&[2]), at(5));
         assert_eq!(framer.next(), Ok(None));
         framer.push(Bytes::from_static(&[9, 1]), at(3));
-        let passages = [framer.next(), framer.next()].map(|message| message.unwrap().unwrap().delivery_times);
-        assert_eq!(passages, [at(5), at(3)]);
+        let times = [framer.next(), framer.next()].map(|message| message.unwrap().unwrap().delivery_times);
+        assert_eq!(times, [at(5), at(3)]);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Network {
         self.perform_with_packets(action).map(|(reply, _)| reply)
     }
 
-    /// Returns the packets so far, for [`Network::show`].
+    /// Returns the packets so far, for [`Network::pass_packets`].
     pub fn packets(&mut self) -> Result<Vec<u8>, StepError> {
         match self.perform_with_packets(Action::Packets)? {
             (StepResult { refusal: Some(problem), .. }, _) => Err(StepError::Refused(problem)),

@@ -96,7 +96,8 @@ fn manifest(
     })
 }
 
-/// Returns the script that submits the parts. It waits for them itself, because a Kubernetes job cannot depend on another.
+/// Returns the script that submits the parts. If the job waits, the script also waits for them and submits the job that merges; otherwise
+/// it prints that command. A Kubernetes job cannot depend on another.
 fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(

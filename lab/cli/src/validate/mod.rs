@@ -60,7 +60,7 @@ pub struct Validate {
     /// First part of the kernel's release: the former form of --world
     #[arg(long, value_name = "RELEASE", hide = true, conflicts_with_all = ["world", "random"])]
     kernel: Option<String>,
-    /// Directory for the results of both worlds [default: results/validate-NAME, with -quick;
+    /// Directory for the results of both worlds [default: results/validate-NAME, with -KERNEL and -quick;
     /// results/random-SEED]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -92,10 +92,9 @@ impl Validate {
     fn world_of_points(&self) -> Result<WorldName, Failure> {
         let kernel = WorldName::of("kernel", self.kernel.as_deref().unwrap_or_default());
         let world = self.world.clone().unwrap_or(kernel);
-        if world.is_default() {
-            return Err(Failure::Usage(format!(
-                "--world {world}: the model would be compared with itself; use kernel or kernel:uml"
-            )));
+        if world.family() != "kernel" {
+            let problem = "a file is compared with a kernel; use kernel, kernel:uml or kernel:RELEASE";
+            return Err(Failure::Usage(format!("--world {world}: {problem}")));
         }
         Ok(world)
     }
@@ -112,7 +111,8 @@ impl Validate {
             None => experiment,
         };
         let experiments = experiments.into_iter().map(repeated).collect();
-        let mut both = BothWorlds::of(experiments, &self.world_of_points()?)?;
+        let world = self.world_of_points()?;
+        let mut both = BothWorlds::of(experiments, &world)?;
         for (model, kernel) in both.model.iter_mut().zip(&both.kernel) {
             for (model, kernel) in model.points.iter_mut().zip(&kernel.points) {
                 *model = point_beside(model, &kernel.world.to_string());
@@ -121,8 +121,11 @@ impl Validate {
         both.refused.iter().for_each(|point| note!("left out: {point}"));
         let selected = self.selection(&both)?;
         let quick = if self.quick { "-quick" } else { "" };
-        let out = self.out.clone();
-        let out = out.unwrap_or_else(|| PathBuf::from(format!("results/validate-{name}{quick}")));
+        // The model's runs depend on the kernel, so each kernel has its own directory.
+        let variant =
+            if world.variant().is_empty() { String::new() } else { format!("-{}", world.variant()) };
+        let default = || PathBuf::from(format!("results/validate-{name}{variant}{quick}"));
+        let out = self.out.clone().unwrap_or_else(default);
 
         let stop = stop_on_interrupt()?;
         let manifest = |experiments: &[Experiment]| {

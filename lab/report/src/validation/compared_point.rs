@@ -1,6 +1,7 @@
 //! The comparison of a point in both worlds.
 
 use hol_lab::{Point, PointResult};
+use hol_stack::TransportSpec;
 
 use super::check::{self, Check};
 use super::collapse::Collapses;
@@ -16,6 +17,8 @@ use hol_lab::Metric;
 pub struct ComparedPoint {
     /// The point in the kernel world.
     pub point: Point,
+    /// The transport in the model, with the options that it needs for the comparison.
+    pub model_transport: TransportSpec,
     /// The kernel's measurements.
     pub kernel: PointMeasurements,
     /// The model's results.
@@ -48,7 +51,7 @@ impl ComparedPoint {
     /// Compares the runs of one point by their response times or by their throughput.
     pub fn of(kernel: &PointResult, model: &PointResult, metric: Metric) -> Self {
         let cell = Cell::from(kernel);
-        let point = kernel.point.clone();
+        let (point, model_transport) = (kernel.point.clone(), model.point.transport.clone());
         let furthest = furthest(kernel, model);
         let closed_form = closed_form::mean(&cell);
         let collapsed = |result: &PointResult| (result.collapsed() as u64, result.runs.len() as u64);
@@ -66,6 +69,7 @@ impl ComparedPoint {
         let ranked = if metric == Metric::Throughput { throughput } else { mean };
         Self {
             point,
+            model_transport,
             mean,
             p99: both(|world| &world.p99, check::P99),
             throughput,

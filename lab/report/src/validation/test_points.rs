@@ -40,7 +40,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             counts: None,
             stopped: None,
             wall_s: 0.0,
-            sees_passage: true,
+            has_delivery_times: true,
             facts: None,
         };
         let runs = (0..).zip(millis).map(run).map(Arc::new).collect();

@@ -2,6 +2,7 @@
 
 use hol_lab::Point;
 use hol_network::NetworkSpec;
+use hol_stack::TransportSpec;
 use hol_workloads::{Kind, WorkloadSpec};
 use serde_json::Value;
 
@@ -25,13 +26,14 @@ impl ComparedPoint {
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
         let world = if world.is_default() { String::new() } else { format!(" --world {world}") };
-        let run = self.trace_command();
-        [format!("{run}{world} --pcap kernel.pcapng"), format!("{run} --pcap model.pcapng")]
+        let kernel = self.trace_command(&self.point.transport);
+        let model = self.trace_command(&self.model_transport);
+        [format!("{kernel}{world} --pcap kernel.pcapng"), format!("{model} --pcap model.pcapng")]
     }
 
     /// Returns `hol trace` with every setting that is not the default.
-    fn trace_command(&self) -> String {
-        let Point { transport, messages, repetitions, seed, workload, .. } = &self.point;
+    fn trace_command(&self, transport: &TransportSpec) -> String {
+        let Point { messages, repetitions, seed, workload, .. } = &self.point;
         let network = self.point.network_of(self.furthest);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
         let usual = default_of_kind(workload);
@@ -88,6 +90,15 @@ mod tests {
                    --count 2000 --repetitions 2 --seed 7 --repetition 1";
         assert_eq!(model, format!("{run} --pcap model.pcapng"));
         assert_eq!(kernel, format!("{run} --pcap kernel.pcapng"), "the test's point is one of the model");
+    }
+
+    #[test]
+    fn the_model_has_the_options_of_the_comparison() {
+        let text = "transports = ['sctp']\nmessages = 200\nrepetitions = 2";
+        let mut compared = compared(text, &[20, 40], &[21, 21]);
+        compared.model_transport = "sctp:wakeup=0s".parse().unwrap();
+        let [kernel, model] = compared.traces();
+        assert!(kernel.starts_with("hol trace sctp --") && model.starts_with("hol trace sctp:wakeup=0s --"));
     }
 
     /// The command starts one run, so it names what happens in that one.

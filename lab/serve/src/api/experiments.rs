@@ -100,7 +100,7 @@ async fn one(
 /// Changes its name, its title, or its scheduling.
 #[utoipa::path(patch, path = "/api/experiments/{id}", params(("id" = i64, Path)), request_body = Change, responses(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It has its cores", body = Problems)))]
+    (status = 409, description = "It is starting or running", body = Problems)))]
 async fn change(
     Extract(server): Extract<Shared>,
     requester: Requester,

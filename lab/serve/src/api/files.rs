@@ -58,7 +58,7 @@ async fn points(
     (status = 206, body = String, content_type = "text/html"),
     (status = 308, description = "To report/, for a browser"),
     (status = 404, description = "There is nothing yet", body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -77,7 +77,7 @@ async fn report(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
     (status = 404, description = "There is nothing yet", body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report_page(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -91,7 +91,7 @@ async fn report_page(
 #[utoipa::path(get, path = "/api/experiments/{id}/report/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -124,7 +124,7 @@ async fn files(
 #[utoipa::path(get, path = "/api/experiments/{id}/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
     requester: Requester,

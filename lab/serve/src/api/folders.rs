@@ -39,7 +39,7 @@ async fn mine(
 #[utoipa::path(get, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn my_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -52,7 +52,7 @@ async fn my_file(
 /// Stores a file.
 #[utoipa::path(put, path = "/api/me/files/{*path}", params(("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 204), (status = 400, description = "It is no path of a file", body = Problems),
+    responses((status = 204), (status = 400, description = "Not a valid file path", body = Problems),
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]
 async fn keep_mine(
@@ -90,7 +90,7 @@ async fn ours(
 #[utoipa::path(get, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn our_file(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -103,7 +103,7 @@ async fn our_file(
 /// Stores a file for all members.
 #[utoipa::path(put, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 204), (status = 400, description = "It is no path of a file", body = Problems),
+    responses((status = 204), (status = 400, description = "Not a valid file path", body = Problems),
     (status = 404, body = Problems),
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]

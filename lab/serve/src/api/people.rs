@@ -165,7 +165,7 @@ async fn projects(
 
 /// Creates a project, which an administrator has to approve.
 #[utoipa::path(post, path = "/api/projects", request_body = ProjectRequest, responses(
-    (status = 201), (status = 400, description = "It is no name", body = Problems),
+    (status = 201), (status = 400, description = "Not a valid name", body = Problems),
     (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
     Extract(server): Extract<Shared>,

@@ -113,7 +113,7 @@ async fn files(
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
-    (status = 416, description = "The range begins behind its end", body = Problems)))]
+    (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn file(
     Extract(server): Extract<Shared>,
     requester: Requester,

@@ -13,7 +13,7 @@ export class PointChoice {
     this.selects = [];
   }
 
-  // Shows the axes of the plan as it is now, with the same values chosen as far as they still exist.
+  // Shows the axes of the plan as it is now. The chosen values stay if the plan has a point with them; otherwise the first point is chosen.
   async load() {
     const axes = new Axes(await this.plan());
     const point = this.axes ? axes.pointLike(this.axes, this.values) : axes.first;

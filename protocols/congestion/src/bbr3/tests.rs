@@ -20,7 +20,7 @@ fn bbr() -> Bbr3 {
 }
 
 /// Returns a connection in `state` on a path that 100 segments fill.
-fn recovery_ended(state: State) -> Bbr3 {
+fn in_state(state: State) -> Bbr3 {
     let mut bbr = bbr();
     bbr.model.add_sample(Bandwidth::of(100, ROUND_TRIP), false);
     bbr.model.bound_bandwidth();
@@ -77,7 +77,7 @@ fn a_plateau_of_three_rounds_fills_the_pipe() {
 #[test]
 fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
     let exits = |ranges: u32, in_flight: u32, recovery| {
-        let mut bbr = recovery_ended(State::Startup);
+        let mut bbr = in_state(State::Startup);
         bbr.full.reached = false;
         for number in 0..ranges {
             bbr.on_lost(NOW, &lost(in_flight, number + 1, 2 * number), 100);
@@ -97,7 +97,7 @@ fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
 #[test]
 fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
     let after = |in_flight, rounds| {
-        let mut bbr = recovery_ended(State::Drain);
+        let mut bbr = in_state(State::Drain);
         bbr.rounds.count = rounds;
         bbr.check_drain_done(&ack(in_flight));
         bbr.state
@@ -109,7 +109,7 @@ fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
 #[test]
 fn down_lasts_until_there_is_headroom() {
     let after = |long, in_flight| {
-        let mut bbr = recovery_ended(State::Down);
+        let mut bbr = in_state(State::Down);
         bbr.model.long_in_flight = long;
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
         bbr.update_cycle(&ack(in_flight), None, 200);
@@ -123,7 +123,7 @@ fn down_lasts_until_there_is_headroom() {
 #[test]
 fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
     let probes = |millis: u64, rounds| {
-        let mut bbr = recovery_ended(State::Cruise);
+        let mut bbr = in_state(State::Cruise);
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
         bbr.rounds.since_probe = rounds;
         let ack = AckSample { now: NOW + Duration::from_millis(millis), ..ack(90) };
@@ -136,7 +136,7 @@ fn the_next_probe_comes_after_its_wait_or_as_many_rounds_as_reno_needs() {
 /// Section 5.3.3.6: a round of REFILL, then UP; UP ends at a plateau unless inflight_longterm is the limit.
 #[test]
 fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
-    let mut bbr = recovery_ended(State::Refill);
+    let mut bbr = in_state(State::Refill);
     bbr.rounds.began = true;
     bbr.update_cycle(&ack(100), Some(&sample(100, 100, false)), 200);
     assert_eq!((bbr.state, bbr.losses.bw_probe_samples), (State::Up, true));
@@ -153,7 +153,7 @@ fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
 /// Section 5.3.3.6: the bound grows by 1, 2, 4 ... segments a round.
 #[test]
 fn the_bound_grows_ever_faster_while_it_is_used() {
-    let mut bbr = recovery_ended(State::Up);
+    let mut bbr = in_state(State::Up);
     bbr.model.long_in_flight = Some(100);
     bbr.start_up(NOW, Bandwidth::default(), 100);
     let mut grown = Vec::new();
@@ -173,7 +173,7 @@ fn the_bound_grows_ever_faster_while_it_is_used() {
 #[test]
 fn losses_of_a_probe_bound_what_is_in_flight() {
     let bound = |in_flight: u32, count: u32, bw_probe_samples| {
-        let mut bbr = recovery_ended(State::Up);
+        let mut bbr = in_state(State::Up);
         bbr.losses.bw_probe_samples = bw_probe_samples;
         for number in 1..=count {
             bbr.on_lost(NOW, &lost(in_flight, number, number), 200);
@@ -199,7 +199,7 @@ fn the_bound_is_where_losses_crossed_the_threshold() {
 #[test]
 fn losses_reduce_the_short_term_model_to_what_is_delivered() {
     let reduced = |state, delivered| {
-        let mut bbr = recovery_ended(state);
+        let mut bbr = in_state(state);
         bbr.model.latest = (Bandwidth::of(delivered, ROUND_TRIP), delivered);
         bbr.losses.in_round = true;
         bbr.losses.round_began = true;
@@ -216,7 +216,7 @@ fn losses_reduce_the_short_term_model_to_what_is_delivered() {
 /// Section 5.3.3.6: REFILL resets the short-term model.
 #[test]
 fn refill_forgets_the_short_term_model() {
-    let mut bbr = recovery_ended(State::Cruise);
+    let mut bbr = in_state(State::Cruise);
     bbr.model.reduce_short_term(200);
     bbr.rounds.since_probe = 63;
     bbr.update_cycle(&ack(90), None, 200);
@@ -259,7 +259,7 @@ fn the_application_limits_no_estimate() {
 /// Section 5.5.11.2: BBRHandleSpuriousLossDetection.
 #[test]
 fn a_spurious_recovery_gives_back_what_it_took() {
-    let mut bbr = recovery_ended(State::Up);
+    let mut bbr = in_state(State::Up);
     bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
     // The fourth loss ends the probe; later ones do not change the saved state.
@@ -274,7 +274,7 @@ fn a_spurious_recovery_gives_back_what_it_took() {
 /// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
 #[test]
 fn a_state_is_kept_until_the_next_loss() {
-    let mut bbr = recovery_ended(State::Up);
+    let mut bbr = in_state(State::Up);
     bbr.losses.bw_probe_samples = true;
     bbr.on_congestion(200);
     for number in 1..=4 {
@@ -298,7 +298,7 @@ fn a_state_is_kept_until_the_next_loss() {
 #[test]
 fn each_state_has_its_cap() {
     let window = |state, long, short| {
-        let mut bbr = recovery_ended(state);
+        let mut bbr = in_state(state);
         (bbr.model.long_in_flight, bbr.model.short_in_flight) = (long, short);
         let mut cwnd = 500;
         bbr.set_window(&ack(100), &mut cwnd);
@@ -316,7 +316,7 @@ fn each_state_has_its_cap() {
 /// Section 5.6.4.4: BBRSaveCwnd and BBRRestoreCwnd.
 #[test]
 fn the_window_comes_back_after_recovery() {
-    let mut bbr = recovery_ended(State::Cruise);
+    let mut bbr = in_state(State::Cruise);
     bbr.on_congestion(180);
     let mut cwnd = 20;
     bbr.on_timeout();
@@ -329,7 +329,7 @@ fn the_window_comes_back_after_recovery() {
 /// Section 5.4.1: after a restart from idle, the connection paces at the bandwidth and does not enter ProbeRTT.
 #[test]
 fn a_restart_from_idle_paces_at_the_bandwidth() {
-    let mut bbr = recovery_ended(State::Down);
+    let mut bbr = in_state(State::Down);
     bbr.deliveries.limit_by_application(0);
     let mut cwnd = 200;
     bbr.pace(bbr.model.bandwidth, DOWN_GAIN, None);

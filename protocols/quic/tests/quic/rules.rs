@@ -159,8 +159,8 @@ fn a_packet_is_lost_when_a_later_one_is_acknowledged_and_time_has_passed() {
 }
 
 /// RFC 9002 section 6.2: a single lost packet is detected by the PTO, which includes the peer's
-/// max_ack_delay. The probes of quinn-proto request an acknowledgment and carry no data (section 6.2.4
-/// recommends it): the data are retransmitted a round trip later.
+/// max_ack_delay. The probes of quinn-proto request an acknowledgment and carry no data, although section 6.2.4
+/// recommends data: the lost data are retransmitted a round trip later.
 #[test]
 fn a_lone_lost_packet_is_sent_again_a_round_trip_after_the_pto() {
     let mut pipe = connected(&quinn());

@@ -146,7 +146,7 @@ proptest! {
 
     /// The components of the delay are not negative: no octet is sent before it is first sent, or arrives before it is sent.
     #[test]
-    fn a_passage_is_in_order(path in path(), seed: u64, writes in writes()) {
+    fn delivery_times_are_in_order(path in path(), seed: u64, writes in writes()) {
         let (pipe, _) = transfer(&config("quinn-0.11", "streams = 4"), MessageMapping::Streams, path, seed, &writes);
         for (delivered, data) in pipe.sides.iter().flat_map(|side| &side.received) {
             let delivery_times = data.delivery_times;

@@ -35,7 +35,7 @@ fn statistics(script: &Script) -> [u64; 4] {
     ]
 }
 
-/// Section 6.2 step 5: within a quarter of the round trip a chunk may only be delayed.
+/// Section 6.2 step 5: within a quarter of the round trip a chunk may still arrive.
 #[test]
 fn a_chunk_is_lost_when_one_sent_later_has_arrived_and_the_reordering_window_is_over() {
     let mut script = spaced(2);

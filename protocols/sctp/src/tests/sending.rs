@@ -230,7 +230,7 @@ fn data_ahead_of_the_cookie_ack_shares_the_packet_of_the_cookie_echo() {
 }
 
 #[test]
-fn passage_tells_first_and_last_departure_and_arrival() {
+fn delivery_times_have_first_and_last_departure_and_arrival() {
     let mut pair = Pair::connected(&config(), Network::PERFECT, 1);
     let start = pair.now;
     pair.cut = [true; 2];

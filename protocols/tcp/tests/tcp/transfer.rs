@@ -147,7 +147,8 @@ fn reno_window(loss: f64, seed: u64) -> f64 {
 #[test]
 fn reno_follows_the_square_root_law() {
     // Mathis et al. 1997: the mean window is C / sqrt(p), C between 0.87 (delayed acknowledgments) and 1.22; the law ignores timeouts, so the slope is a
-    // little steeper. Linux exceeds it, because its window grows segment by segment.
+    // little steeper. Linux exceeds it, because its receiver announces a growing window with every segment, so
+    // acknowledgments are not delayed.
     let losses = [0.002, 0.008];
     let windows = losses.map(|loss| (0..8).map(|seed| reno_window(loss, seed)).sum::<f64>() / 8.0);
     let exponent = (windows[1] / windows[0]).ln() / (losses[1] / losses[0]).ln();

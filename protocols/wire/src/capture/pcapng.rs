@@ -67,7 +67,8 @@ impl Pcapng {
         }
     }
 
-    /// Reads a section header. Section 4.1: the type is the same in both byte orders, which follow from the magic number after the length.
+    /// Reads a section header. Section 4.1: the type is the same in both byte orders; the magic number after the length shows
+    /// which one applies.
     fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), StopReason> {
         let length = take_rest(input)?;
         let begin = input.offset();

@@ -187,8 +187,8 @@ mod tests {
         Chunk::Asconf(Box::new(asconf)).assert_octets(&octets);
     }
 
-    /// RFC 5061 section 4.1.1: the address parameter is mandatory, of either version. A missing address is an
-    /// error; a request without an address is stored unparsed.
+    /// RFC 5061 section 4.1.1: the address parameter is mandatory, of either version. An ASCONF without a valid
+    /// address is an error; a request without one is stored unparsed.
     #[test]
     fn what_is_no_address_of_either_version_is_refused_or_kept() {
         let parse = |octets: &'static [u8]| Asconf::parse_value(Bytes::from_static(octets));

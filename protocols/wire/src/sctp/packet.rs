@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use smallvec::smallvec;
 
-    /// Returns a COOKIE ACK by hand from RFC 9260 sections 3.1 and 3.3.12. The checksum was computed bit by bit, as below.
+    /// Returns a COOKIE ACK by hand from RFC 9260 sections 3.1 and 3.3.12. `crc32c_by_bits` computes its checksum.
     fn octets() -> Vec<u8> {
         let mut octets = vec![0x1d, 0xca, 0x9c, 0x40, 1, 2, 3, 4, 0, 0, 0, 0, 11, 0, 0, 4];
         let crc = crc32c_by_bits(&octets);

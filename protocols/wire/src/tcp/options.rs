@@ -187,7 +187,7 @@ impl Options {
             (kind, _, _) if EcnCounters::KINDS.contains(&kind) => {
                 self.accurate_ecn = Some(Box::new(EcnCounters::parse(kind, value)));
             }
-            // The first of several MPTCP options that assigns data counts.
+            // Of several MPTCP options, the first one that parses is used.
             (kind::MPTCP, _, _) if self.mptcp.is_none() => {
                 self.mptcp = Mptcp::parse_value(value).map(Box::new);
             }

@@ -67,8 +67,10 @@ fn a_random_comparison_needs_a_world_that_repeats_itself() {
         let (code, refused) = failure(Path::new("."), &[&["validate", "fidelity"], option].concat());
         assert!(code == 2 && refused.contains("cannot be used with"), "{option:?}: {refused}");
     }
-    let refused = failure(Path::new("."), &["validate", "fidelity", "--world", "model"]).1;
-    assert!(refused.contains("compared with itself"), "{refused}");
+    for world in ["model", "live"] {
+        let refused = failure(Path::new("."), &["validate", "fidelity", "--world", world]).1;
+        assert!(refused.contains("compared with a kernel"), "{refused}");
+    }
     let refused = failure(Path::new("."), &["validate"]).1;
     assert!(refused.contains("STUDY|FILE"), "{refused}");
 }
