@@ -76,7 +76,7 @@ impl Topology {
             let source = Source::read(&self.file)?;
             let experiment = Experiment::parse("topology", &source)?;
             return match experiment.points.into_iter().next() {
-                Some(point) => Ok((point.network, experiment.ignored)),
+                Some(point) => Ok((point.network_of(0).into_owned(), experiment.ignored)),
                 None => Err(Failure::Usage(format!("{}: the experiment has no points", self.file.display()))),
             };
         }

@@ -25,13 +25,14 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
     options
 }
 
-/// Returns the point of the model with the options that it needs for a comparison with the world called `other`.
+/// Returns the point of the model with the options that it needs for a comparison with the world called `other`; those that the user named
+/// stay.
 pub fn point_beside(point: &Point, other: &str) -> Point {
     let mut transport = point.transport.to_string();
-    // A stack that the user named is kept.
-    let is_named = point.transport.stack() != DEFAULT_STACK;
+    let named: Vec<String> =
+        transport.split([':', ',']).filter_map(|option| Some(option.split_once('=')?.0.to_owned())).collect();
     let options = assumed_options(point.transport.kind().name(), other);
-    for (key, value) in options.into_iter().filter(|(key, _)| *key != "stack" || !is_named) {
+    for (key, value) in options.into_iter().filter(|(key, _)| !named.iter().any(|own| own == key)) {
         let separator = if transport.contains(':') { ',' } else { ':' };
         transport.push_str(&format!("{separator}{key}={value}"));
     }
@@ -153,6 +154,24 @@ mod tests {
             ["tcp", "sctp", "quic", "udp"].into_iter().filter(|protocol| has_wakeup(protocol)).collect();
         assert_eq!(with_wakeup, ["tcp", "sctp", "quic"]);
         assert!("quic:wakeup=0s".parse::<TransportSpec>().is_ok());
+    }
+
+    #[test]
+    fn options_that_the_user_named_stay() {
+        for (transport, other, expected) in [
+            ("tcp", "kernel:6.12.117-uml", "tcp:wakeup=0s"),
+            ("tcp:wakeup=25us", "kernel:6.12.117-uml", "tcp:wakeup=25us"),
+            ("tcp:cc=reno,packet_head=512B", "kernel:6.12.117", "tcp:cc=reno,packet_head=512B"),
+            ("tcp:stack=linux-6.12", "kernel:7.3.4-uml", "tcp:stack=linux-6.12,wakeup=0s"),
+            ("sctp:stack=rfc", "kernel:6.12.117", "sctp:stack=rfc,send_buffer_small_block=704B"),
+        ] {
+            let source = Source::new("t.toml", format!("transports = ['{transport}']"));
+            let point = &Experiment::parse("t", &source).unwrap().points[0];
+            let beside = point_beside(point, other);
+            let expected: TransportSpec = expected.parse().unwrap();
+            assert_eq!(beside.transport, expected, "{transport} beside {other}");
+            assert_eq!(beside.id, beside.identity());
+        }
     }
 
     #[test]

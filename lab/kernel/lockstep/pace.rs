@@ -44,7 +44,7 @@ const ROUNDED: &[u8] = &[
     0x48, 0xd3, 0xf8, // sar %cl, %rax
     RETURN,
 ];
-/// The replacement: multiplies a time to a number of instructions, which needs no rounding.
+/// The replacement: shifts a time left, which gives the number of instructions without rounding.
 const MULTIPLIED: &[u8] = &[
     0x48, 0x89, 0xf8, // mov %rdi, %rax
     0x48, 0xd3, 0xe0, // shl %cl, %rax

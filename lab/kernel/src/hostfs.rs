@@ -4,14 +4,17 @@
 pub(crate) const JOB: &str = "job.json";
 /// The link to the read-only directory, if the run has programs.
 pub(crate) const READ_ONLY: &str = "given";
+/// The name of the root image in that directory.
 pub(crate) const ROOT: &str = "root";
 /// The file in the run's directory to which the guest writes its mail.
 pub(crate) const MAIL: &str = "mail";
 /// The file with the message of an interactive guest.
 pub(crate) const MESSAGE: &str = "letter";
+/// A file whose length is the number of messages sent.
 pub(crate) const MESSAGE_COUNT: &str = "said";
 /// The file with the step to perform.
 pub(crate) const STEP: &str = "step";
+/// A file whose length is the number of the guest's turns: messages read plus steps written.
 pub(crate) const TURN_COUNT: &str = "turn";
 /// A file whose length is the number of interrupts.
 pub(crate) const INTERRUPT_COUNT: &str = "interrupt";

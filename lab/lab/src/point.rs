@@ -229,7 +229,7 @@ impl Point {
         self.workload.record_kind() == RecordKind::Frame
     }
 
-    /// Returns the network of a repetition: its trace begins where the seed says.
+    /// Returns the network of a repetition; a random start of its trace is drawn from the repetition's seed.
     pub fn network_of(&self, repetition: u32) -> Cow<'_, NetworkSpec> {
         self.network.of_run(self.seed_of(repetition))
     }

@@ -11,7 +11,7 @@ use crate::experiment::named_in;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
-/// needed. If each run begins elsewhere in the trace, the trace itself becomes part of the point.
+/// needed. If the start is drawn for each run, the trace itself becomes part of the point.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     table: &DeTable<'_>,
@@ -44,7 +44,8 @@ pub(crate) fn read_traces(
             return Err(refuse_start(problem.to_owned()));
         }
         Some(TraceStart::Random) => {
-            (network.as_mut().trace, network.as_mut().trace_start) = (Some(TraceSpec::read(traces)), start);
+            (network.as_mut().trace, network.as_mut().trace_start) =
+                (Some(TraceSpec::from_playbacks(traces)), start);
             return Ok(());
         }
         Some(TraceStart::At(position)) => position,

@@ -4,7 +4,7 @@
 //! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
 //! Pensieve's traces; G-NetTrack's CSV has its own. Times of day count from the first. In mahimahi's format
 //! each line is the millisecond at which a packet of MTU size may leave. All become events, so every world
-//! treats them alike; `trace_playback` says which ones, from each position on.
+//! treats them alike; `trace_playback` computes the events of a run from any start position.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl TraceSpec {
     }
 
     /// Creates the traces that were read from files.
-    pub const fn read(playbacks: Vec<TracePlayback>) -> Self {
+    pub const fn from_playbacks(playbacks: Vec<TracePlayback>) -> Self {
         Self(Traces::Read(playbacks))
     }
 
@@ -98,7 +98,7 @@ impl<'de> Deserialize<'de> for TraceSpec {
                 Pair::deserialize(MapAccessDeserializer::new(map)).map(|pair| TraceSpec(Traces::Each(pair)))
             }
             fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TraceSpec, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(TraceSpec::read)
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(TraceSpec::from_playbacks)
             }
         }
         deserializer.deserialize_any(NameOrTable)
@@ -395,7 +395,7 @@ fn rows<'t>(
 ) -> Result<Vec<Step>, TraceError> {
     let mut steps: Vec<Step> = Vec::new();
     let mut origin = None;
-    // The first step of the current period with a rate of 0.
+    // The index of the first step of the current period with a rate of 0.
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MOST_LINES {

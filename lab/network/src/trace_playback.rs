@@ -32,8 +32,9 @@ impl TracePlayback {
         &self.changes
     }
 
-    /// Returns the events of a run that begins at `start` of the trace. What holds there holds from the run's first packet on. A trace
-    /// that repeats lasts as long from each start on; otherwise the last values hold from its end on.
+    /// Returns the events of a run that begins at `start` of the trace. The values in force at `start` apply from the run's
+    /// first packet. A trace that repeats is played for the same total time from every start; of other traces the last values
+    /// remain in force after the end.
     pub fn events_from(&self, start: Duration) -> Vec<EventSpec> {
         let start = match self.rounds {
             Some(_) => Duration::from_nanos(start.as_nanos() % self.end.as_nanos().max(1)),

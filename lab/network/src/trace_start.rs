@@ -38,7 +38,7 @@ impl TraceStart {
 }
 
 impl NetworkSpec {
-    /// Returns the network of the run with this seed, in which a trace that begins elsewhere in each run has become events.
+    /// Returns the network of the run with this seed. A trace whose start is drawn for each run becomes events.
     pub fn of_run(&self, seed: Seed) -> Cow<'_, Self> {
         let Some(traces) = self.trace.as_ref().and_then(TraceSpec::playbacks) else {
             return Cow::Borrowed(self);
@@ -52,7 +52,7 @@ impl NetworkSpec {
         Cow::Owned(network)
     }
 
-    /// Returns the changes of a trace that begins elsewhere in each run, in times of the trace.
+    /// Returns the changes of a trace whose start is drawn for each run, in times of the trace.
     pub fn changes_of_trace(&self) -> impl Iterator<Item = &EventSpec> {
         let traces = self.trace.as_ref().and_then(TraceSpec::playbacks).unwrap_or_default();
         traces.iter().flat_map(TracePlayback::changes)
@@ -168,7 +168,7 @@ mod tests {
     fn network(start: TraceStart) -> NetworkSpec {
         let up = trace::read("0 1\n2 5\n9 1\n", LinkDirection::Up).unwrap();
         let down = trace::read("0 7\n1 8\n20 9\n", LinkDirection::Down).unwrap();
-        let trace = Some(TraceSpec::read(vec![up, down]));
+        let trace = Some(TraceSpec::from_playbacks(vec![up, down]));
         let own =
             EventSpec { down: Some(true), ..EventSpec::empty(Duration::from_secs(3), LinkDirection::Both) };
         NetworkSpec { trace, trace_start: Some(start), events: vec![own], ..NetworkSpec::default() }
@@ -214,7 +214,7 @@ mod tests {
     fn a_network_is_disrupted_if_its_trace_is() {
         let trace = |loss| trace::read(&format!("time_s,loss_%\n0,0\n5,{loss}\n9,0\n"), LinkDirection::Both);
         let spec = |loss| NetworkSpec {
-            trace: Some(TraceSpec::read(vec![trace(loss).unwrap()])),
+            trace: Some(TraceSpec::from_playbacks(vec![trace(loss).unwrap()])),
             trace_start: Some(TraceStart::Random),
             ..NetworkSpec::default()
         };

@@ -24,6 +24,7 @@ pub fn stream_layout(transport: &TransportSpec) -> StreamLayout {
 const fn handshake(tls: Tls) -> Handshake {
     /// Octets of a TLS 1.3 record in addition to its content.
     const RECORD_OVERHEAD: u16 = 22;
+    /// The record of the `ChangeCipherSpec`, RFC 8446 appendix D.4.
     const CHANGE_CIPHER_SPEC: u16 = 6;
     const CLIENT_HELLO: u16 = 5 + 256;
     /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.

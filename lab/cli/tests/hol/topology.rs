@@ -95,3 +95,15 @@ fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
         "{problem}"
     );
 }
+
+#[test]
+fn tc_is_refused_for_a_trace_wherever_its_runs_begin() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("lte.csv"), "time_s,rate_kbit\n0,8000\n3,2000\n6,8000\n").unwrap();
+    for start in ["", "trace_start = 'random'"] {
+        let text = format!("transports = ['tcp']\n[network]\ntrace = 'lte.csv'\n{start}");
+        fs::write(dir.path().join("a.toml"), text).unwrap();
+        let (_, message) = failure(dir.path(), &["topology", "a.toml", "--tc", "a.sh"]);
+        assert!(message.contains("tc cannot express a path that changes"), "{start}: {message}");
+    }
+}

@@ -10,14 +10,14 @@ pub(super) fn wall() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Waits for exactly this long. By default the kernel may let a thread sleep 50 µs longer (PR_SET_TIMERSLACK): then the run, or a change
-/// of the network, begins that much behind the milliseconds of TCP's timestamps and the slots of the timer wheel.
+/// Waits for exactly this long. By default the kernel may wake a thread up to 50 µs late (PR_SET_TIMERSLACK), which would shift the run, or
+/// a change of the network, relative to the milliseconds of TCP's timestamps and to the slots of the timer wheel.
 #[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
 pub(super) fn wait(time: Duration) -> nix::Result<()> {
     let slack = get_timerslack()?;
     set_timerslack(1)?;
     std::thread::sleep(time);
-    // Programs inherit it.
+    // Restored, because programs that this thread starts inherit it.
     set_timerslack(slack.unsigned_abs().into())
 }
 

@@ -120,7 +120,7 @@ impl Code {
         self.op(SET, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
 
-    /// Appends a return of the default value that is taken unless a register equals a value.
+    /// Appends a return of the default value, which is executed if the register does not equal `value`.
     pub(super) fn pass_unless(mut self, register: u8, value: i32) -> Self {
         self.jumps_to_end.push(self.instructions.len());
         self.op(IF_UNEQUAL, register, 0, 0, value)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::{Recovery, Transfer};
 
-/// A packet that is not acknowledged, or not all packets before which are.
+/// A packet that is unacknowledged, or that follows an unacknowledged one.
 struct Packet {
     /// The time of its last transmission.
     sent: u64,

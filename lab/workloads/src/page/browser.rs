@@ -95,7 +95,7 @@ impl Browser {
         loading.add_file(file, self.ledger.note_due(now, due));
     }
 
-    /// Sends the waiting requests for which a track is free.
+    /// Sends the waiting requests, as many as the connection reuse (`way`) allows.
     fn send_requests(&mut self) {
         let Some(loading) = &mut self.loading else { return };
         while let Some((entry, track)) = loading.next_request(self.page.way, self.tracks) {
