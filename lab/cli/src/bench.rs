@@ -68,21 +68,21 @@ impl Bench {
             let watch = Stopwatch::start();
             let (scenario, seed, mut summarizer) =
                 (point.scenario(0), point.seed_of(0), Summarizer::default());
-            let course = follow(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
+            let summary = follow(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
             black_box(summarizer.finish());
             seconds.push(watch.seconds());
-            packets = course.packets;
+            packets = summary.packets;
         }
         seconds.sort_by(f64::total_cmp);
         let per_transaction = |seconds: f64| seconds * 1e6 / point.messages as f64;
-        let (least, median) = (seconds[0], seconds[seconds.len() / 2]);
+        let (min, median) = (seconds[0], seconds[seconds.len() / 2]);
         Ok(Speed {
             transport: point.label.clone(),
             transactions: point.messages,
             times: self.times,
-            min_us_per_transaction: per_transaction(least),
+            min_us_per_transaction: per_transaction(min),
             median_us_per_transaction: per_transaction(median),
-            packets_per_second: packets as f64 / least,
+            packets_per_second: packets as f64 / min,
             peak_memory_mb: peak_memory_mb(),
         })
     }

@@ -77,7 +77,7 @@ pub fn read<T: Default>(
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     decompressor::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;
-    hol_lab::foreign(&head)
+    hol_lab::describe_other_tool(&head)
 }
 
 /// Returns text from a file as one line for a comment: control characters are escaped, as in `\n`.
@@ -102,8 +102,8 @@ fn choose_interface<T>(
             format!("no packets of interface {wanted:?}; the capture has packets of {}", names())
         })?,
         None => {
-            let most = seen.iter().rev().max_by_key(|(_, (count, _))| *count);
-            most.map(|(index, _)| index).ok_or("the capture contains no IP packet")?
+            let max = seen.iter().rev().max_by_key(|(_, (count, _))| *count);
+            max.map(|(index, _)| index).ok_or("the capture contains no IP packet")?
         }
     };
     if seen.len() > 1 {

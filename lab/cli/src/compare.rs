@@ -138,7 +138,8 @@ impl Compare {
             std::env::args().collect(),
         );
         let progress_output = if self.json { ProgressOutput::Quiet } else { ProgressOutput::Text };
-        let extends = Store::asked(out)?.is_some_and(|existing| has_same_points(&existing, experiment));
+        let extends =
+            Store::existing_manifest(out)?.is_some_and(|existing| has_same_points(&existing, experiment));
         let results =
             perform_missing_runs(out, manifest, RunOptions { jobs: self.jobs, progress_output, extends })?;
         report::write_report(&results, Vec::new(), out)?;
@@ -167,7 +168,7 @@ impl Compare {
 
 /// Returns the experiment with the number of repetitions that the directory already has, if it holds the same points.
 fn resume_step(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
-    let existing = Store::asked(out)?.filter(|existing| has_same_points(existing, &first));
+    let existing = Store::existing_manifest(out)?.filter(|existing| has_same_points(existing, &first));
     let points = existing.map(|existing| existing.points);
     Ok(points.map_or(first.clone(), |points| Experiment { points, ..first }))
 }
@@ -205,7 +206,7 @@ fn run_unfinished(
         Ok(())
     })?;
     progress.finish();
-    if stop.load(Ordering::Relaxed) && !plan.wanted(finished).is_empty() {
+    if stop.load(Ordering::Relaxed) && !plan.next_runs(finished).is_empty() {
         return Err(Failure::Failed("interrupted".to_owned()));
     }
     warn_of_engine(finished);

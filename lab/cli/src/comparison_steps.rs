@@ -37,13 +37,13 @@ impl ComparisonSteps {
     /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, it is the
     /// only one.
     pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
-        let least = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
+        let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {
-            return with_repetitions(experiment, least / u64::from(FIRST_REPETITIONS), 2);
+            return with_repetitions(experiment, min / u64::from(FIRST_REPETITIONS), 2);
         }
         let each: f64 = pilot.iter().map(|result| packet_count(result) / (2 * PILOT_MESSAGES) as f64).sum();
         let fits = |messages: &&u64| **messages as f64 * each <= FIRST_STEP_SECONDS * PACKETS_PER_SECOND;
-        let messages = FIRST_MESSAGES.iter().find(fits).copied().unwrap_or(least);
+        let messages = FIRST_MESSAGES.iter().find(fits).copied().unwrap_or(min);
         with_repetitions(experiment, messages / u64::from(FIRST_REPETITIONS), FIRST_REPETITIONS)
     }
 
@@ -55,7 +55,7 @@ impl ComparisonSteps {
             cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_decisive());
         let taken: f64 = results.iter().map(packet_count).sum();
         let point = experiment.points.first()?;
-        let repetitions = 2 * point.repetitions.least;
+        let repetitions = 2 * point.repetitions.min;
         (!is_decisive && 2.0 * taken <= self.packets)
             .then(|| with_repetitions(experiment, point.messages_in(0), repetitions))
     }

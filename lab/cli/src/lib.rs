@@ -210,5 +210,5 @@ pub fn parse_and_plan(line: impl IntoIterator<Item = OsString>) -> Result<(), St
 /// Checks that the plan of an experiment can be shown.
 fn check_plan(experiment: &Experiment) {
     let plan = Plan::new([experiment]);
-    assert!(!plan.wanted(&RunResults::default()).is_empty() && !plan.to_string().is_empty());
+    assert!(!plan.next_runs(&RunResults::default()).is_empty() && !plan.to_string().is_empty());
 }

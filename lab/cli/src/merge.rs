@@ -50,7 +50,7 @@ impl Merge {
         Err(Failure::Failed(format!(
             "{} of {} runs are missing{whose}: also merge the directories that have them, or run `hol run FILE --out {}`",
             grouped(results.missing),
-            grouped(results.wanted),
+            grouped(results.needed),
             self.out.display()
         )))
     }

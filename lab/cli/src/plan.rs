@@ -45,10 +45,10 @@ impl Plan {
 fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let work = runs.work_of_parts(of);
     let all = work.iter().sum::<u64>().max(1);
-    let Estimate { least, .. } = runs.estimate(1);
-    let time = |work: u64| format_seconds(least * work as f64 / all as f64 / jobs as f64);
-    let (least, most) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
+    let Estimate { min, .. } = runs.estimate(1);
+    let time = |work: u64| format_seconds(min * work as f64 / all as f64 / jobs as f64);
+    let (min, max) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
     let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
-    format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(least), time(most))
+    format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(min), time(max))
 }

@@ -42,7 +42,7 @@ pub struct Replay {
     host: Option<IpAddr>,
     /// Use at most this many messages, from the first one on
     #[arg(long, value_name = "N", default_value_t = 10_000)]
-    most: usize,
+    max: usize,
 }
 
 /// Repetitions of the experiment, each with all messages.
@@ -77,16 +77,16 @@ impl Replay {
     /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
     fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = messages.exchanges.len();
-        if all > self.most {
+        if all > self.max {
             notes.push(format!(
                 "the capture has {all} messages, of which the first {} are used: --most N",
-                self.most
+                self.max
             ));
         }
         if messages.unsolicited > 0 {
             notes.push(format!("{} messages without a request are ignored", messages.unsolicited));
         }
-        let taken = &messages.exchanges[..all.min(self.most)];
+        let taken = &messages.exchanges[..all.min(self.max)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {

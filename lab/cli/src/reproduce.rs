@@ -114,7 +114,7 @@ impl Reproduce {
         }
         let wanted = |name| self.only.is_empty() || self.only.contains(name);
         let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
-        let ranged = self.repetitions.filter(|repetitions| repetitions.least < repetitions.most);
+        let ranged = self.repetitions.filter(|repetitions| repetitions.min < repetitions.max);
         let precise =
             |(_, experiment): &(String, Experiment)| experiment.points.iter().all(|p| p.precision.is_some());
         if let Some(range) =

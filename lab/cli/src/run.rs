@@ -208,7 +208,7 @@ pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(),
 
 /// Reports the results of a part, and the command that merges the parts.
 fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Result<(), Failure> {
-    let done = results.wanted - results.missing;
+    let done = results.needed - results.missing;
     if is_json {
         say(&json(&serde_json::json!({ "shard": shard, "runs": done, "missing": results.missing })));
     } else {
@@ -234,11 +234,10 @@ pub fn describe_cost(plan: &Plan, jobs: Option<usize>, is_json: bool) -> String 
             .collect();
     }
     let jobs = threads(jobs);
-    let Estimate { least, most } = plan.estimate(jobs.min(threads(None)));
-    let range =
-        |least: String, most: String| if least == most { least } else { format!("{least} to {most}") };
-    let messages = range(grouped(plan.messages()), grouped(plan.messages_at_most()));
-    let time = range(format_seconds(least), format_seconds(most));
+    let Estimate { min, max } = plan.estimate(jobs.min(threads(None)));
+    let range = |min: String, max: String| if min == max { min } else { format!("{min} to {max}") };
+    let messages = range(grouped(plan.messages()), grouped(plan.max_messages()));
+    let time = range(format_seconds(min), format_seconds(max));
     format!("{plan}{} points, {messages} messages: about {time} with {jobs} jobs\n", plan.points().len())
 }
 
@@ -253,8 +252,8 @@ struct PlannedPoint<'p> {
     axes: BTreeMap<&'p str, &'p str>,
     /// Messages in the minimum number of repetitions.
     messages: u64,
-    repetitions_least: u32,
-    repetitions_most: u32,
+    repetitions_min: u32,
+    repetitions_max: u32,
     seed: u64,
 }
 
@@ -268,11 +267,11 @@ impl<'p> PlannedPoint<'p> {
             transport: point.transport.to_string(),
             axes: point.axes.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect(),
             messages: point.messages,
-            repetitions_least: point.repetitions.least,
-            repetitions_most: if point.precision.is_some() {
-                point.repetitions.most
+            repetitions_min: point.repetitions.min,
+            repetitions_max: if point.precision.is_some() {
+                point.repetitions.max
             } else {
-                point.repetitions.least
+                point.repetitions.min
             },
             seed: point.seed,
         }
@@ -281,14 +280,14 @@ impl<'p> PlannedPoint<'p> {
 
 /// Returns the conclusions as sentences.
 fn conclusions(report: &hol_report::Report) -> String {
-    const MOST: usize = 12;
+    const MAX: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
         .flat_map(|headline| [&headline.outages[..], &headline.lead[..], &headline.lines[..]].concat())
         .collect();
-    if sentences.len() > MOST {
-        let more = sentences.len() - MOST;
-        sentences.truncate(MOST);
+    if sentences.len() > MAX {
+        let more = sentences.len() - MAX;
+        sentences.truncate(MAX);
         sentences.push(format!("… and {more} more lines in the report"));
     }
     if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
@@ -308,7 +307,7 @@ fn format_points(results: &Results) -> String {
 
 /// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
-    const MOST: usize = 24;
+    const MAX: usize = 24;
     let mut conditions: Vec<_> = Vec::new();
     let mut taken = 0;
     let of = |result: &PointResult| (result.point.experiment.clone(), result.point.axes.clone());
@@ -317,7 +316,7 @@ fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
             continue;
         }
         taken += points.iter().filter(|result| of(result) == condition).count();
-        if taken > MOST && !conditions.is_empty() {
+        if taken > MAX && !conditions.is_empty() {
             break;
         }
         conditions.push(condition);

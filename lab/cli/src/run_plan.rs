@@ -78,7 +78,7 @@ pub fn perform_missing_runs(dir: &Path, manifest: Manifest, options: RunOptions)
     if progress_output == ProgressOutput::Json {
         note!("{}", serde_json::json!({ "interrupted": true }));
     }
-    let missing = plan.wanted(&finished).len();
+    let missing = plan.next_runs(&finished).len();
     Err(Failure::Failed(format!(
         "interrupted with {} runs done and at least {} to do; run the same command again to continue, or `hol report {}` for a report of the finished runs",
         grouped(finished.runs().count() as u64),
@@ -129,7 +129,7 @@ fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
 
 /// Returns the progress of the missing runs, with nothing done.
 fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
-    let jobs = plan.wanted(finished);
+    let jobs = plan.next_runs(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs_wanted: sum.runs_wanted + 1,
         messages_wanted: sum.messages_wanted.saturating_add(job.messages()),
@@ -151,7 +151,7 @@ pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     Err(Failure::Failed(format!(
         "{} of {} runs failed and are missing above; the first: {first}\n{} has a log of each; run the same command again to retry them",
         grouped(results.failed.len() as u64),
-        grouped(results.wanted),
+        grouped(results.needed),
         dir.join("failed").display()
     )))
 }

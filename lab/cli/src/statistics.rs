@@ -223,8 +223,8 @@ impl Statistics {
         let means = [0, 1].map(|of| mean(&cell(&pool[of], truth.class)));
         let mut tally = Tally { trials: self.trials, ..Tally::default() };
         for _ in 0..self.trials {
-            let most = truth.steps[truth.steps.len() - 1];
-            let mut draw = || (0..most).map(|_| rng.below(self.pool as u64) as usize).collect::<Vec<_>>();
+            let max = truth.steps[truth.steps.len() - 1];
+            let mut draw = || (0..max).map(|_| rng.below(self.pool as u64) as usize).collect::<Vec<_>>();
             let first = draw();
             let second = if truth.is_self_comparison { draw() } else { first.clone() };
             for (at, repetitions) in truth.steps.iter().enumerate() {

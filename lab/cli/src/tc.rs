@@ -197,17 +197,17 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
 /// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
 /// netem_enqueue); hol's queue counts only waiting packets.
 fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
-    let most = limit as f64 * FULL_PACKET as f64 * 8.0 / delay.as_secs_f64();
+    let max = limit as f64 * FULL_PACKET as f64 * 8.0 / delay.as_secs_f64();
     // netem with a rate, however high, does not reorder packets whose delays vary.
     let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
-    if most.is_finite() && most <= own.min(NO_LIMIT) {
-        if let Some(most) = BitRate::from_bits_per_second(most as u64) {
+    if max.is_finite() && max <= own.min(NO_LIMIT) {
+        if let Some(max) = BitRate::from_bits_per_second(max as u64) {
             let note = format!(
-                "netem holds {limit} packets, including those in transit: {most} at {delay}; further packets are dropped"
+                "netem holds {limit} packets, including those in transit: {max} at {delay}; further packets are dropped"
             );
             shaped.notes.push(note);
-            shaped.set("rate", most);
+            shaped.set("rate", max);
             shaped.set("queue", "1p");
         }
         return;

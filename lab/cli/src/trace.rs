@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hol_differential::{Line, point_beside};
+use hol_differential::{TraceRow, point_to_compare};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
 use hol_network::Topology;
@@ -82,7 +82,7 @@ impl Trace {
     pub fn run(&self) -> Result<(), Failure> {
         self.question.set_secret()?;
         let point = self.chosen_point()?;
-        if self.repetition >= point.repetitions.most {
+        if self.repetition >= point.repetitions.max {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
             return Err(Failure::Usage(format!("{problem}, counted from 0")));
         }
@@ -229,7 +229,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     let mut traces = Vec::new();
     for (at, name) in names.into_iter().enumerate() {
         let (world, beside) = (worlds[at].as_ref(), worlds[1 - at].as_ref());
-        let point = if name.is_default() { point_beside(point, &beside.name()) } else { point.clone() };
+        let point = if name.is_default() { point_to_compare(point, &beside.name()) } else { point.clone() };
         world.check(&point.scenario(0)).map_err(LabError::from)?;
         traces.push((name.to_string(), hol_differential::trace(&point, world).map_err(LabError::from)?));
     }
@@ -239,12 +239,14 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     say(&format!(
         "  {here:>12} {there:>12}  ms; = equal, ~ different time, ! different window, x lost or marked in one world, - + sent in one world only\n"
     ));
-    for line in hol_differential::beside(first, second) {
+    for line in hol_differential::align(first, second) {
         let colour_of = match &line {
-            Line::Same(..) => None,
-            Line::DifferentTime(..) | Line::DifferentWindow(..) | Line::DifferentOutcome(..) => Some(1),
-            Line::First(_) => Some(5),
-            Line::Second(_) => Some(3),
+            TraceRow::Same(..) => None,
+            TraceRow::DifferentTime(..) | TraceRow::DifferentWindow(..) | TraceRow::DifferentOutcome(..) => {
+                Some(1)
+            }
+            TraceRow::First(_) => Some(5),
+            TraceRow::Second(_) => Some(3),
         };
         let text = line.to_string();
         let text = colour_of.map_or(text.clone(), |index| colour(&text, index));

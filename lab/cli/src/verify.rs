@@ -38,7 +38,7 @@ impl Verify {
         if self.json {
             let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
             say(&json(
-                &serde_json::json!({ "repeated": done, "differences": differences, "missing": results.missing, "wanted": results.wanted }),
+                &serde_json::json!({ "repeated": done, "differences": differences, "missing": results.missing, "wanted": results.needed }),
             ));
         } else {
             differences.iter().for_each(|difference| say(&format!("{difference}\n")));
@@ -55,7 +55,7 @@ impl Verify {
         }
         say(&format!("{} runs repeated, all digests are equal\n", grouped(done as u64)));
         if results.missing > 0 {
-            let (missing, wanted) = (grouped(results.missing), grouped(results.wanted));
+            let (missing, wanted) = (grouped(results.missing), grouped(results.needed));
             say(&format!(
                 "{missing} of {wanted} runs are missing; repeat the command that created the directory\n"
             ));

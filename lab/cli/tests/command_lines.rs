@@ -14,10 +14,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 /// Maximum number of allocated octets at a time, over all cases.
-const MOST_MEMORY: usize = 256 << 20;
+const MAX_MEMORY: usize = 256 << 20;
 
 #[global_allocator]
-static MEMORY: Cap<System> = Cap::new(System, MOST_MEMORY);
+static MEMORY: Cap<System> = Cap::new(System, MAX_MEMORY);
 
 /// Files that a command line may name.
 static FILES: LazyLock<tempfile::TempDir> = LazyLock::new(|| {

@@ -16,7 +16,7 @@ const OCTETS: f64 = 1.5e6;
 /// Number of values tried for a key before the key is left out.
 const TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
-const MOST_REFUSALS: usize = 1000;
+const MAX_REFUSALS: usize = 1000;
 /// The name of the condition with a queueing discipline.
 const DISCIPLINE: &str = "discipline";
 /// The longest schedule, in seconds.
@@ -79,7 +79,7 @@ impl<'w> Generator<'w> {
             if let Some(reason) = self.refusal(&scenario) {
                 *refusals.entry(reason).or_default() += 1;
                 let count = refusals.values().sum::<usize>();
-                if count >= MOST_REFUSALS {
+                if count >= MAX_REFUSALS {
                     let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
                     let (reason, times) = usual.unwrap_or_default();
                     return Err(format!(
@@ -134,19 +134,19 @@ impl<'w> Generator<'w> {
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
-        let mut most = (OCTETS / size.max(128.0)).min(300.0);
+        let mut max = (OCTETS / size.max(128.0)).min(300.0);
         if has("reply") {
             let request = small_or_large(rng).round();
             set("workload.request", format!("\"{request}B\""));
             set("workload.reply", replies(size, rng));
-            most = most.min(OCTETS / request.max(128.0));
+            max = max.min(OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
             set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
             let rate = log_uniform_in(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
-            most = most.min(rate * SECONDS);
+            max = max.min(rate * SECONDS);
             // Without randomness its packets are compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
@@ -156,11 +156,11 @@ impl<'w> Generator<'w> {
             // Each file of a batch is uploaded and downloaded.
             let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
             set("workload.files", format!("{:.0}", log_uniform(rng, 1.0, files.max(2.0))));
-            most = 3.0;
+            max = 3.0;
         } else if matches!(kind.as_str(), "page" | "media") {
-            most = 20.0;
+            max = 20.0;
         }
-        set("messages", format!("{:.0}", log_uniform(rng, 2.0, most.max(3.0))));
+        set("messages", format!("{:.0}", log_uniform(rng, 2.0, max.max(3.0))));
         set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
         set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED.bandwidth_kbps)));
@@ -333,8 +333,8 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 
 /// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
-    let [least, most] = COMPARED.size;
-    if rng.chance(0.5) { log_uniform(rng, least, 1400.0) } else { log_uniform(rng, 1400.0, most) }
+    let [min, max] = COMPARED.size;
+    if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }
 }
 
 /// Draws one size of replies, or two with weights.
@@ -346,8 +346,8 @@ fn replies(size: f64, rng: &mut Rng) -> String {
     format!("{{ \"{size}B\" = {}, \"{other}B\" = {} }}", weights[0], weights[1])
 }
 
-fn log_uniform_in(rng: &mut Rng, [least, most]: [f64; 2]) -> f64 {
-    log_uniform(rng, least, most)
+fn log_uniform_in(rng: &mut Rng, [min, max]: [f64; 2]) -> f64 {
+    log_uniform(rng, min, max)
 }
 
 #[cfg(test)]

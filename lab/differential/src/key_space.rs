@@ -177,9 +177,9 @@ pub(crate) fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
 }
 
 fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
-    let least = schema["minimum"].as_u64().unwrap_or(0).max(1);
-    let most = schema["maximum"].as_u64().unwrap_or(u64::MAX).min(least.saturating_add(20));
-    least + rng.below(most - least + 1)
+    let min = schema["minimum"].as_u64().unwrap_or(0).max(1);
+    let max = schema["maximum"].as_u64().unwrap_or(u64::MAX).min(min.saturating_add(20));
+    min + rng.below(max - min + 1)
 }
 
 /// Draws a quantity in the unit that its type's description names.

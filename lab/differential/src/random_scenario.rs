@@ -27,7 +27,7 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
 
 /// Returns the point of the model with the options that it needs for a comparison with the world called `other`; those that the user named
 /// stay.
-pub fn point_beside(point: &Point, other: &str) -> Point {
+pub fn point_to_compare(point: &Point, other: &str) -> Point {
     let mut transport = point.transport.to_string();
     let named: Vec<String> =
         transport.split([':', ',']).filter_map(|option| Some(option.split_once('=')?.0.to_owned())).collect();
@@ -167,7 +167,7 @@ mod tests {
         ] {
             let source = Source::new("t.toml", format!("transports = ['{transport}']"));
             let point = &Experiment::parse("t", &source).unwrap().points[0];
-            let beside = point_beside(point, other);
+            let beside = point_to_compare(point, other);
             let expected: TransportSpec = expected.parse().unwrap();
             assert_eq!(beside.transport, expected, "{transport} beside {other}");
             assert_eq!(beside.id, beside.identity());

@@ -306,7 +306,7 @@ fn differing_word(first: &str, second: &str) -> String {
 
 /// A row of two aligned traces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Line<'t> {
+pub enum TraceRow<'t> {
     /// Both runs sent the packet at the same time.
     Same(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet at different times.
@@ -322,7 +322,7 @@ pub enum Line<'t> {
 }
 
 /// Aligns two traces; packets are in the order of the first.
-pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
+pub fn align<'t>(first: &'t Trace, second: &'t Trace) -> Vec<TraceRow<'t>> {
     let words = |trace: &'t Trace| -> Vec<(&'t str, String)> {
         trace.sent.iter().map(|sent| (sent.interface.as_str(), without_window(&sent.packet))).collect()
     };
@@ -331,16 +331,16 @@ pub fn beside<'t>(first: &'t Trace, second: &'t Trace) -> Vec<Line<'t>> {
         let (tag, left, right) = operation.as_tag_tuple();
         let (left, right) = (&first.sent[left], &second.sent[right]);
         if tag != DiffTag::Equal {
-            lines.extend(left.iter().map(Line::First));
-            lines.extend(right.iter().map(Line::Second));
+            lines.extend(left.iter().map(TraceRow::First));
+            lines.extend(right.iter().map(TraceRow::Second));
             continue;
         }
         for (a, b) in left.iter().zip(right) {
             lines.push(match (a.packet == b.packet, a.outcome.matches(b.outcome), a.is_in_time(b)) {
-                (false, ..) => Line::DifferentWindow(a, b),
-                (true, false, _) => Line::DifferentOutcome(a, b),
-                (true, true, true) => Line::Same(a, b),
-                (true, true, false) => Line::DifferentTime(a, b),
+                (false, ..) => TraceRow::DifferentWindow(a, b),
+                (true, false, _) => TraceRow::DifferentOutcome(a, b),
+                (true, true, true) => TraceRow::Same(a, b),
+                (true, true, false) => TraceRow::DifferentTime(a, b),
             });
         }
     }
@@ -360,7 +360,7 @@ fn without_window(packet: &str) -> String {
 
 /// Prints both times in ms, the sender and the packet; `=`: equal, `~`: different times, `!`: different windows, `x`: lost or marked in
 /// one run.
-impl fmt::Display for Line<'_> {
+impl fmt::Display for TraceRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |sent: &SentPacket| format!("{:.3}", sent.time.as_secs_f64() * 1e3);
         let (mark, first, second, sent) = match self {
@@ -446,7 +446,7 @@ mod tests {
         assert_eq!(difference(2, 5).unwrap().family(), "arrived for lost, UDP");
         assert_eq!(difference(3, 6).unwrap().family(), "marked for arrived, UDP");
         let (run, other) = (run(3, 5), run(4, 5));
-        let lines: Vec<String> = beside(&run, &other).iter().map(Line::to_string).collect();
+        let lines: Vec<String> = align(&run, &other).iter().map(TraceRow::to_string).collect();
         assert!(lines[3].starts_with('x') && lines[3].ends_with("(lost | arrived)"), "{lines:?}");
         assert!(lines[5].starts_with('=') && lines[5].ends_with("(marked)"), "{lines:?}");
     }
@@ -460,7 +460,7 @@ mod tests {
             (9000, "server:1", "Flags [.], seq 1, ack 1449, win 524, length 0"),
             (9500, "client:1", "Flags [F.], seq 1449, length 0"),
         ]);
-        let marks: String = beside(&first, &wider).iter().map(|line| line.to_string().remove(0)).collect();
+        let marks: String = align(&first, &wider).iter().map(|line| line.to_string().remove(0)).collect();
         assert_eq!(marks, "=!+");
         assert_eq!(first.first_difference(&wider).unwrap().family(), "win of [.]");
         let late = trace(&[(0, "client:1", "Flags [P.], seq 1:1449, length 1448"), (9200, "server:1", ack)]);
@@ -474,7 +474,7 @@ mod tests {
     fn aligned_rows_show_which_end_sent_each_packet() {
         let first = trace(&[(0, "client:1", "a"), (2000, "server:1", "b")]);
         let second = trace(&[(0, "client:1", "a"), (1000, "client:1", "c"), (2500, "server:1", "b")]);
-        let marks: String = beside(&first, &second).iter().map(|line| line.to_string().remove(0)).collect();
+        let marks: String = align(&first, &second).iter().map(|line| line.to_string().remove(0)).collect();
         assert_eq!(marks, "=+~");
     }
 }

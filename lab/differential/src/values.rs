@@ -40,10 +40,10 @@ impl Values {
     }
 }
 
-fn agree_within(first: Option<f64>, second: Option<f64>, share: f64, least: f64) -> bool {
+fn agree_within(first: Option<f64>, second: Option<f64>, share: f64, min: f64) -> bool {
     match (first, second) {
         (None, None) => true,
-        (Some(a), Some(b)) => (a - b).abs() <= (share * a.max(b)).max(least),
+        (Some(a), Some(b)) => (a - b).abs() <= (share * a.max(b)).max(min),
         _ => false,
     }
 }

@@ -193,9 +193,9 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
         ),
     ] {
         if !within.contains(measured) {
-            let (least, most) = within.into_inner();
+            let (min, max) = within.into_inner();
             return Err(MachineFault::Invalid(format!(
-                "{name}: {what} {measured} ns before the run; expected {least} to {most}"
+                "{name}: {what} {measured} ns before the run; expected {min} to {max}"
             ))
             .into());
         }

@@ -66,6 +66,6 @@ pub use provenance::{Provenance, StepExactness};
 pub use root::local_file_names;
 pub use session::Session;
 pub use session_step::{
-    Action, GuestMessage, LineOutcome, SessionObserver, ShellState, Step, StepControl, StepResult,
+    Action, CommandOutcome, GuestMessage, SessionObserver, ShellState, Step, StepControl, StepResult,
 };
 pub use world::Kernel;

@@ -111,7 +111,7 @@ fn perform(
 ) -> Result<(Run, PacketCapture), KernelError> {
     let (mail, console) = run_process(program, job, goes_on)?;
     let (mut run, seen) = read_mail(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
-    if let Some(facts) = &mut run.course.facts {
+    if let Some(facts) = &mut run.summary.facts {
         // On a machine with a real clock and other work, deviations are only a caution.
         let caution = check::check_valid(&job.scenario, facts).err();
         facts.warn(caution.map(|problem| {

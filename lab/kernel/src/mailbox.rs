@@ -49,10 +49,10 @@ impl fmt::Display for MailError {
         match self {
             Self::Missing => f.write_str("the guest stopped without a result"),
             Self::TooLong(length) => {
-                let most = SIZE >> 20;
+                let max = SIZE >> 20;
                 write!(
                     f,
-                    "the result of the guest has {length} octets, more than {most} MiB; run fewer messages per run, or set a longer interval of `series`"
+                    "the result of the guest has {length} octets, more than {max} MiB; run fewer messages per run, or set a longer interval of `series`"
                 )
             }
         }

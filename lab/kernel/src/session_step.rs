@@ -40,14 +40,14 @@ pub struct StepResult {
     /// The times at which the step was interrupted.
     pub interrupt_times: Vec<Duration>,
     /// How the command line ended; `None` for other actions.
-    pub outcome: Option<LineOutcome>,
+    pub outcome: Option<CommandOutcome>,
     /// Why the guest did not perform the action.
     pub refusal: Option<String>,
 }
 
 /// How a command line ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct LineOutcome {
+pub struct CommandOutcome {
     /// The exit code as a shell reports it: 128 plus the number of the signal if one ended it.
     pub exit_code: i32,
     /// Whether the line exceeded the memory limit of a program.

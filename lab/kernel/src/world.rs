@@ -96,11 +96,11 @@ impl Kernel {
         let task = Task { job: &job, root: root.as_ref(), is_interactive: false, limit };
         let TaskResult { mail, console, provenance, .. } = self.instance()?.run(&task, goes_on)?;
         let measured = read_mail(&mail, scenario).and_then(|(run, packets_seen)| {
-            run.course.facts.as_deref().map_or(Ok(()), |facts| check::check_valid(scenario, facts))?;
+            run.summary.facts.as_deref().map_or(Ok(()), |facts| check::check_valid(scenario, facts))?;
             Ok((run, packets_seen))
         });
         let (mut run, packets_seen) = measured.map_err(|problem| problem.with_console(console))?;
-        if let Some(facts) = &mut run.course.facts {
+        if let Some(facts) = &mut run.summary.facts {
             facts.provenance = provenance.to_string();
             facts.warn(provenance.warning());
         }
@@ -207,7 +207,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     let beside = flows.map(|(flow, own)| (flow.into_background_run(transfer, &own), own));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = RunSummary {
+    let summary = RunSummary {
         // Sockets report when a message was written and when it was delivered; only packets show when it was on the link.
         has_delivery_times: scenario.runs_programs()
             && scenario.workload.record_kind() == RecordKind::Transaction,
@@ -223,7 +223,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         facts: Some(Box::new(facts)),
         files: mail.files.clone(),
     };
-    Ok((Run { course, records, background_records, samples }, PacketCapture { packets: captured, secrets }))
+    Ok((Run { summary, records, background_records, samples }, PacketCapture { packets: captured, secrets }))
 }
 
 impl FlowReport {

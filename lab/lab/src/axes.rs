@@ -11,7 +11,7 @@ use crate::source::{Source, assign, key_path};
 use crate::transport_options;
 
 /// The largest number of points; more are considered a mistake.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 /// A key and the value that is assigned to it.
 #[derive(Debug, Clone)]
@@ -85,8 +85,8 @@ pub(crate) fn combinations<'s>(
 ) -> Result<Vec<Vec<Assignment<'s>>>, InputError> {
     let mut combinations = vec![Vec::new()];
     for axis in axes(table, source)? {
-        if combinations.len() * axis.len() > MOST_POINTS {
-            let problem = format!("the sweep has more than {MOST_POINTS} points; shorten its lists");
+        if combinations.len() * axis.len() > MAX_POINTS {
+            let problem = format!("the sweep has more than {MAX_POINTS} points; shorten its lists");
             return Err(source.error(&axis[0][0].span, problem));
         }
         let extend = |done: Vec<Assignment<'s>>| {

@@ -14,7 +14,7 @@ use crate::run;
 use crate::stopwatch::Stopwatch;
 
 /// The largest number of points that are measured, spread evenly over the plan.
-const MOST_PILOTS: usize = 24;
+const MAX_PILOTS: usize = 24;
 /// The time limit of the measurement, in seconds.
 const TIME_LIMIT: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
@@ -33,9 +33,9 @@ struct Cost {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The duration with the least number of repetitions.
-    pub least: f64,
+    pub min: f64,
     /// The duration with the largest number of repetitions that the precision may need.
-    pub most: f64,
+    pub max: f64,
 }
 
 impl Plan {
@@ -60,7 +60,7 @@ impl Plan {
             });
             (sum / jobs.max(1) as f64).max(longest)
         };
-        Estimate { least: time(|point| point.repetitions.least), most: time(Point::most_repetitions) }
+        Estimate { min: time(|point| point.repetitions.min), max: time(Point::max_repetitions) }
     }
 }
 
@@ -97,7 +97,7 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
 fn pilots(points: &[Point]) -> Vec<Point> {
     let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < EXPENSIVE);
     let cheap: Vec<&Point> = points.iter().filter(cheap).collect();
-    let count = cheap.len().min(MOST_PILOTS);
+    let count = cheap.len().min(MAX_PILOTS);
     (0..count).map(|index| cheap[index * cheap.len() / count].clone()).collect()
 }
 
@@ -151,15 +151,15 @@ mod tests {
     #[test]
     fn more_jobs_take_less_time_but_not_less_than_the_longest_run() {
         let plan = Plan::of_points(points("messages = 1000\nrepetitions = '2..8'\nprecision = '1%'"));
-        let Estimate { least, most } = plan.estimate(1);
-        assert!(0.0 < least && least < most, "{least} {most}");
+        let Estimate { min, max } = plan.estimate(1);
+        assert!(0.0 < min && min < max, "{min} {max}");
     }
 
     #[test]
     fn pilots_are_few_and_spread_over_the_plan() {
         let points = points("[sweep]\nseed = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]");
         let pilots: Vec<PointId> = pilots(&points).iter().map(|point| point.id).collect();
-        assert_eq!((pilots.len(), pilots[0]), (MOST_PILOTS, points[0].id));
+        assert_eq!((pilots.len(), pilots[0]), (MAX_PILOTS, points[0].id));
         assert!(pilots.contains(&points[28].id), "of both transports");
     }
 }

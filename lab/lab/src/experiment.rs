@@ -37,7 +37,7 @@ use crate::worlds::WorldName;
 const MESSAGES: u64 = 10_000;
 
 /// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
-const MOST_RUNS: u64 = 1_000_000;
+const MAX_RUNS: u64 = 1_000_000;
 
 /// The shortest part of a run's timeline; with shorter parts there would be more of them than messages.
 const SHORTEST_PART: Duration = Duration::from_millis(1);
@@ -286,8 +286,8 @@ impl Experiment {
     /// quick overview.
     pub fn quick(mut self) -> Self {
         for point in &mut self.points {
-            let least = 100 * u64::from(point.repetitions.least);
-            point.messages = (point.messages / 20).max(least).min(point.messages);
+            let min = 100 * u64::from(point.repetitions.min);
+            point.messages = (point.messages / 20).max(min).min(point.messages);
             point.id = point.identity();
         }
         self
@@ -405,7 +405,7 @@ fn with_keys(table: &DeTable<'_>, message: &str) -> String {
 impl ExperimentFile {
     fn check(&self) -> Result<(), (Range<usize>, String)> {
         let repetitions = *self.repetitions.get_ref();
-        let least = u64::from(repetitions.least);
+        let min = u64::from(repetitions.min);
         let messages = self.messages();
         if self.runs_programs()
             && let Some(given) = &self.messages
@@ -413,7 +413,7 @@ impl ExperimentFile {
             let problem = "`messages` does not apply to programs, which run once per repetition; remove it";
             return Err((given.span(), problem.to_owned()));
         }
-        if messages < least {
+        if messages < min {
             let fewer = match messages {
                 0 => String::new(),
                 _ => format!(
@@ -421,7 +421,7 @@ impl ExperimentFile {
                 ),
             };
             let problem = format!(
-                "{messages} messages are too few for {least} repetitions; take {least} messages or more{fewer}"
+                "{messages} messages are too few for {min} repetitions; take {min} messages or more{fewer}"
             );
             return Err((span(self.messages.as_ref()), problem));
         }
@@ -452,19 +452,19 @@ impl ExperimentFile {
             return Err((self.transports.span(), problem));
         }
         match &self.precision {
-            None if repetitions.least < repetitions.most => {
+            None if repetitions.min < repetitions.max => {
                 let problem = format!(
                     "`repetitions` is a range, but no `precision` decides when to stop; add precision = \"5%\", or write \
-                     repetitions = {least}"
+                     repetitions = {min}"
                 );
                 Err((self.repetitions.span(), problem))
             }
-            Some(precision) if repetitions.least == repetitions.most => {
+            Some(precision) if repetitions.min == repetitions.max => {
                 let problem =
                     "a `precision` needs a range of repetitions: write repetitions = \"5..40\"".to_owned();
                 Err((precision.span(), problem))
             }
-            Some(precision) if precision.get_ref().is_zero() || repetitions.least < 2 => {
+            Some(precision) if precision.get_ref().is_zero() || repetitions.min < 2 => {
                 let problem = "`precision` must be above 0% and needs at least two repetitions, from which the confidence interval is computed".to_owned();
                 Err((precision.span(), problem))
             }
@@ -481,16 +481,16 @@ impl ExperimentFile {
         Ok(self)
     }
 
-    /// Checks that the points of all `files` together have at most [`MOST_RUNS`] runs.
+    /// Checks that the points of all `files` together have at most [`MAX_RUNS`] runs.
     fn check_runs(&self, files: &[Self], source: &Source) -> Result<(), InputError> {
         let runs =
-            |file: &Self| u64::from(file.repetitions.get_ref().most) * file.transports.get_ref().len() as u64;
+            |file: &Self| u64::from(file.repetitions.get_ref().max) * file.transports.get_ref().len() as u64;
         let runs = files.iter().map(runs).fold(0, u64::saturating_add);
-        if runs <= MOST_RUNS {
+        if runs <= MAX_RUNS {
             return Ok(());
         }
         let problem = format!(
-            "{runs} runs together are more than {MOST_RUNS}; lower `repetitions`, or sweep fewer values"
+            "{runs} runs together are more than {MAX_RUNS}; lower `repetitions`, or sweep fewer values"
         );
         Err(source.error(&self.repetitions.span(), problem))
     }
@@ -577,7 +577,7 @@ impl ExperimentFile {
 
     /// Returns the number of messages over all repetitions; programs run once in each.
     fn messages(&self) -> u64 {
-        let once = u64::from(self.repetitions.get_ref().least);
+        let once = u64::from(self.repetitions.get_ref().min);
         let usual = if self.runs_programs() { once } else { MESSAGES };
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }

@@ -201,13 +201,13 @@ const QUANTITIES: [ComparedQuantity; 5] = [
 impl ComparedQuantity {
     /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
-        let Self { name, unit, of, compared: [least, most] } = self;
-        let is_outside = |value: &f64| value > most || (value < least && *value != 0.0);
+        let Self { name, unit, of, compared: [min, max] } = self;
+        let is_outside = |value: &f64| value > max || (value < min && *value != 0.0);
         let values: Vec<f64> = points.iter().flat_map(|point| of(point)).filter(is_outside).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
         let values = if low < high { format!("{low} to {high}") } else { low.to_string() };
-        Some(format!("{name} of {values}{unit} ({least} to {most}{unit} were compared)"))
+        Some(format!("{name} of {values}{unit} ({min} to {max}{unit} were compared)"))
     }
 }
 

@@ -194,7 +194,7 @@ fn missing_runs(
     }
     let points = &store.manifest().points;
     let missing = Plan::of_points(points.clone());
-    let missing = missing.wanted(finished);
+    let missing = missing.next_runs(finished);
     let of_share = shares(points, of)
         .into_iter()
         .map(|share| missing.iter().filter(|run| share.includes(run.key())).count() as u64);

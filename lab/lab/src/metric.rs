@@ -76,7 +76,7 @@ pub struct MetricInfo {
     /// The word for two equal values.
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
-    pub most: Option<f64>,
+    pub max: Option<f64>,
     /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows the load that was carried.
     pub needs_load: bool,
     /// Whether the metric is a duration with one value per run.
@@ -141,7 +141,7 @@ const TIME: MetricInfo = MetricInfo {
     better: Better::Less,
     comparatives: ["faster", "slower"],
     equal: "as fast",
-    most: None,
+    max: None,
     needs_load: false,
     is_time_of_run: false,
     column: "mean_ms",
@@ -223,7 +223,7 @@ pub const TABLE: [MetricInfo; 17] = [
         better: Better::More,
         comparatives: ["fairer", "less fair"],
         equal: "as fair",
-        most: Some(1.0),
+        max: Some(1.0),
         column: "fairness",
         needs: Some(COMPETITORS),
         extract: Extract::Run(|point, run| {
@@ -247,7 +247,7 @@ pub const TABLE: [MetricInfo; 17] = [
         better: Better::More,
         comparatives: ["more complete", "less complete"],
         equal: "as complete",
-        most: Some(100.0),
+        max: Some(100.0),
         needs_load: true,
         column: "delivered_percent",
         extract: Extract::Summary(|run| Some(100.0 * run.completed as f64 / run.offered as f64)),
@@ -290,7 +290,7 @@ pub const TABLE: [MetricInfo; 17] = [
         better: Better::More,
         comparatives: ["more playable", "less playable"],
         equal: "as playable",
-        most: Some(100.0),
+        max: Some(100.0),
         column: "playable_percent",
         needs: Some(FRAMES),
         extract: Extract::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),

@@ -82,9 +82,9 @@ impl Permission {
         if octets <= self.file_octets {
             return Ok(());
         }
-        let most = self.file_octets;
+        let max = self.file_octets;
         let cure = "sweep fewer values, shorten the file, or use `hol run` on your own machine";
-        Err(format!("all points together read files of more than {most} octets; {cure}"))
+        Err(format!("all points together read files of more than {max} octets; {cure}"))
     }
 
     /// Checks the size of all points that have been read: their number, and the sum of their routes.
@@ -103,14 +103,14 @@ impl Permission {
     pub fn check_network(&self, network: &NetworkSpec) -> Result<(), String> {
         let links = network.paths.len() + network.links.len() + network.lans.len();
         let members: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
-        let Self { nodes: most_nodes, links: most_links, .. } = self;
+        let Self { nodes: max_nodes, links: max_links, .. } = self;
         let cure = "use a smaller network, or `hol run` on your own machine";
-        if network.nodes.len() > *most_nodes {
-            return Err(format!("{} nodes are more than {most_nodes}; {cure}", network.nodes.len()));
+        if network.nodes.len() > *max_nodes {
+            return Err(format!("{} nodes are more than {max_nodes}; {cure}", network.nodes.len()));
         }
-        if links.max(members / 2) > *most_links {
+        if links.max(members / 2) > *max_links {
             return Err(format!(
-                "{links} links with {members} stations on LANs are more than {most_links}; {cure}"
+                "{links} links with {members} stations on LANs are more than {max_links}; {cure}"
             ));
         }
         Ok(())

@@ -60,15 +60,15 @@ impl Plan {
 
     /// Returns the number of messages of all points, for the smallest number of repetitions.
     pub fn messages(&self) -> u64 {
-        self.wanted(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
+        self.next_runs(&RunResults::default()).iter().map(Job::messages).fold(0, u64::saturating_add)
     }
 
     /// Returns the number of messages with the largest number of repetitions that `precision` may require.
-    pub fn messages_at_most(&self) -> u64 {
+    pub fn max_messages(&self) -> u64 {
         let mut seen = BTreeSet::new();
         let of = |point: &Point| {
-            let each = point.messages / u64::from(point.repetitions.least);
-            each.saturating_mul(point.most_repetitions().into())
+            let each = point.messages / u64::from(point.repetitions.min);
+            each.saturating_mul(point.max_repetitions().into())
         };
         let points = self.points.iter().filter(|point| seen.insert(point.id));
         points.map(of).fold(0, u64::saturating_add).max(self.messages())
@@ -76,11 +76,11 @@ impl Plan {
 
     /// Returns the runs to perform next, the longest first; among equal ones the first repetitions, so that an interrupted sweep has
     /// results of every point. Empty when every point is precise enough.
-    pub fn wanted(&self, finished: &RunResults) -> Vec<Job<'_>> {
+    pub fn next_runs(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();
         for point in &self.points {
-            for repetition in 0..repetitions_wanted(point, finished) {
+            for repetition in 0..repetitions_needed(point, finished) {
                 let key = RunKey { point: point.id, repetition };
                 // Two experiments may share a point; it is run once.
                 if self.includes(key) && !finished.contains(key) && seen.insert(key) {
@@ -103,20 +103,20 @@ pub(crate) fn by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
 }
 
 /// Returns how many repetitions a point needs. The decision depends on the results only in the order of the repetitions.
-pub(crate) fn repetitions_wanted(point: &Point, finished: &RunResults) -> u32 {
-    let Repetitions { least, most } = point.repetitions;
-    let Some(precision) = point.precision else { return least };
+pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
+    let Repetitions { min, max } = point.repetitions;
+    let Some(precision) = point.precision else { return min };
     let relative = precision.value();
-    let rule = Precision { min: least.into(), max: most.into(), relative };
+    let rule = Precision { min: min.into(), max: max.into(), relative };
     let means: Vec<f64> = finished.of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
     if let Some(enough) = (1..=means.len()).find(|n| rule.reached(&means[..*n])) {
         return enough as u32;
     }
-    let mut wanted = least;
-    while wanted as usize <= means.len() {
-        wanted = point.repetitions.after(wanted);
+    let mut needed = min;
+    while needed as usize <= means.len() {
+        needed = point.repetitions.after(needed);
     }
-    wanted
+    needed
 }
 
 impl fmt::Display for Plan {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     fn finish(plan: &Plan, finished: &mut RunResults, means_ms: impl Fn(u32) -> u64) {
-        for job in plan.wanted(finished) {
+        for job in plan.next_runs(finished) {
             finished.insert(RunResult::with_mean(job.key(), means_ms(job.repetition)));
         }
     }
@@ -150,14 +150,14 @@ mod tests {
     fn repetitions_end_when_the_mean_is_precise() {
         let (plan, mut finished) = (plan(), RunResults::default());
         finish(&plan, &mut finished, |_| 20);
-        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
+        assert_eq!((finished.runs().count(), plan.next_runs(&finished).len()), (3, 0));
     }
 
     #[test]
     fn repetitions_continue_to_their_limit_while_the_mean_is_uncertain() {
         let (plan, mut finished) = (plan(), RunResults::default());
         let mut counts = Vec::new();
-        while !plan.wanted(&finished).is_empty() {
+        while !plan.next_runs(&finished).is_empty() {
             finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition % 2) * 20);
             counts.push(finished.runs().count());
         }
@@ -167,13 +167,13 @@ mod tests {
     #[test]
     fn without_a_precision_the_minimum_number_is_enough() {
         let mut point = plan().points[0].clone();
-        assert!(Plan::of_points(vec![point.clone()]).messages_at_most() > 6 * plan().messages());
+        assert!(Plan::of_points(vec![point.clone()]).max_messages() > 6 * plan().messages());
         point.precision = None;
         let plan = Plan::of_points(vec![point]);
         let mut finished = RunResults::default();
         finish(&plan, &mut finished, |repetition| 20 + u64::from(repetition));
-        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (3, 0));
-        assert_eq!(plan.messages_at_most(), plan.messages());
+        assert_eq!((finished.runs().count(), plan.next_runs(&finished).len()), (3, 0));
+        assert_eq!(plan.max_messages(), plan.messages());
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             let mean = [20_000, 20_300, 20_150, 20_150, 90_000, 1, 5, 7][repetition as usize];
             finished.insert(RunResult::with_mean(RunKey { point, repetition }, mean));
         }
-        assert_eq!(repetitions_wanted(&plan.points[0], &finished), 4);
+        assert_eq!(repetitions_needed(&plan.points[0], &finished), 4);
         assert_eq!(plan.results(&finished)[0].runs.len(), 4);
     }
 }

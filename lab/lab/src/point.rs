@@ -131,12 +131,12 @@ impl Point {
         // If the world is missing, stored results keep their id.
         let Ok(world) = self.world.open() else { return self.id };
         let transport = world.recorded_settings(&self.scenario(0));
-        let least = u64::from(repetitions.least);
+        let min = u64::from(repetitions.min);
         let mut decides = serde_json::json!({
             "version": env!("CARGO_PKG_VERSION"),
             "transport": transport,
             // The id depends on the length of a repetition and not on their number, so that results can be extended by further repetitions.
-            "messages": [messages / least, messages % least],
+            "messages": [messages / min, messages % min],
             "seed": seed,
             "network": network,
             "workload": workload,
@@ -170,13 +170,13 @@ impl Point {
 
     /// Returns the number of messages in one repetition; the sum over all repetitions is exactly `messages`.
     pub fn messages_in(&self, repetition: u32) -> u64 {
-        let least = u64::from(self.repetitions.least);
-        self.messages / least + u64::from(u64::from(repetition) < self.messages % least)
+        let min = u64::from(self.repetitions.min);
+        self.messages / min + u64::from(u64::from(repetition) < self.messages % min)
     }
 
     /// Returns the largest number of repetitions; without a precision it is also the smallest.
-    pub fn most_repetitions(&self) -> u32 {
-        if self.precision.is_some() { self.repetitions.most } else { self.repetitions.least }
+    pub fn max_repetitions(&self) -> u32 {
+        if self.precision.is_some() { self.repetitions.max } else { self.repetitions.min }
     }
 
     /// Returns the seed of a repetition. It depends on nothing else, so that transports and points use common random numbers.

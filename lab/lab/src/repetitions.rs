@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 #[serde(into = "String")]
 pub struct Repetitions {
     /// Repetitions that are always performed.
-    pub least: u32,
+    pub min: u32,
     /// Maximum number of repetitions.
-    pub most: u32,
+    pub max: u32,
 }
 
 /// The largest number of repetitions; more are considered a mistake.
@@ -24,23 +24,19 @@ const MAX_REPETITIONS: u32 = 1_000_000;
 impl Repetitions {
     /// Creates a fixed number of repetitions.
     pub const fn fixed(count: u32) -> Self {
-        Self { least: count, most: count }
+        Self { min: count, max: count }
     }
 
     /// Returns the number of repetitions to reach next when `done` were not precise enough: half as many
     /// again, to keep all cores busy.
     pub fn after(self, done: u32) -> u32 {
-        (done + done.div_ceil(2)).clamp(self.least, self.most)
+        (done + done.div_ceil(2)).clamp(self.min, self.max)
     }
 }
 
 impl fmt::Display for Repetitions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.least == self.most {
-            write!(f, "{}", self.least)
-        } else {
-            write!(f, "{}..{}", self.least, self.most)
-        }
+        if self.min == self.max { write!(f, "{}", self.min) } else { write!(f, "{}..{}", self.min, self.max) }
     }
 }
 
@@ -55,11 +51,9 @@ impl FromStr for Repetitions {
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = match text.split_once("..") {
             None => text.parse().ok().map(Self::fixed),
-            Some((least, most)) => {
-                least.parse().ok().zip(most.parse().ok()).map(|(least, most)| Self { least, most })
-            }
+            Some((min, max)) => min.parse().ok().zip(max.parse().ok()).map(|(min, max)| Self { min, max }),
         };
-        parsed.filter(|r| 1 <= r.least && r.least <= r.most && r.most <= MAX_REPETITIONS).ok_or_else(|| {
+        parsed.filter(|r| 1 <= r.min && r.min <= r.max && r.max <= MAX_REPETITIONS).ok_or_else(|| {
             format!(
                 "{text:?} is not a number of repetitions such as 10 or \"5..40\", from 1 to {MAX_REPETITIONS}"
             )
@@ -106,7 +100,7 @@ mod tests {
     #[test]
     fn numbers_and_ranges_are_read() {
         assert_eq!("10".parse(), Ok(Repetitions::fixed(10)));
-        assert_eq!("5..40".parse(), Ok(Repetitions { least: 5, most: 40 }));
+        assert_eq!("5..40".parse(), Ok(Repetitions { min: 5, max: 40 }));
         for wrong in ["0", "5..4", "x", "-1", "1..9999999"] {
             assert!(wrong.parse::<Repetitions>().is_err(), "{wrong}");
         }
@@ -114,8 +108,8 @@ mod tests {
 
     #[test]
     fn batches_grow_by_half_up_to_the_limit() {
-        let repetitions = Repetitions { least: 5, most: 40 };
-        let mut done = vec![repetitions.least];
+        let repetitions = Repetitions { min: 5, max: 40 };
+        let mut done = vec![repetitions.min];
         while *done.last().unwrap() < 40 {
             done.push(repetitions.after(*done.last().unwrap()));
         }

@@ -13,7 +13,7 @@ use crate::defined_metric::DefinedMetric;
 use crate::failed::FailedRun;
 use crate::manifest::Manifest;
 use crate::metric::Metric;
-use crate::plan::{Plan, repetitions_wanted};
+use crate::plan::{Plan, repetitions_needed};
 use crate::point::{Point, RunKey};
 use crate::run_result::RunResult;
 use crate::run_results::RunResults;
@@ -26,7 +26,7 @@ pub struct Results {
     /// The points in the order of the plan.
     pub points: Vec<PointResult>,
     /// Number of runs that all points need; a run that points share counts once.
-    pub wanted: u64,
+    pub needed: u64,
     /// The number of runs that are missing.
     pub missing: u64,
     /// The missing runs that failed.
@@ -57,13 +57,13 @@ impl Results {
     /// Assigns the runs to their points.
     pub fn new(manifest: Manifest, finished: &RunResults) -> Self {
         let points = manifest.points.iter().map(|point| PointResult::new(point, finished)).collect();
-        let wanted = manifest.points.iter().map(|point| (point.id, repetitions_wanted(point, finished)));
+        let needed = manifest.points.iter().map(|point| (point.id, repetitions_needed(point, finished)));
         let keys = |(point, count)| (0..count).map(move |repetition| RunKey { point, repetition });
         let plan = Plan::of_manifest(&manifest);
-        let runs: BTreeSet<RunKey> = wanted.flat_map(keys).filter(|key| plan.includes(*key)).collect();
+        let runs: BTreeSet<RunKey> = needed.flat_map(keys).filter(|key| plan.includes(*key)).collect();
         let missing = runs.iter().filter(|run| !finished.contains(**run)).count() as u64;
         let failed = finished.failed().filter(|run| runs.contains(&run.key)).cloned().collect();
-        Self { manifest, points, wanted: runs.len() as u64, missing, failed }
+        Self { manifest, points, needed: runs.len() as u64, missing, failed }
     }
 
     /// Returns the points of one experiment.
@@ -84,9 +84,9 @@ impl Results {
 
 impl PointResult {
     fn new(point: &Point, finished: &RunResults) -> Self {
-        let wanted = repetitions_wanted(point, finished) as usize;
-        let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(wanted).cloned().collect();
-        Self { point: point.clone(), complete: runs.len() == wanted, runs }
+        let needed = repetitions_needed(point, finished) as usize;
+        let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(needed).cloned().collect();
+        Self { point: point.clone(), complete: runs.len() == needed, runs }
     }
 
     /// Returns the mean latency of each repetition, in ms; `None` if no message was completed.

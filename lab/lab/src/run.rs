@@ -55,11 +55,11 @@ pub(crate) fn run(
             Ok(Outcome::Failed(FailedRun { key, name, failed: problem, log }))
         }
         Ok(Err(RunError::Refused(problem))) => Err(LabError::Scenario { point: point.to_string(), problem }),
-        Ok(course) => {
-            let (course, seconds) = (course?, watch.seconds());
-            archive.unpack(job.key(), &course.files)?;
-            let said = following.finish(scenario.workload.record_kind(), course.ended)?;
-            let result = RunResult::of(job.key(), course, said, seconds);
+        Ok(run) => {
+            let (run, seconds) = (run?, watch.seconds());
+            archive.unpack(job.key(), &run.files)?;
+            let said = following.finish(scenario.workload.record_kind(), run.ended)?;
+            let result = RunResult::of(job.key(), run, said, seconds);
             Ok(Outcome::Done(Box::new(result)))
         }
     }

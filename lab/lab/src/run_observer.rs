@@ -56,7 +56,7 @@ pub(crate) struct RecordSummaries {
     /// Effect of each disruption of the path on these messages.
     pub(crate) outages: Vec<Outage>,
     /// Response times around the first disruption.
-    pub(crate) course: OutageCurve,
+    pub(crate) outage_curve: OutageCurve,
     /// Summaries of the classes of message sizes.
     pub(crate) classes: Vec<Summary>,
     /// Summaries of the other kinds of records.
@@ -190,10 +190,10 @@ impl RecordSummaries {
     fn of(mut kinds: Vec<Kind>, kind: RecordKind, ended: Time) -> Self {
         let at = kinds.iter().position(|of| of.kind == kind);
         let own = at.map_or_else(|| Kind::new(kind, None, Vec::new()), |at| kinds.swap_remove(at));
-        let (outages, course) = own.outages.finish(ended);
+        let (outages, outage_curve) = own.outages.finish(ended);
         Self {
             outages,
-            course,
+            outage_curve,
             span: own.transfer.transfer().map_or(Duration::ZERO, |transfer| transfer.span()),
             timeline: own.timeline.map(TimelineBuilder::finish),
             summary: own.summarizer.finish(),
@@ -240,8 +240,7 @@ mod tests {
 
     #[test]
     fn each_class_of_sizes_is_summarised_by_itself_and_only_of_the_kind_that_is_measured() {
-        let class =
-            |name: &str, least, most| SizeClass { name: name.to_owned(), of_replies: true, least, most };
+        let class = |name: &str, min, max| SizeClass { name: name.to_owned(), of_replies: true, min, max };
         let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
         let record = |kind, reply_size| Record {
             id: 0,

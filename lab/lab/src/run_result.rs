@@ -36,8 +36,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
     /// Response times around the first disruption; only of the first repetition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub course: Option<Box<OutageCurve>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "course")]
+    pub outage_curve: Option<Box<OutageCurve>>,
     /// When the transport reported to the application that the connection had failed, since the start of the run, if it did.
     #[serde(
         default,
@@ -139,15 +139,15 @@ impl RunResult {
 
     /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
     /// records.
-    pub(crate) fn of(key: RunKey, course: RunSummary, summaries: RecordSummaries, wall_s: f64) -> Self {
-        let RecordSummaries { summary, span, timeline, outages, course: around, classes, other, waterfall } =
+    pub(crate) fn of(key: RunKey, run: RunSummary, summaries: RecordSummaries, wall_s: f64) -> Self {
+        let RecordSummaries { summary, span, timeline, outages, outage_curve, classes, other, waterfall } =
             summaries;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
-        let has_failed = matches!(course.stopped, RunEnd::Failed { .. });
+        let has_failed = matches!(run.stopped, RunEnd::Failed { .. });
         Self {
             outages,
-            course: is_drawn.then(|| Box::new(around)),
-            failed_at: has_failed.then(|| course.ended.since(Time::ZERO)),
+            outage_curve: is_drawn.then(|| Box::new(outage_curve)),
+            failed_at: has_failed.then(|| run.ended.since(Time::ZERO)),
             key,
             summary,
             classes,
@@ -155,16 +155,16 @@ impl RunResult {
             span,
             timeline,
             waterfall: waterfall.map(Box::new),
-            connect_time: course.connect_time,
-            background: course.background.iter().map(BackgroundFlowResult::of).collect(),
-            packets: course.packets,
-            packets_lost: course.drops.map(Drops::total),
-            packets_marked: course.marked.filter(|marked| *marked > 0),
-            counts: course.endpoints.as_ref().map(Counts::of),
-            stopped: course.stopped.reason(),
+            connect_time: run.connect_time,
+            background: run.background.iter().map(BackgroundFlowResult::of).collect(),
+            packets: run.packets,
+            packets_lost: run.drops.map(Drops::total),
+            packets_marked: run.marked.filter(|marked| *marked > 0),
+            counts: run.endpoints.as_ref().map(Counts::of),
+            stopped: run.stopped.reason(),
             wall_s,
-            has_delivery_times: course.has_delivery_times,
-            facts: course.facts,
+            has_delivery_times: run.has_delivery_times,
+            facts: run.facts,
         }
     }
 }
@@ -220,7 +220,7 @@ impl RunResult {
             span: end.since(Time::ZERO),
             timeline: None,
             outages: Vec::new(),
-            course: None,
+            outage_curve: None,
             failed_at: None,
             waterfall: None,
             connect_time: Some(Duration::ZERO),

@@ -288,8 +288,8 @@ fn words(schema: &Value) -> Vec<String> {
 
 fn number(schema: &Value) -> String {
     match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
-        (Some(least), Some(most)) => format!("a whole number from {least} to {most}"),
-        (Some(least), None) if least > 0 => format!("a whole number from {least} on"),
+        (Some(min), Some(max)) => format!("a whole number from {min} to {max}"),
+        (Some(min), None) if min > 0 => format!("a whole number from {min} on"),
         _ => "a whole number".into(),
     }
 }

@@ -74,9 +74,9 @@ pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
     let mut shares = vec![Share::default(); of];
-    let mut least: BinaryHeap<Reverse<(u64, usize)>> = (0..of).map(|place| Reverse((0, place))).collect();
+    let mut min: BinaryHeap<Reverse<(u64, usize)>> = (0..of).map(|place| Reverse((0, place))).collect();
     for (work, unit) in units {
-        let Some(Reverse((_, place))) = least.pop() else { break };
+        let Some(Reverse((_, place))) = min.pop() else { break };
         let share = &mut shares[place];
         match unit {
             Unit::Point(id) => drop(share.points.insert(id)),
@@ -84,7 +84,7 @@ pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
         }
         // A run with no cost still counts as one.
         share.work += work.max(1);
-        least.push(Reverse((share.work, place)));
+        min.push(Reverse((share.work, place)));
     }
     shares
 }
@@ -95,8 +95,8 @@ fn units(points: &[Point]) -> Vec<(u64, Unit)> {
     points.iter().for_each(|point| by_id.entry(point.id).or_default().push(point));
     let mut units = Vec::new();
     for (id, points) in by_id {
-        let Some(most) = points.iter().max_by_key(|point| point.repetitions.least) else { continue };
-        let runs = (0..most.repetitions.least).map(|repetition| Job { point: most, repetition });
+        let Some(max) = points.iter().max_by_key(|point| point.repetitions.min) else { continue };
+        let runs = (0..max.repetitions.min).map(|repetition| Job { point: max, repetition });
         if points.iter().any(|point| point.precision.is_some()) {
             units.push((runs.map(|run| run.work()).fold(0, u64::saturating_add), Unit::Point(id)));
         } else {
@@ -169,7 +169,7 @@ mod tests {
     fn every_run_is_in_one_part_and_the_parts_take_about_the_same_time() {
         let points = points("repetitions = 7\n[sweep]\nmessages = [100, 1000, 7000]");
         let plan = Plan::of_points(points.clone());
-        let all = plan.wanted(&RunResults::default());
+        let all = plan.next_runs(&RunResults::default());
         let longest = all.iter().map(Job::work).max().unwrap();
         for of in [1, 2, 3, 5, 13, 14, 40] {
             let shares = shares(&points, of);

@@ -14,8 +14,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{InputError, LabError};
-use crate::foreign::foreign;
 use crate::origin::{sha256, sha256_of_file};
+use crate::other_tool::describe_other_tool;
 use crate::permission::{PROJECT, Permission, file_of_project};
 use crate::script;
 use crate::toml_reader::{self, ReadError};
@@ -84,7 +84,8 @@ impl Source {
         }
         let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
         let text = String::from_utf8(octets).map_err(|wrong| {
-            let problem = foreign(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8");
+            let problem =
+                describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8");
             InputError { place: path.display().to_string(), problem: problem.to_owned() }
         })?;
         let directory = path.parent().map(Path::to_owned);
@@ -101,7 +102,7 @@ impl Source {
         // A TOML file may contain lines of any tool in its programs and comments, and its syntax errors have a position.
         if path.extension() != Some(OsStr::new("toml"))
             && DeTable::parse(&text).is_err()
-            && let Some(sentence) = foreign(text.as_bytes())
+            && let Some(sentence) = describe_other_tool(text.as_bytes())
         {
             let problem = sentence.to_owned();
             return Err(InputError { place: path.display().to_string(), problem }.into());

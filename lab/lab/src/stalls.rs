@@ -67,8 +67,8 @@ impl Point {
 fn stall(point: &Point) -> Duration {
     let [up, down] = point.network.directions();
     let round_trip = up.delay + down.delay;
-    let least = point.transport.option_values().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
-    least.unwrap_or(round_trip + round_trip + MAX_ACK_DELAY) + round_trip
+    let min = point.transport.option_values().get("rto_min").and_then(|value| value.as_str()?.parse().ok());
+    min.unwrap_or(round_trip + round_trip + MAX_ACK_DELAY) + round_trip
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ impl Store {
     }
 
     /// Returns the manifest of a directory; `None` if it has none yet.
-    pub fn asked(dir: &Path) -> Result<Option<Manifest>, LabError> {
+    pub fn existing_manifest(dir: &Path) -> Result<Option<Manifest>, LabError> {
         begun(dir)
     }
 

@@ -75,7 +75,7 @@ pub fn execute(
     let mut progress = Progress::default();
     let mut given_up = BTreeSet::new();
     loop {
-        let mut jobs = plan.wanted(finished);
+        let mut jobs = plan.next_runs(finished);
         jobs.retain(|job| !given_up.contains(&job.key()));
         if jobs.is_empty() || stop.load(Ordering::Relaxed) {
             return Ok(());
@@ -197,7 +197,7 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        let work = plan.wanted(&RunResults::default())[0].work();
+        let work = plan.next_runs(&RunResults::default())[0].work();
         // Three steps of 65,536 messages and the end; a slow machine reports more often.
         assert!(seen.len() >= 4, "{seen:?}");
         assert_eq!(seen.last(), Some(&(true, 200_000, work)));
@@ -214,6 +214,6 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        assert_eq!((finished.runs().count(), plan.wanted(&finished).len()), (0, 1));
+        assert_eq!((finished.runs().count(), plan.next_runs(&finished).len()), (0, 1));
     }
 }

@@ -37,9 +37,9 @@ impl BothWorlds {
             let (experiment, not_in_model) = experiment.in_world(&WorldName::default())?;
             let (kernel, not_in_kernel) = experiment.in_world(world)?;
             let (model, _) = kernel.clone().in_world(&WorldName::default())?;
-            both.model.push(model.repeated(|Repetitions { least, most }| Repetitions {
-                least: least * MODEL_REPETITIONS,
-                most: most * MODEL_REPETITIONS,
+            both.model.push(model.repeated(|Repetitions { min, max }| Repetitions {
+                min: min * MODEL_REPETITIONS,
+                max: max * MODEL_REPETITIONS,
             }));
             both.kernel.push(kernel);
             both.refused.extend(not_in_model.into_iter().chain(not_in_kernel));
@@ -54,8 +54,7 @@ impl Experiment {
         for point in &mut self.points {
             let repetitions = times(point.repetitions);
             // Messages that cannot be divided evenly would lengthen the first repetitions.
-            point.messages =
-                point.messages / u64::from(point.repetitions.least) * u64::from(repetitions.least);
+            point.messages = point.messages / u64::from(point.repetitions.min) * u64::from(repetitions.min);
             point.repetitions = repetitions;
             point.id = point.identity();
         }

@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_part_of_the_samples_fits_into_a_message() {
-        let (most, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
-        let longest = serde_json::to_vec(&(most, (most, u32::MAX, address, [most; 6]))).unwrap();
+        let (max, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
+        let longest = serde_json::to_vec(&(max, (max, u32::MAX, address, [max; 6]))).unwrap();
         assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);
     }
 }

@@ -50,7 +50,7 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
 
 /// Returns the settings that a transport requests explicitly.
 pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
-    let all = hol_sockets::asked(transport, &kernel_version())?;
+    let all = hol_sockets::requested_sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 

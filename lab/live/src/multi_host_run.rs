@@ -157,8 +157,8 @@ impl<'a> HostRun<'a> {
         passed: Option<[LinkCounters; 2]>,
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
-        way.check_counters(passed, run.course.packets)?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
+        way.check_counters(passed, run.summary.packets)?;
+        let facts = run.summary.facts.as_deref_mut().expect("a live run has a report");
         facts.router = Some(way.facts());
         facts.lines = link_direction_counters(&self.path.network, passed);
         Ok(())
@@ -241,20 +241,20 @@ impl<'a> HostRun<'a> {
     /// Adds the other hosts and the uncertainty of their clocks to the report.
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
         let (server_host, facts) =
-            (self.server_host(), run.course.facts.as_deref_mut().expect("a live run has a report"));
+            (self.server_host(), run.summary.facts.as_deref_mut().expect("a live run has a report"));
         facts.warn(check_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),
         ));
         facts.warn(check_server_reached(
             &run.records,
-            &run.course.stopped,
+            &run.summary.stopped,
             &self.others.peers[server_host].place.host,
         ));
         let beside =
-            self.assignments.iter().skip(1).zip(run.course.background.iter().zip(&run.background_records));
+            self.assignments.iter().skip(1).zip(run.summary.background.iter().zip(&run.background_records));
         for (Assignment { transport, workload, .. }, (flow, records)) in beside {
-            let has_begun = workload.start.as_nanos() < run.course.ended.as_nanos();
+            let has_begun = workload.start.as_nanos() < run.summary.ended.as_nanos();
             // UDP has no connection that could fail.
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());

@@ -54,7 +54,7 @@ impl Namespaces {
     }
 
     fn measured(&self, mut run: Run) -> Run {
-        if let Some(facts) = &mut run.course.facts {
+        if let Some(facts) = &mut run.summary.facts {
             facts.provenance = provenance();
             facts.warn(check_host_load(&run.records));
             facts.warn(check_socket_waits(&run.records, &facts.waited));

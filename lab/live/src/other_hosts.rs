@@ -129,7 +129,7 @@ impl OtherHosts {
                 Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
-        let facts = run.course.facts.as_deref_mut().expect("a live run has a report");
+        let facts = run.summary.facts.as_deref_mut().expect("a live run has a report");
         facts.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.place.to_string();

@@ -24,10 +24,10 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one flow is measured");
     let transfer = Transfer::of(&records);
-    let beside = flows.map(|flow| (beside(transfer, &flow), flow.records));
+    let beside = flows.map(|flow| (background_run(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
     let onward = background.split_off(background.len() - scenario.onward.len());
-    let course = RunSummary {
+    let summary = RunSummary {
         // Sockets report only when a message was written and when it was delivered.
         has_delivery_times: false,
         packets,
@@ -42,14 +42,14 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
         facts: Some(Box::new(facts)),
         files: Vec::new(),
     };
-    Run { course, records, background_records, samples }
+    Run { summary, records, background_records, samples }
 }
 
 fn since_start(time: hol_base::Time) -> hol_base::Duration {
     hol_base::Duration::from_nanos(time.as_nanos())
 }
 
-fn beside(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
+fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
     let stopped: Option<RunEnd> = (!flow.was_stopped).then(|| flow.stopped.clone());
     BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
 }

@@ -128,7 +128,7 @@ impl RouterPath<'_> {
         network: &NetworkSpec,
         [before, now]: [u64; 2],
     ) -> Result<(), RunError> {
-        check_growth([before, now], least_round_trip(network)).map_err(|problem| self.run_failed(&problem))
+        check_growth([before, now], min_round_trip(network)).map_err(|problem| self.run_failed(&problem))
     }
 
     /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
@@ -158,13 +158,13 @@ fn check_same_interfaces(
 
 /// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction bypass the router. It may grow less by the
 /// path's own earlier variation.
-fn check_growth([before, now]: [u64; 2], least: u64) -> Result<(), String> {
-    if now >= before + least / 4 * 3 {
+fn check_growth([before, now]: [u64; 2], min: u64) -> Result<(), String> {
+    if now >= before + min / 4 * 3 {
         return Ok(());
     }
-    let [before, now, least] = [before, now, least].map(Duration::from_nanos);
+    let [before, now, min] = [before, now, min].map(Duration::from_nanos);
     Err(format!(
-        "a round trip to the peer took {before} before the router delayed packets, and {now} afterwards, although it should add {least}: packets of at least one direction bypass it; set routes through the router on both hosts"
+        "a round trip to the peer took {before} before the router delayed packets, and {now} afterwards, although it should add {min}: packets of at least one direction bypass it; set routes through the router on both hosts"
     ))
 }
 
@@ -192,13 +192,13 @@ pub(crate) fn link_direction_counters(
 }
 
 /// Returns the minimum round trip in ns. With normally distributed jitter the delay may be shorter by an unknown amount.
-fn least_round_trip(network: &NetworkSpec) -> u64 {
-    let least =
+fn min_round_trip(network: &NetworkSpec) -> u64 {
+    let min =
         |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {
             Some(_) if !jitter.is_zero() => Duration::ZERO,
             _ => delay.saturating_sub(*jitter),
         };
-    lines(network).into_iter().flatten().map(|line| least(&line.settings).as_nanos()).sum()
+    lines(network).into_iter().flatten().map(|line| min(&line.settings).as_nanos()).sum()
 }
 
 #[cfg(test)]
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_minimum_round_trip_is_the_sum_of_both_directions() {
-        let of = |text: &str| least_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
+        let of = |text: &str| min_round_trip(&toml::from_str(text).unwrap()) / 1_000_000;
         assert_eq!(of("delay = '20ms'"), 40);
         assert_eq!(of("delay = '20ms'\njitter = '5ms'"), 30);
         assert_eq!(of("delay = '20ms'\njitter = '5ms'\njitter_distribution = 'normal'"), 0);

@@ -23,7 +23,7 @@ use crate::service::ClientService;
 use crate::session::{SILENCE, send, send_keepalives, split_stream};
 
 /// Maximum number of simultaneous connections; further ones are closed at once.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 /// The time for which a client waits until the previous client has disconnected.
 const TURN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -79,7 +79,7 @@ impl Server {
                     self.stop.wait(hol_base::Duration::from_millis(10))?;
                     continue;
                 };
-                if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
+                if self.connections.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
                     self.connections.fetch_sub(1, Ordering::Relaxed);
                     continue;
                 }

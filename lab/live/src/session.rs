@@ -32,9 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NOTES: Duration = Duration::from_secs(300);
 
 /// Maximum number of queries to compare clocks.
-const MOST_PINGS: usize = 16;
+const MAX_PINGS: usize = 16;
 /// Minimum number of queries.
-const LEAST_PINGS: usize = 4;
+const MIN_PINGS: usize = 4;
 /// Time after which the minimum is enough, in ns.
 const PINGING: u64 = 1_000_000_000;
 
@@ -117,10 +117,10 @@ impl Session {
         }
     }
 
-    /// Compares the clocks with at most `most` queries.
-    fn ping(&self, most: usize) -> Result<Comparison, ControlError> {
+    /// Compares the clocks with at most `max` queries.
+    fn ping(&self, max: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
-        while all.len() < LEAST_PINGS || (all.len() < most && monotonic() - begin < PINGING) {
+        while all.len() < MIN_PINGS || (all.len() < max && monotonic() - begin < PINGING) {
             let sent_at = monotonic();
             self.send(&Request::Ping)?;
             match self.receive(SILENCE)? {
@@ -135,12 +135,12 @@ impl Session {
 
     /// Compares the clocks.
     pub(crate) fn compare(&self) -> Result<Comparison, ControlError> {
-        self.ping(MOST_PINGS)
+        self.ping(MAX_PINGS)
     }
 
     /// Returns the minimum round trip, in ns.
     pub(crate) fn round_trip(&self) -> Result<u64, ControlError> {
-        self.ping(LEAST_PINGS).map(Comparison::round_trip)
+        self.ping(MIN_PINGS).map(Comparison::round_trip)
     }
 
     /// Returns what `take` finds in the reply, or the reason of a rejection.

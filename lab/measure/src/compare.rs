@@ -230,10 +230,10 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));
     let mut adjusted = vec![0.0; p.len()];
-    let mut least: f64 = 1.0;
+    let mut min: f64 = 1.0;
     for (above, test) in order.into_iter().enumerate() {
-        least = least.min(p[test] * p.len() as f64 / (p.len() - above) as f64);
-        adjusted[test] = least;
+        min = min.min(p[test] * p.len() as f64 / (p.len() - above) as f64);
+        adjusted[test] = min;
     }
     adjusted
 }

@@ -53,12 +53,12 @@ impl Distribution {
 
     /// Returns the shortest latency.
     pub fn min(&self) -> Option<Duration> {
-        self.range.map(|(least, _)| least)
+        self.range.map(|(min, _)| min)
     }
 
     /// Returns the longest latency of a completed message.
     pub fn max(&self) -> Option<Duration> {
-        self.range.map(|(_, most)| most)
+        self.range.map(|(_, max)| max)
     }
 
     /// Returns the latency that a share `p` of the offered messages does not exceed; `None` if fewer
@@ -76,8 +76,8 @@ impl Distribution {
             seen += count;
             seen >= rank
         })?;
-        let (least, most) = self.range?;
-        Some(bucket.middle().clamp(least, most))
+        let (min, max) = self.range?;
+        Some(bucket.middle().clamp(min, max))
     }
 
     /// Returns the share of the offered messages that took longer than `latency` or never completed.

@@ -138,8 +138,8 @@ impl OutagesBuilder {
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
         let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
-        let course = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
-        (outages, course)
+        let curve = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        (outages, curve)
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
     fn an_outage_lasts_from_delivery_to_delivery_and_its_backlog_to_the_last_late_message() {
         // Messages due from 1000 ms to 2000 ms arrive over a path that is 20 ms longer, one per ms from 2000 ms on.
         let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
-        let (all, course) = outages(&[1000], of);
+        let (all, curve) = outages(&[1000], of);
         let expected = Outage {
             at: ms(1000),
             since: ms(990),
@@ -330,8 +330,8 @@ mod tests {
             last: Some(ms(1019)),
         };
         assert_eq!(all, [expected], "those due in the last 40 ms are not late");
-        assert!(course.messages.iter().any(|(due, took)| (*due, *took) == (0, Some(1_000_000_000))));
-        assert!(course.messages.iter().any(|(due, _)| *due < 0), "and something before the event");
+        assert!(curve.messages.iter().any(|(due, took)| (*due, *took) == (0, Some(1_000_000_000))));
+        assert!(curve.messages.iter().any(|(due, _)| *due < 0), "and something before the event");
     }
 
     /// New messages are sent on the dead path until the transport gives it up; each timeout is twice as long as the one before.
@@ -356,10 +356,10 @@ mod tests {
 
     #[test]
     fn what_is_never_delivered_again_is_an_outage_until_the_end() {
-        let (all, course) = outages(&[1000], |_| None);
+        let (all, curve) = outages(&[1000], |_| None);
         assert_eq!((all[0].is_over, all[0].longest, all[0].late), (false, ms(19_010), 180));
         assert_eq!((all[0].lost, all[0].first, all[0].last), (180, None, None));
-        assert!(course.messages.iter().any(|(_, took)| took.is_none()));
+        assert!(curve.messages.iter().any(|(_, took)| took.is_none()));
     }
 
     #[test]

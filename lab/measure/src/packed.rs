@@ -40,7 +40,7 @@ impl From<Distribution> for PackedDistribution {
             offered,
             total_ns: total,
             squares_ns2: squares.to_string(),
-            range_ns: range.map(|(least, most)| (least.as_nanos(), most.as_nanos())),
+            range_ns: range.map(|(min, max)| (min.as_nanos(), max.as_nanos())),
             buckets: buckets.iter().map(gap).collect(),
         }
     }
@@ -64,7 +64,7 @@ impl TryFrom<PackedDistribution> for Distribution {
             return Err(PackedError::Range);
         }
         let squares = squares_ns2.parse().map_err(|_| PackedError::Squares)?;
-        let range = range_ns.map(|(least, most)| (Duration::from_nanos(least), Duration::from_nanos(most)));
+        let range = range_ns.map(|(min, max)| (Duration::from_nanos(min), Duration::from_nanos(max)));
         Ok(Self {
             offered,
             completed,

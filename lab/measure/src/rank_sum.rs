@@ -60,9 +60,9 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
 
 /// Returns the two-sided probability of a sum as uneven as `sum`, over all ways to choose `chosen` of the ranks.
 fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
-    let most: usize = ranks.iter().rev().take(chosen).sum();
+    let max: usize = ranks.iter().rev().take(chosen).sum();
     // ways[k][s]: the number of choices of k ranks with sum s.
-    let mut ways = vec![vec![0.0; most + 1]; chosen + 1];
+    let mut ways = vec![vec![0.0; max + 1]; chosen + 1];
     ways[0][0] = 1.0;
     for rank in ranks {
         for taken in (1..=chosen).rev() {

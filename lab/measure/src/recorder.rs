@@ -45,8 +45,8 @@ impl Recorder {
         let nanos = latency.as_nanos();
         self.total += u128::from(nanos);
         self.squares += u128::from(nanos) * u128::from(nanos);
-        let (least, most) = self.range.unwrap_or((latency, latency));
-        self.range = Some((least.min(latency), most.max(latency)));
+        let (min, max) = self.range.unwrap_or((latency, latency));
+        self.range = Some((min.min(latency), max.max(latency)));
     }
 
     /// Counts a message that was offered and never completed.

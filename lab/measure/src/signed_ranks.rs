@@ -63,16 +63,16 @@ fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     // likely[s]: the probability of sum s.
     let mut likely = vec![0.0; total + 1];
     likely[0] = 1.0;
-    let mut most = 0;
+    let mut max = 0;
     for rank in ranks {
-        most += rank;
-        for at in (0..=most).rev() {
+        max += rank;
+        for at in (0..=max).rev() {
             let with = if at >= *rank { likely[at - rank] } else { 0.0 };
             likely[at] = 0.5 * (likely[at] + with);
         }
     }
-    let least = sum.min(total - sum);
-    (2.0 * likely[..=least].iter().sum::<f64>()).min(1.0)
+    let min = sum.min(total - sum);
+    (2.0 * likely[..=min].iter().sum::<f64>()).min(1.0)
 }
 
 /// Returns the normal approximation for many pairs, with ties in the variance.

@@ -28,9 +28,9 @@ fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item
     for (value, scenario) in points {
         let summarize = || {
             let mut summarizer = Summarizer::default();
-            let course = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+            let summary = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
             black_box(summarizer.finish());
-            course.packets
+            summary.packets
         };
         let packets = summarize();
         group.throughput(Throughput::Elements(packets));

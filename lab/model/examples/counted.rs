@@ -26,7 +26,7 @@ fn main() {
         messages.parse().expect("a number of messages"),
     );
     let mut summarizer = Summarizer::default();
-    let course = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+    let summary = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
     let offered = summarizer.finish().offered;
-    println!("{}", if matches!(what.as_str(), "bulk" | "connections") { course.packets } else { offered });
+    println!("{}", if matches!(what.as_str(), "bulk" | "connections") { summary.packets } else { offered });
 }

@@ -50,7 +50,7 @@ impl Endpoints {
     /// Creates the configuration of `transport`, with the MSS limited by the smallest MTU of the network.
     pub(crate) fn new(transport: &TransportSpec, topology: &Topology, ends: FlowEnds, seed: Seed) -> Self {
         let (mtu, ip_header) = (topology.smallest_mtu(), topology.ip().header());
-        let mut most = usize::MAX;
+        let mut max = usize::MAX;
         let kind = match transport.protocol() {
             Protocol::Tcp { config, .. } => {
                 let headers = (ip_header + tcp::Segment::HEADER) as u64;
@@ -62,7 +62,7 @@ impl Endpoints {
             }
             Protocol::Sctp { config, single_homed, unordered, reliability, .. } => {
                 if *single_homed {
-                    most = 1;
+                    max = 1;
                 }
                 let config = Arc::new(config.within(mtu));
                 Kind::Sctp { config, unordered: *unordered, reliability: *reliability }
@@ -78,7 +78,7 @@ impl Endpoints {
         let FlowEnds { client, server, port, first_client_port } = ends;
         let addresses = [client, server].map(|node| {
             let mut addresses = topology.addresses(node);
-            addresses.truncate(most);
+            addresses.truncate(max);
             addresses
         });
         let own_ports = (first_client_port, transport.connections());

@@ -29,7 +29,7 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
 /// A single test, because it counts the allocations of the whole process. The figures are in docs/scaling.md.
 #[test]
 fn memory_does_not_grow_with_messages() {
-    for (transport, workload, network, messages, most) in [
+    for (transport, workload, network, messages, max) in [
         ("tcp", "kind = 'simco'", "loss = '1%'", 400_000, 4.0),
         ("sctp:streams=8", "kind = 'simco'", "loss = '1%'", 200_000, 4.0),
         // The send buffer grows to 4 MiB, and so does the window.
@@ -41,6 +41,6 @@ fn memory_does_not_grow_with_messages() {
     ] {
         let took = megabytes(transport, workload, network, messages);
         println!("{messages} messages, {transport}, {workload:?}, {network:?}: {took:.2} MB");
-        assert!(took < most, "{took} MB, {transport}, {workload}");
+        assert!(took < max, "{took} MB, {transport}, {workload}");
     }
 }

@@ -51,11 +51,11 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
     if settings.reorder.is_zero() && reorder_by > Duration::ZERO {
         return Err(NetworkError::ReorderMissing { link });
     }
-    if settings.mtu.0 < ip.least_mtu() {
+    if settings.mtu.0 < ip.min_mtu() {
         return Err(NetworkError::MtuTooSmall { link, mtu: settings.mtu.0, ip });
     }
     if let PoliceSpec(Some(TokenBucket { burst, .. })) = settings.police
-        && !(settings.mtu.0..=TokenBucket::MOST).contains(&burst.0)
+        && !(settings.mtu.0..=TokenBucket::MAX).contains(&burst.0)
     {
         return Err(NetworkError::Burst { link, burst: burst.0, mtu: settings.mtu.0 });
     }

@@ -19,7 +19,7 @@ pub(crate) const UNIT: i64 = 8192;
 /// Entries of a built-in table, as in iproute2.
 const SIZE: usize = 4096;
 /// Maximum entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
-const MOST: usize = 16_384;
+const MAX: usize = 16_384;
 
 /// The distribution of the delay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -75,7 +75,7 @@ impl Distribution {
                         "is below the number before it; a distribution is an ascending list of quantiles; sort it",
                     );
                 }
-                if numbers.len() == MOST {
+                if numbers.len() == MAX {
                     return refuse(
                         "is number 16385, but netem accepts at most 16384; remove every other number",
                     );
@@ -98,7 +98,7 @@ impl Distribution {
             Self::File(_) => {
                 Some("a file can only be named in an experiment; give its numbers here, as `table`")
             }
-            Self::Table(numbers) if numbers.is_empty() || numbers.len() > MOST => {
+            Self::Table(numbers) if numbers.is_empty() || numbers.len() > MAX => {
                 Some("`table` must have 1 to 16384 numbers")
             }
             _ => None,
@@ -147,8 +147,8 @@ fn pareto(share: f64) -> f64 {
     const INDEX: f64 = 3.0;
     const MEAN: f64 = 1.5;
     const STRETCH: f64 = 4.0 / 3.0;
-    let most = f64::from(i16::MAX) / UNIT as f64;
-    (((1.0 - share).powf(-1.0 / INDEX) - MEAN) * STRETCH).min(most)
+    let max = f64::from(i16::MAX) / UNIT as f64;
+    (((1.0 - share).powf(-1.0 / INDEX) - MEAN) * STRETCH).min(max)
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -252,8 +252,8 @@ mod tests {
     /// − c⁻²/2 and E min(X, c)² is 3 − 2/c.
     #[test]
     fn the_one_of_pareto_has_the_moments_of_its_generator() {
-        let most = f64::from(i16::MAX) / UNIT as f64;
-        let c = most * 0.75 + 1.5;
+        let max = f64::from(i16::MAX) / UNIT as f64;
+        let c = max * 0.75 + 1.5;
         let (first, second) = (1.5 - c.powi(-2) / 2.0, 3.0 - 2.0 / c);
         let due = ((first - 1.5) * 4.0 / 3.0, (second - first * first).sqrt() * 4.0 / 3.0);
         let (mean, deviation) = moments(&Distribution::Pareto);

@@ -31,7 +31,7 @@ pub enum NetworkError {
     )]
     ReorderMissing { link: String },
     #[error(
-        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to accept at least {}, so no link may carry less", .ip.least_mtu()
+        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to accept at least {}, so no link may carry less", .ip.min_mtu()
     )]
     MtuTooSmall { link: String, mtu: u64, ip: Ip },
     #[error("{link}: `queue` has no room, not even for the packet in transmission; it needs at least \"1p\"")]
@@ -77,9 +77,9 @@ pub enum NetworkError {
     #[error("no route from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
     #[error(
-        "{nodes} nodes with {addresses} addresses need more than {most} routes; use fewer nodes, or LANs, in which a node has one address"
+        "{nodes} nodes with {addresses} addresses need more than {max} routes; use fewer nodes, or LANs, in which a node has one address"
     )]
-    TooManyRoutes { nodes: usize, addresses: usize, most: usize },
+    TooManyRoutes { nodes: usize, addresses: usize, max: usize },
     #[error("there are {0} paths, links and LANs; the maximum is 30000")]
     TooMany(usize),
     #[error(

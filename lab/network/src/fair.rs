@@ -42,7 +42,7 @@ impl Default for FairSpec {
 
 impl FairSpec {
     /// Maximum number of queues in Linux.
-    pub const MOST_FLOWS: u32 = 65_536;
+    pub const MAX_FLOWS: u32 = 65_536;
 
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
@@ -51,7 +51,7 @@ impl FairSpec {
             1_048_577.. => return Some("`quantum` is above 1MiB, Linux's maximum; lower it"),
             _ => {}
         }
-        if !(1..=Self::MOST_FLOWS).contains(&self.flows) {
+        if !(1..=Self::MAX_FLOWS).contains(&self.flows) {
             return Some("`flows` is not between 1 and 65536; the usual value is 1024");
         }
         self.codel().problem()

@@ -21,7 +21,7 @@ pub enum Ip {
 impl Ip {
     /// Returns the packet length in octets that every host must accept. RFC 791 section 3.1, RFC 8200 section
     /// 5.
-    pub(crate) const fn least_mtu(self) -> u64 {
+    pub(crate) const fn min_mtu(self) -> u64 {
         match self {
             Self::V4 => 576,
             Self::V6 => 1280,

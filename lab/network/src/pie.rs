@@ -38,7 +38,7 @@ impl Default for PieSpec {
 
 impl PieSpec {
     /// Maximum of `alpha` and `beta` in `tc`.
-    const MOST: u8 = 32;
+    const MAX: u8 = 32;
 
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
@@ -48,7 +48,7 @@ impl PieSpec {
         if self.update < Duration::from_millis(1) {
             return Some("`update` is below 1ms; the usual value is 15ms");
         }
-        (self.alpha.max(self.beta) > Self::MOST)
+        (self.alpha.max(self.beta) > Self::MAX)
             .then_some("`alpha` and `beta` are at most 32, which stands for 2; lower them")
     }
 }
@@ -74,7 +74,7 @@ impl Pie {
     /// RFC 8033 section 4.4: `MAX_BURST`.
     const MAX_BURST: Duration = Duration::from_millis(150);
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
-    const MOST_MARKED: f64 = 0.1;
+    const MAX_MARKED: f64 = 0.1;
     /// Where Linux' probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
     const OVERFLOW: f64 = 256.0;
 
@@ -233,7 +233,7 @@ impl PieQueue {
     /// Marks the packet instead of dropping it, if allowed. RFC 8033 section 5.1.
     fn marks(&mut self, transit: &mut Transit) -> bool {
         let Pie { spec, drop_prob, .. } = self.pie;
-        let marked = spec.ecn && drop_prob <= Pie::MOST_MARKED && transit.packet.ecn.mark();
+        let marked = spec.ecn && drop_prob <= Pie::MAX_MARKED && transit.packet.ecn.mark();
         self.marked += u64::from(marked);
         marked
     }

@@ -51,14 +51,14 @@ impl Propagation {
             }
             Variation::Table(numbers) => {
                 let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
-                beside(delay, (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNIT)) as i64)
+                shifted(delay, (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNIT)) as i64)
             }
             Variation::Normal { correlation, last } => {
                 let new = rng.normal();
                 let rest = (1.0 - *correlation * *correlation).sqrt();
                 let variation = last.map_or(new, |last| *correlation * last + rest * new);
                 *last = Some(variation);
-                beside(delay, (variation * jitter.as_nanos() as f64).round() as i64)
+                shifted(delay, (variation * jitter.as_nanos() as f64).round() as i64)
             }
         }
     }
@@ -112,7 +112,7 @@ impl Variation {
 }
 
 /// Adds a signed number of ns to a delay.
-fn beside(delay: Duration, nanos: i64) -> Duration {
+fn shifted(delay: Duration, nanos: i64) -> Duration {
     if nanos < 0 {
         delay.saturating_sub(Duration::from_nanos(nanos.unsigned_abs()))
     } else {

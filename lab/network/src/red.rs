@@ -159,13 +159,13 @@ impl Red {
     /// Returns the drop probability at the current average.
     fn probability(&self) -> f64 {
         let Self { min, max, average, .. } = *self;
-        let most = self.spec.drop.value();
+        let max_probability = self.spec.drop.value();
         if average < min {
             0.0
         } else if average < max {
-            most * (average - min) / (max - min)
+            max_probability * (average - min) / (max - min)
         } else if self.spec.gentle && average < 2.0 * max {
-            most + (1.0 - most) * (average - max) / max
+            max_probability + (1.0 - max_probability) * (average - max) / max
         } else {
             1.0
         }

@@ -7,13 +7,13 @@ use crate::identifier::{InterfaceId, NodeId};
 use crate::topology::{Medium, Route, Segment, Topology};
 
 /// Maximum number of routes, for lack of memory: 12 octets each, from every node to every address.
-const MOST_ROUTES: usize = 20_000_000;
+const MAX_ROUTES: usize = 20_000_000;
 
 /// Returns for each node the next hop to every address of every other node.
 pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkError> {
     let (nodes, addresses) = (topology.nodes(), topology.interfaces.len());
-    if nodes * addresses > MOST_ROUTES {
-        return Err(NetworkError::TooManyRoutes { nodes, addresses, most: MOST_ROUTES });
+    if nodes * addresses > MAX_ROUTES {
+        return Err(NetworkError::TooManyRoutes { nodes, addresses, max: MAX_ROUTES });
     }
     let places = places(topology);
     let mut routes = vec![Vec::new(); nodes];

@@ -7,12 +7,12 @@ use crate::link_change::LinkChange;
 use crate::loss::{LossSpec, TimedBursts};
 use crate::topology::{ScheduledChange, Topology};
 
-/// Bursts are scheduled before the run starts: for a day, or the mean time of `MOST_BURSTS` of them if that
+/// Bursts are scheduled before the run starts: for a day, or the mean time of `MAX_BURSTS` of them if that
 /// is shorter.
 const HORIZON: Duration = Duration::from_secs(24 * 3600);
-const MOST_BURSTS: u64 = 36_000;
+const MAX_BURSTS: u64 = 36_000;
 
-/// The minimum mean time from one burst to the next; with it `MOST_BURSTS` bursts last for an hour.
+/// The minimum mean time from one burst to the next; with it `MAX_BURSTS` bursts last for an hour.
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {
@@ -24,7 +24,7 @@ impl TimedBursts {
 
     /// Returns the changes of a link, by time.
     fn changes(self, link: LinkId, mut rng: Rng) -> Vec<ScheduledChange> {
-        let last = HORIZON.min((self.good_for + self.bad_for).saturating_mul(MOST_BURSTS));
+        let last = HORIZON.min((self.good_for + self.bad_for).saturating_mul(MAX_BURSTS));
         let (mut changes, mut at, mut is_bad) = (Vec::new(), Time::ZERO, false);
         loop {
             let mean = if is_bad { self.bad_for } else { self.good_for };

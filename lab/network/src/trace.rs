@@ -116,9 +116,9 @@ pub struct TraceError {
 }
 
 /// Maximum number of events; more would dominate the time of a run.
-const MOST_EVENTS: usize = 100_000;
+const MAX_EVENTS: usize = 100_000;
 /// Maximum number of lines read.
-const MOST_LINES: usize = 2_000_000;
+const MAX_LINES: usize = 2_000_000;
 
 /// Returns the events of a trace from its beginning on, in one direction or both.
 pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, TraceError> {
@@ -141,8 +141,8 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
     let mut changes = Vec::new();
     for step in steps {
         let Some(change) = values.replace(step.event(direction)) else { continue };
-        if changes.len() == MOST_EVENTS {
-            let problem = format!("more than {MOST_EVENTS} changes; make the steps of the trace longer");
+        if changes.len() == MAX_EVENTS {
+            let problem = format!("more than {MAX_EVENTS} changes; make the steps of the trace longer");
             return Err(refuse(step.line, &problem));
         }
         changes.push(change);
@@ -213,8 +213,8 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
                 &format!("{words:?} is not a time in whole milliseconds, unlike the first line; a mahimahi trace has one per line"),
             )
         })?;
-        if count == MOST_LINES {
-            return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the trace")));
+        if count == MAX_LINES {
+            return Err(refuse(line, &format!("more than {MAX_LINES} lines; cut the trace")));
         }
         if ms < last {
             return Err(refuse(
@@ -267,7 +267,7 @@ fn repeated(steps: Vec<Step>, end: Duration) -> Round {
         return Round { steps, end, rounds: None };
     }
     let rounds = (LASTS.as_nanos().div_ceil(end.as_nanos())).max(1);
-    let rounds = rounds.min((MOST_EVENTS / steps.len()).max(1) as u64);
+    let rounds = rounds.min((MAX_EVENTS / steps.len()).max(1) as u64);
     Round { steps, end, rounds: Some(rounds) }
 }
 
@@ -398,8 +398,8 @@ fn rows<'t>(
     // The index of the first step of the current period with a rate of 0.
     let mut still: Option<usize> = None;
     for (line, words) in lines {
-        if steps.len() == MOST_LINES {
-            return Err(refuse(line, &format!("more than {MOST_LINES} lines; cut the table")));
+        if steps.len() == MAX_LINES {
+            return Err(refuse(line, &format!("more than {MAX_LINES} lines; cut the table")));
         }
         let (mut step, stands_still) = read(line, words)?;
         let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
@@ -446,10 +446,10 @@ fn release(steps: &mut [Step], until: Duration) {
 
 /// Returns whether one of otherwise equidistant rows is missing.
 fn is_gap(steps: &[Step], gap: Duration) -> bool {
-    const LEAST: usize = 20;
+    const MIN: usize = 20;
     let [first, .., last] = steps else { return false };
     let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
-    steps.len() >= LEAST && gap.as_nanos() > mean.saturating_mul(100)
+    steps.len() >= MIN && gap.as_nanos() > mean.saturating_mul(100)
 }
 
 /// Parses a row; also returns whether its rate is 0.

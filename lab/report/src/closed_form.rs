@@ -18,9 +18,9 @@ pub fn mean(cell: &Cell) -> Option<f64> {
 /// Returns the distribution of the closed form as (response time in ms, share of messages that take longer);
 /// empty if it does not apply.
 pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
-    let (Ok(transfer), Some(most)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
+    let (Ok(transfer), Some(max)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
     let rtt = cell.conditions.rtt_ms();
-    let step = (most.as_millis_f64() / rtt).max(1.001).powf(1.0 / f64::from(POINTS));
+    let step = (max.as_millis_f64() / rtt).max(1.001).powf(1.0 / f64::from(POINTS));
     let at = |ms: f64| (ms, transfer.ccdf(Duration::from_secs_f64(ms / 1000.0)));
     (0..=POINTS).map(|index| at(rtt * step.powi(index))).filter(|(_, share)| *share > 0.0).collect()
 }

@@ -29,7 +29,7 @@ impl From<&PointResult> for Cell {
             classes: classes(result),
             timelines: result.runs.iter().filter_map(|run| run.timeline.clone()).collect(),
             outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
-            outage_curve: result.runs.first().and_then(|run| run.course.as_deref().cloned()),
+            outage_curve: result.runs.first().and_then(|run| run.outage_curve.as_deref().cloned()),
             latency: result.latency(),
             split: split(result),
             stopped: result.stopped().map(str::to_owned),
@@ -157,7 +157,7 @@ fn is_plain(point: &Point) -> bool {
     /// The utilisation above which queues are no longer rare.
     const EASY: f64 = 0.3;
     /// User data that fits into one packet, and the approximate size of its headers, in octets.
-    const MOST: u64 = 1400;
+    const MAX: u64 = 1400;
     const HEADERS: u64 = 80;
     let network = &point.network;
     let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =
@@ -183,7 +183,7 @@ fn is_plain(point: &Point) -> bool {
         && *discipline == Discipline::DropTail
         && *police == PoliceSpec::default()
         && channel == Settings::OWN_CHANNEL
-        && size <= MOST
+        && size <= MAX
         && share <= EASY
 }
 

@@ -99,7 +99,7 @@ fn metadata(results: &Results, files: &[Value], details: PublicationDetails<'_>)
         "description": format!(
             "Results of headofline in the {} world: {} runs of {} points; digest of all runs {}.",
             manifest.world,
-            results.wanted - results.missing,
+            results.needed - results.missing,
             results.points.len(),
             results.digest()
         ),

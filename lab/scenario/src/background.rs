@@ -60,8 +60,8 @@ mod tests {
         let entry =
             Background { transport, workload, messages: None, count: 3, spread: Duration::from_secs(2) };
         let starts: Vec<Duration> = (0..200).map(|seed| entry.flow(Seed(seed)).workload.start).collect();
-        let (least, most) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
-        assert!(*least >= Duration::from_secs(5) && *least < Duration::from_millis(5100), "{least}");
-        assert!(*most <= Duration::from_secs(8) && *most > Duration::from_millis(7900), "{most}");
+        let (min, max) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+        assert!(*min >= Duration::from_secs(5) && *min < Duration::from_millis(5100), "{min}");
+        assert!(*max <= Duration::from_secs(8) && *max > Duration::from_millis(7900), "{max}");
     }
 }

@@ -101,9 +101,9 @@ impl Traffic {
         1..=self.messages - 1
     }
 
-    /// Returns all messages for a reliable transport, and `least` or more for others.
-    fn all_or_at_least(&self, least: u64) -> RangeInclusive<u64> {
-        if self.reliability == Reliability::All { self.all() } else { least..=self.messages }
+    /// Returns all messages for a reliable transport, and `min` or more for others.
+    fn all_or_at_least(&self, min: u64) -> RangeInclusive<u64> {
+        if self.reliability == Reliability::All { self.all() } else { min..=self.messages }
     }
 
     /// Returns whether datagrams open a session. Their sender repeats the opening until it is answered, so without an answer no message

@@ -123,7 +123,7 @@ pub enum ScenarioError {
     WaitsForTheLost(&'static str),
     /// The socket refuses a message with EMSGSIZE.
     #[error(
-        "a message of {0} octets is longer than SCTP's send buffer of {1}, and Linux refuses it; lower `size`, `reply` or `request` (`most` of a log-normal one), or raise the transport's \
+        "a message of {0} octets is longer than SCTP's send buffer of {1}, and Linux refuses it; lower `size`, `reply` or `request` (`max` of a log-normal one), or raise the transport's \
          send_buffer"
     )]
     LongerThanSendBuffer(u64, u64),

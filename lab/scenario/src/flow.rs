@@ -72,9 +72,9 @@ pub struct Flow {
 /// Returns the longest time without a reply after which a transport reports that the connection has failed: the flow waits for that report.
 /// Each timeout is twice the previous one; the first is that of a connection without an RTT sample.
 fn time_to_failure(transport: &TransportSpec) -> Duration {
-    let after = |first: Duration, most: Duration, timeouts: u32| {
-        let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(most);
-        (0..=timeouts).map(timeout).fold(most, |sum, timeout| sum + timeout)
+    let after = |first: Duration, max: Duration, timeouts: u32| {
+        let timeout = |count: u32| first.saturating_mul(1 << count.min(40)).min(max);
+        (0..=timeouts).map(timeout).fold(max, |sum, timeout| sum + timeout)
     };
     match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } if config.user_timeout.is_zero() => {

@@ -59,10 +59,12 @@ pub enum MetricAggregation {
     First,
     /// The last.
     Last,
-    /// The smallest.
-    Least,
-    /// The largest.
-    Most,
+    /// The smallest; its former name `least` is accepted, too.
+    #[serde(alias = "least")]
+    Min,
+    /// The largest; its former name `most` is accepted, too.
+    #[serde(alias = "most")]
+    Max,
 }
 
 /// Which of two numbers is better.
@@ -89,7 +91,7 @@ pub(crate) struct MetricTable {
     /// Source of the text: `"stdout"`, `"stderr"`, or the absolute path of a file on the node. Default `stdout`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
-    /// How to combine several matches: `first` or `last`, their `mean` or `sum`, the `least` or `most`. Default `mean`.
+    /// How to combine several matches: `first` or `last`, their `mean` or `sum`, the `min` or `max`. Default `mean`.
     #[serde(default)]
     take: MetricAggregation,
     /// Unit of the metric. Default none.
@@ -194,8 +196,8 @@ impl MetricAggregation {
             Self::Sum => sum,
             Self::First => first,
             Self::Last => last,
-            Self::Least => numbers.iter().copied().fold(first, f64::min),
-            Self::Most => numbers.iter().copied().fold(first, f64::max),
+            Self::Min => numbers.iter().copied().fold(first, f64::min),
+            Self::Max => numbers.iter().copied().fold(first, f64::max),
         })
     }
 }
@@ -247,7 +249,8 @@ mod tests {
         let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
         assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));
         assert_eq!((of("take = 'first'"), of("take = 'last'")), (Some(10.5), Some(20.5)));
-        assert_eq!((of("take = 'least'"), of("take = 'most'")), (Some(10.5), Some(20.5)));
+        assert_eq!((of("take = 'min'"), of("take = 'max'")), (Some(10.5), Some(20.5)));
+        assert_eq!((of("take = 'least'"), of("take = 'most'")), (Some(10.5), Some(20.5)), "the former names");
         assert_eq!(read("regex = '[0-9]+$'").unwrap().of("exit 17"), Some(17.0));
         assert_eq!(read("regex = 'x([0-9]*)'").unwrap().of("x y"), None);
     }

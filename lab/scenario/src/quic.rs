@@ -18,10 +18,10 @@ pub fn check_quic(
     const OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
-    let least = Config::MIN_MTU + headers;
-    if mtu < least {
+    let min = Config::MIN_MTU + headers;
+    if mtu < min {
         return Err(format!(
-            "QUIC needs an MTU of at least {least} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
+            "QUIC needs an MTU of at least {min} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
         ));
     }
     let room = config.mtu.0.min(mtu - headers) - OVERHEAD;

@@ -72,7 +72,7 @@ impl BackgroundRun {
 #[derive(Debug, Clone)]
 pub struct Run {
     /// The result without records.
-    pub course: RunSummary,
+    pub summary: RunSummary,
     /// One record for each message of the schedule, in the order of the schedule, including messages that
     /// never arrived.
     pub records: Vec<Record>,
@@ -86,11 +86,11 @@ impl Run {
     /// Performs a run and collects all its records.
     pub fn collect<E>(follow: impl FnOnce(&mut dyn Observer) -> Result<RunSummary, E>) -> Result<Self, E> {
         let mut collector = RecordCollector::default();
-        let course = follow(&mut collector)?;
-        collector.0.resize_with(collector.0.len().max(1 + course.background.len()), Vec::new);
+        let summary = follow(&mut collector)?;
+        collector.0.resize_with(collector.0.len().max(1 + summary.background.len()), Vec::new);
         let background_records = collector.0.split_off(1);
         let records = collector.0.pop().unwrap_or_default();
-        Ok(Self { course, records, background_records, samples: Vec::new() })
+        Ok(Self { summary, records, background_records, samples: Vec::new() })
     }
 
     /// Passes the records and samples of a finished run to an observer.
@@ -99,7 +99,7 @@ impl Run {
             records.iter().for_each(|record| observer.record(flow, record));
         }
         self.samples.iter().for_each(|sample| observer.sample(sample));
-        self.course
+        self.summary
     }
 
     /// Returns the digest of all records: the same scenario and seed in the same world give the same digest.
@@ -113,7 +113,7 @@ impl Run {
 impl Deref for Run {
     type Target = RunSummary;
     fn deref(&self) -> &RunSummary {
-        &self.course
+        &self.summary
     }
 }
 

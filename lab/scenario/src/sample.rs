@@ -65,7 +65,7 @@ pub struct QueueSample {
 
 impl Sample {
     /// The limit of samples in a run; more would need some hundred megabytes.
-    pub const MOST: u64 = 1 << 21;
+    pub const MAX: u64 = 1 << 21;
     /// The shortest interval of samples.
     pub const SHORTEST_INTERVAL: Duration = Duration::from_micros(10);
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Maximum files listed.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct FileLine {
+pub struct FileEntry {
     /// Its path within the results.
     pub path: String,
     /// Its octets.
@@ -31,7 +31,7 @@ pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Lists all files of a directory, in order of name; none if it does not exist.
-pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
+pub fn directory(root: &Path) -> io::Result<Vec<FileEntry>> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];
     while let Some(dir) = left.pop() {
@@ -46,12 +46,12 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileLine>> {
             match entry.path().strip_prefix(root) {
                 _ if metadata.is_dir() => left.push(entry.path()),
                 Ok(path) if metadata.is_file() => {
-                    found.push(FileLine { path: path.to_string_lossy().into_owned(), size: metadata.len() });
+                    found.push(FileEntry { path: path.to_string_lossy().into_owned(), size: metadata.len() });
                 }
                 _ => (),
             }
         }
-        if found.len() >= MOST_FILES {
+        if found.len() >= MAX_FILES {
             break;
         }
     }
@@ -107,7 +107,7 @@ mod tests {
             assert_eq!(inside(&results, path), None, "{path:?}");
         }
         assert!(inside(&results, "sub/a.csv").is_some());
-        assert_eq!(directory(&results).unwrap(), [FileLine { path: "sub/a.csv".to_owned(), size: 1 }]);
+        assert_eq!(directory(&results).unwrap(), [FileEntry { path: "sub/a.csv".to_owned(), size: 1 }]);
         assert_eq!(directory(&root.path().join("nothing")).unwrap(), []);
     }
 }

@@ -70,7 +70,7 @@ impl Default for Hub {
 
 impl Hub {
     /// Sends an event to all watchers.
-    pub fn tell(&self, experiment: i64, project: i64, kind: Kind, data: &impl Serialize) {
+    pub fn publish(&self, experiment: i64, project: i64, kind: Kind, data: &impl Serialize) {
         if self.sender.receiver_count() == 0 {
             return;
         }

@@ -12,7 +12,7 @@ use crate::store::Owner;
 
 /// Maximum octets and files of a folder.
 const LARGEST: u64 = 1 << 30;
-const MOST: usize = 5000;
+const MAX: usize = 5000;
 const LONGEST_PATH: usize = 500;
 
 /// The owner of files.
@@ -49,9 +49,9 @@ impl Server {
         let place = root.join(checked(path)?);
         let files = directory(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
-        if files.len() >= MOST || used + content.len() as u64 > LARGEST {
-            let most = format!("a folder has at most {MOST} files and {} MiB", LARGEST >> 20);
-            return Err(Refusal::conflict(most, "remove some"));
+        if files.len() >= MAX || used + content.len() as u64 > LARGEST {
+            let max = format!("a folder has at most {MAX} files and {} MiB", LARGEST >> 20);
+            return Err(Refusal::conflict(max, "remove some"));
         }
         let parent = place.parent().unwrap_or(&root);
         let taken = |error: io::Error| match error.kind() {

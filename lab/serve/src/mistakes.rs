@@ -6,9 +6,9 @@ use hol_lab::{InputError, Stopwatch};
 use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
 
 /// Maximum mistakes that are looked for.
-const MOST: usize = 10;
+const MAX: usize = 10;
 /// Maximum octets that are parsed for them.
-const MOST_WORK: usize = 1 << 20;
+const MAX_WORK: usize = 1 << 20;
 
 /// Seconds for which they are looked for: a text may name large files, which each reading reads again.
 const LONGEST: f64 = 0.5;
@@ -23,9 +23,9 @@ const KIND: &str = "kind";
 pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), InputError>) -> Vec<InputError> {
     let Err(mut error) = read(text) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text.to_owned());
-    let most = (MOST_WORK / work.max(1)).clamp(1, MOST);
+    let max = (MAX_WORK / work.max(1)).clamp(1, MAX);
     let watch = Stopwatch::start();
-    while found.len() < most && watch.seconds() < LONGEST {
+    while found.len() < max && watch.seconds() < LONGEST {
         let entry = offset(&rest, &error.place).and_then(|offset| entry_at(&rest, offset));
         let without = entry.map(|entry| blanked(&rest, entry));
         let next = without.as_deref().map(&read);

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A client takes so many octets, at least, in [`PATIENCE`] in which something waits for it.
-const LEAST: usize = 64 << 10;
+const MIN: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Accepts connections as [`Paced`] ones.
@@ -67,7 +67,7 @@ impl<C> Paced<C> {
         self.alarm = None;
         self.waited += self.waits_since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.taken += *written.as_ref().unwrap_or(&0);
-        if self.taken >= LEAST {
+        if self.taken >= MIN {
             (self.taken, self.waited) = (0, Duration::ZERO);
         }
         Poll::Ready(written)
@@ -124,7 +124,7 @@ mod tests {
 
     /// A connection whose client reads `part` octets at a time and then waits.
     fn read_by(part: usize, wait: Duration) -> Paced<DuplexStream> {
-        let (mut client, server) = duplex(LEAST);
+        let (mut client, server) = duplex(MIN);
         tokio::spawn(async move {
             let mut read = vec![0; part];
             loop {
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_too_little_is_not_waited_for() {
         for (part, wait) in
-            [(0, 3600), (1, 1), (LEAST / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
+            [(0, 3600), (1, 1), (MIN / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
         {
             let begun = Instant::now();
             let problem = fill(read_by(part, wait), 1 << 20).await.unwrap_err();
@@ -153,6 +153,6 @@ mod tests {
     /// It takes an hour, and more than the least in each half a minute.
     #[tokio::test(start_paused = true)]
     async fn who_reads_in_time_gets_everything() {
-        fill(read_by(LEAST / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
+        fill(read_by(MIN / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
     }
 }

@@ -19,7 +19,7 @@ use crate::submission::check_name;
 /// Seconds that a session lasts.
 pub const SESSION: i64 = 7 * 86_400;
 /// Tokens of a person.
-const MOST_TOKENS: usize = 50;
+const MAX_TOKENS: usize = 50;
 
 /// A name and a password.
 #[derive(Clone, Deserialize, ToSchema)]
@@ -124,15 +124,15 @@ impl Server {
 
     /// A token for a program.
     pub fn issue(&self, requester: &Requester, name: &str, days: u32) -> Result<String, Refusal> {
-        if self.store.tokens(requester.id)?.len() >= MOST_TOKENS {
-            return Err(Refusal::conflict(format!("there are {MOST_TOKENS} tokens"), "revoke one first"));
+        if self.store.tokens(requester.id)?.len() >= MAX_TOKENS {
+            return Err(Refusal::conflict(format!("there are {MAX_TOKENS} tokens"), "revoke one first"));
         }
         let expires = now() + i64::from(days) * 86_400;
         // Else a token that has leaked would live as long as its thief wants.
         if let Some(end) = requester.token_ends.filter(|end| *end < expires) {
-            let most = (end - now()) / 86_400;
+            let max = (end - now()) / 86_400;
             let problem = "a token makes no token that lives longer than itself";
-            return Err(Refusal::bad(problem, format!("this one has {most} days left; or log in")));
+            return Err(Refusal::bad(problem, format!("this one has {max} days left; or log in")));
         }
         let key = key::fresh()?;
         self.store.add_key(&key::digest(&key), requester.id, (KeyKind::Token, name), now(), expires)?;
@@ -150,7 +150,7 @@ impl Server {
 
     /// Ends all streams; clients that still have access reconnect and are authorised again.
     pub(crate) fn end_streams(&self) {
-        self.hub.tell(0, 0, Kind::Closed, &());
+        self.hub.publish(0, 0, Kind::Closed, &());
     }
 }
 

@@ -62,7 +62,7 @@ impl Plan {
         let steps: Vec<BTreeMap<Vec<&str>, usize>> = axes.iter().map(steps).collect();
         let points = experiment.points.iter().zip(&settings).enumerate().map(|(index, (point, settings))| {
             let values = axes.iter().zip(&steps).map(|(axis, steps)| steps[&step(axis, settings)]).collect();
-            PlanPoint { index, values, repetitions: point.repetitions.most }
+            PlanPoint { index, values, repetitions: point.repetitions.max }
         });
         Self { points: points.collect(), axes: named(&axes) }
     }

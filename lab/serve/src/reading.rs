@@ -11,16 +11,16 @@ use crate::refusal::{Problem, Refusal};
 pub const LONGEST_TEXT: usize = 1 << 20;
 
 /// Maximum octets parsed over all points: 10,000 of a usual text take two thirds of it.
-const MOST_WORK: usize = 16 << 20;
+const MAX_WORK: usize = 16 << 20;
 
 /// The largest experiment of a user who does not own the machine. Routes bound the time of reading and its memory: as many as in a chain of 300 nodes take
 /// half a second.
-const MOST_NODES: usize = 300;
-const MOST_LINKS: usize = 600;
-const MOST_POINTS: usize = 10_000;
-const MOST_ROUTES: usize = 250_000;
+const MAX_NODES: usize = 300;
+const MAX_LINKS: usize = 600;
+const MAX_POINTS: usize = 10_000;
+const MAX_ROUTES: usize = 250_000;
 /// Each line of a trace becomes an event of some 50 octets, in every point.
-const MOST_FILE_OCTETS: usize = 16 << 20;
+const MAX_FILE_OCTETS: usize = 16 << 20;
 
 /// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
 /// server's disk, and use only what `permission` grants.
@@ -54,11 +54,11 @@ pub fn permission_for_users(live: &[String]) -> Permission {
     Permission {
         programs: false,
         live: Some(live.to_vec()),
-        nodes: MOST_NODES,
-        links: MOST_LINKS,
-        points: MOST_POINTS,
-        routes: MOST_ROUTES,
-        file_octets: MOST_FILE_OCTETS,
+        nodes: MAX_NODES,
+        links: MAX_LINKS,
+        points: MAX_POINTS,
+        routes: MAX_ROUTES,
+        file_octets: MAX_FILE_OCTETS,
         project: None,
     }
 }
@@ -68,8 +68,8 @@ pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result
     if text.len() > LONGEST_TEXT {
         return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
     }
-    let points = said(text, format, permission).map_or(1, |said| points(&said));
-    if points.saturating_mul(text.len()) > MOST_WORK {
+    let points = experiment_text(text, format, permission).map_or(1, |said| points(&said));
+    if points.saturating_mul(text.len()) > MAX_WORK {
         let problem = format!("{points} points of a text of {} octets are too many", text.len());
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -124,7 +124,7 @@ fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Re
 }
 
 /// Returns the experiment file in a text: of a script its traffic.
-fn said(text: &str, format: Format, permission: &Permission) -> Option<String> {
+fn experiment_text(text: &str, format: Format, permission: &Permission) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),
         Format::Ns => Some(Source::of_script("script.ns", text, permission).ok()?.text().to_owned()),

@@ -199,7 +199,7 @@ impl Server {
         self.store.explain(whys)?;
         for (id, _) in whys.iter().filter(|_| self.hub.watchers() > 0) {
             if let Some(entry) = self.store.entry(*id)? {
-                self.hub.tell(*id, entry.project, Kind::State, &entry.experiment);
+                self.hub.publish(*id, entry.project, Kind::State, &entry.experiment);
             }
         }
         Ok(())
@@ -208,7 +208,7 @@ impl Server {
     /// Notifies watchers, sends mail, and wakes the queue.
     pub(crate) fn announce(&self, moved: &StateChange) {
         let experiment = &moved.entry.experiment;
-        self.hub.tell(experiment.id, moved.entry.project, Kind::State, experiment);
+        self.hub.publish(experiment.id, moved.entry.project, Kind::State, experiment);
         if mail::is_news(moved.from, experiment.state)
             && self.mailer.is_open()
             && let Err(problem) = self.write_mail(moved)

@@ -18,12 +18,12 @@ use crate::server::Server;
 use crate::store::{NewExperiment, Text, is_disk_full};
 
 /// Maximum unfinished experiments per user.
-const MOST_UNFINISHED: u64 = 20_000;
+const MAX_UNFINISHED: u64 = 20_000;
 const LONGEST_NAME: usize = 64;
 const LONGEST_TITLE: usize = 200;
 /// Maximum of `idle_swap`, in seconds.
 const LONGEST_TIME: u32 = 366 * 86_400;
-const MOST_URGENT: i64 = 1000;
+const MAX_URGENT: i64 = 1000;
 
 /// A new experiment.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -167,9 +167,9 @@ impl Server {
         wanted: Submission,
     ) -> Result<Experiment, Refusal> {
         let (project, leader) = self.project_of(requester, wanted.project.as_deref())?;
-        if self.store.unfinished(requester.id)? >= MOST_UNFINISHED {
+        if self.store.unfinished(requester.id)? >= MAX_UNFINISHED {
             let problem = format!(
-                "{} has {MOST_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
+                "{} has {MAX_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
                 requester.name
             );
             return Err(Refusal::too_many(problem, 60));
@@ -193,7 +193,7 @@ impl Server {
         };
         let id = self.store.add(&fresh)?;
         let entry = self.entry(requester, id)?;
-        self.hub.tell(id, entry.project, Kind::State, &entry.experiment);
+        self.hub.publish(id, entry.project, Kind::State, &entry.experiment);
         self.look();
         Ok(entry.experiment)
     }
@@ -221,7 +221,7 @@ impl Server {
         to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
         to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
         self.store.settle(id, &to)?;
-        self.hub.tell(id, entry.project, Kind::State, &to);
+        self.hub.publish(id, entry.project, Kind::State, &to);
         self.look();
         Ok(to)
     }
@@ -309,7 +309,7 @@ impl Server {
                 "swap it out first",
             ));
         }
-        self.hub.tell(id, entry.project, Kind::Closed, &id);
+        self.hub.publish(id, entry.project, Kind::Closed, &id);
         self.shells.forget(id);
         match std::fs::remove_dir_all(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -389,8 +389,8 @@ fn shortened(title: &str) -> String {
 
 /// Checks a priority; only a leader raises it above `from`, and above 0.
 fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
-    if !(-MOST_URGENT..=MOST_URGENT).contains(&wanted) {
-        return Err(range("priority", -MOST_URGENT, MOST_URGENT));
+    if !(-MAX_URGENT..=MAX_URGENT).contains(&wanted) {
+        return Err(range("priority", -MAX_URGENT, MAX_URGENT));
     }
     if !leads && wanted > from.max(0) {
         return Err(Refusal::forbidden("only the leader of a project gives a priority above 0"));

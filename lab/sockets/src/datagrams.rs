@@ -16,8 +16,8 @@ use crate::transceiver::{self, ConnectionFault, Family, failed_to};
 use crate::turns::{read_up_to, reads};
 
 /// Maximum datagrams per send (Linux' UDP_MAX_SEGMENTS), and their octets.
-const MOST_TOGETHER: usize = 64;
-const MOST_OCTETS: usize = 65_000;
+const MAX_TOGETHER: usize = 64;
+const MAX_OCTETS: usize = 65_000;
 
 /// A connected socket, and the datagrams that wait for room in it.
 #[derive(Debug)]
@@ -136,9 +136,9 @@ impl Datagrams {
         }
         let (first, mark) = &self.unsent[0];
         let (mut number, mut octets, mut ends) = (0, 0, false);
-        for (datagram, its) in self.unsent.iter().take(MOST_TOGETHER) {
+        for (datagram, its) in self.unsent.iter().take(MAX_TOGETHER) {
             octets += datagram.len();
-            if ends || its != mark || datagram.len() > first.len() || octets > MOST_OCTETS {
+            if ends || its != mark || datagram.len() > first.len() || octets > MAX_OCTETS {
                 break;
             }
             number += 1;
@@ -330,7 +330,7 @@ mod tests {
         assert_eq!(one.batch_length(), 1, "no more than IP takes");
         one.unsent.clear();
         datagrams(&[(9, Ecn::NotCapable); 100]).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
-        assert_eq!(one.batch_length(), MOST_TOGETHER);
+        assert_eq!(one.batch_length(), MAX_TOGETHER);
         // They could not share a call.
         one.unbatched = 2;
         assert_eq!(one.batch_length(), 1);

@@ -120,8 +120,8 @@ impl EndResult {
 /// Enforces the order of the times of a record, which differing clocks may violate: written, delivered,
 /// answered.
 fn in_order(record: Record, wrong: &mut u64) -> Record {
-    let mut between = |time: Time, least: Time, most: Time| {
-        let right = time.max(least).min(most);
+    let mut between = |time: Time, min: Time, max: Time| {
+        let right = time.max(min).min(max);
         *wrong += u64::from(time != right);
         right
     };

@@ -28,7 +28,7 @@ use crate::referee::Referee;
 use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, failed_to, own_port};
-use crate::turns::MOST_AT_ONCE;
+use crate::turns::MAX_AT_ONCE;
 use crate::wake_signal::WakeSignal;
 
 /// A function that moves the thread to the network of an end.
@@ -76,11 +76,11 @@ pub(crate) struct EventLoop<'p> {
 
 impl EventLoop<'_> {
     /// Maximum number of events handled before the alarm is set again.
-    const MOST_READY: usize = 64;
+    const MAX_READY: usize = 64;
 
     /// Runs until the flow has ended; returns the time of its end.
     pub(crate) fn run(&mut self) -> Result<Time, SocketsError> {
-        let mut ready = Events::with_capacity(Self::MOST_READY);
+        let mut ready = Events::with_capacity(Self::MAX_READY);
         self.poll_application(Side::Client)?;
         if self.is_single_ended {
             self.poll_application(Side::Server)?;
@@ -248,7 +248,7 @@ impl EventLoop<'_> {
         for end in [Side::Client, Side::Server] {
             let now = self.clock.now();
             // A connection with more to send is due again at once; the limit gives other events their turn.
-            for _ in 0..Self::MOST_READY {
+            for _ in 0..Self::MAX_READY {
                 let (flow_side, poller) = self.side_and_poller(end);
                 let Some(id) = flow_side.next_due(now) else { break };
                 let progress = flow_side.act(poller, id, now);
@@ -319,7 +319,7 @@ impl EventLoop<'_> {
     /// Handles datagrams from clients on another host: each client gets a socket of its own.
     fn accept_datagrams(&mut self) -> Result<(), ConnectionFault> {
         // The number is limited, because any host may send datagrams; then other events get their turn.
-        for _ in 0..Self::MOST_READY {
+        for _ in 0..Self::MAX_READY {
             let Some(listener) = &self.listener else { return Ok(()) };
             match early(listener, &mut self.buffer) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -452,7 +452,7 @@ impl EventLoop<'_> {
     fn poll_application(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.flow_side(end).sent_this_turn == MOST_AT_ONCE {
+            if self.assignment.gathers && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
                 return self.set_wake(end, now, now);
             }
             match self.flow_side(end).application.poll(now) {

@@ -71,7 +71,7 @@ pub use run_links::RunLinks;
 pub use run_start::RunStart;
 pub use setting::{kernel_version, setting, setting_path};
 pub use stop::Stop;
-pub use tuning::{Sysctl, asked, sysctls};
+pub use tuning::{Sysctl, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 
 /// Runs `assignment` on this machine's kernel and clock. `enter` moves the calling thread to the network of

@@ -328,7 +328,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
     let limit = match reliability {
         Reliability::Full => return control,
         Reliability::Lifetime(time) => policy(TTL).ms(time),
-        Reliability::Retransmissions(most) => policy(RTX).u32(most),
+        Reliability::Retransmissions(max) => policy(RTX).u32(max),
     };
     system::push_item(&mut control, SOL_SCTP, PRINFO, &limit.0);
     control

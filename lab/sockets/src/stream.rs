@@ -175,14 +175,14 @@ impl Stream {
 
 impl MessageBatch {
     /// Maximum octets sent at once.
-    const MOST: usize = 1 << 14;
+    const MAX: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {
         if self.is_blocked {
             return Ok(SendOutcome::WouldBlock);
         }
         self.octets.extend_from_slice(message);
-        if self.octets.len() >= Self::MOST {
+        if self.octets.len() >= Self::MAX {
             self.send(socket)?;
         }
         Ok(SendOutcome::Complete)

@@ -38,7 +38,7 @@ const BUFFERS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
 ];
 /// Their minimum: a page.
-const LEAST_BUFFER: &str = "4096";
+const MIN_BUFFER: &str = "4096";
 /// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const RACK_ALONE: [u32; 2] = [7, 3];
 /// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
@@ -50,7 +50,7 @@ const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
 
 /// MAX_TCP_KEEPCNT, include/net/tcp.h.
-const MOST_PROBES: u32 = 127;
+const MAX_PROBES: u32 = 127;
 
 /// How an option is passed to the kernel.
 #[derive(Clone, Copy)]
@@ -335,7 +335,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
 
 /// Returns those of [`sysctls`] that options request explicitly, without those that the protocol always
 /// needs.
-pub fn asked(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
+pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
     let stack_only = sysctls(&stack_only, kernel)?;
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
@@ -373,7 +373,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
                 return refuse("recovery", "this Linux has only RACK; remove it or use --world kernel:6.12");
             }
-            if config.keepalive_probes == 0 || config.keepalive_probes > MOST_PROBES {
+            if config.keepalive_probes == 0 || config.keepalive_probes > MAX_PROBES {
                 return refuse("keepalive_probes", "Linux supports 1 to 127 (MAX_TCP_KEEPCNT)");
             }
             if config.nagle == Nagle::Classic {
@@ -448,7 +448,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
         let octets = |key| own.option_values()[key].as_str().unwrap_or_default().trim_end_matches('B');
-        let sizes = |[default, most]: [_; 2]| format!("{LEAST_BUFFER} {} {}", octets(default), octets(most));
+        let sizes = |[default, max]: [_; 2]| format!("{MIN_BUFFER} {} {}", octets(default), octets(max));
         settings.extend(BUFFERS.map(|(name, keys)| set(name, &sizes(keys))));
         let cache = transport.metrics_cache();
         settings

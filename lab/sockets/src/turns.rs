@@ -3,22 +3,22 @@
 use crate::transceiver::ConnectionFault;
 
 /// Maximum number of messages that an end sends, or of reads from its sockets, per turn in real time.
-pub(crate) const MOST_AT_ONCE: usize = 64;
+pub(crate) const MAX_AT_ONCE: usize = 64;
 
 /// Octets of the largest datagram, the size of the buffer for reads.
 pub(crate) const BUFFER: usize = 1 << 16;
 
 /// Returns the number of reads from a socket per turn.
 pub(crate) const fn reads(gathers: bool) -> usize {
-    if gathers { MOST_AT_ONCE } else { 1 }
+    if gathers { MAX_AT_ONCE } else { 1 }
 }
 
-/// Reads until nothing is left, at most `most` times.
+/// Reads until nothing is left, at most `max` times.
 pub(crate) fn read_up_to(
-    most: usize,
+    max: usize,
     mut one: impl FnMut() -> Result<(), ConnectionFault>,
 ) -> Result<(), ConnectionFault> {
-    for number in 0..most {
+    for number in 0..max {
         match one() {
             Err(fault) if fault.is_would_block() && number > 0 => return Ok(()),
             read => read?,

@@ -6,8 +6,8 @@ use crate::clock::{monotonic, wall_clock};
 /// A lower and an upper bound of the offset of the wall clock from the monotonic clock, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallClockOffset {
-    least: i64,
-    most: i64,
+    min: i64,
+    max: i64,
 }
 
 impl WallClockOffset {
@@ -17,23 +17,23 @@ impl WallClockOffset {
     /// Reads both clocks.
     pub(crate) fn read() -> Self {
         let readings = (0..Self::READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
-        readings.min_by_key(|one| one.most - one.least).expect("there are some")
+        readings.min_by_key(|one| one.max - one.min).expect("there are some")
     }
 
     /// Creates the bounds from a wall clock reading between two monotonic ones.
     fn between(before: u64, wall_clock: u64, after: u64) -> Self {
         let ahead = |of: u64| wall_clock as i64 - of as i64;
-        Self { least: ahead(after), most: ahead(before) }
+        Self { min: ahead(after), max: ahead(before) }
     }
 
     /// Converts a wall-clock time to the monotonic clock; `None` before the zero of that clock.
     pub(crate) fn monotonic(self, shown: u64) -> Option<u64> {
-        shown.checked_add_signed(-self.least.midpoint(self.most))
+        shown.checked_add_signed(-self.min.midpoint(self.max))
     }
 
     /// Returns whether the wall clock was set between two readings, whose bounds then disagree.
     pub(crate) fn was_set(self, other: Self) -> bool {
-        self.most < other.least || other.most < self.least
+        self.max < other.min || other.max < self.min
     }
 }
 

@@ -39,7 +39,7 @@ const WEIGHT_TOLERANCE: f64 = 0.025;
 /// A table with longer steps would not fit into the kernel's 32 bits.
 const LONGEST_STEP: f64 = 23.0;
 /// Maximum accepted by the kernel.
-const MOST_HALVINGS: f64 = 31.0;
+const MAX_HALVINGS: f64 = 31.0;
 
 impl RedParameters {
     /// Converts `spec` on a link with `settings`, if the kernel supports it.
@@ -61,9 +61,9 @@ impl RedParameters {
         }
         let weight_log = weight_log as u8;
         // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
-        let most = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
-        if max > most {
-            let why = format!("with this weight Linux supports at most {most}B; lower it");
+        let limit = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
+        if max > limit {
+            let why = format!("with this weight Linux supports at most {limit}B; lower it");
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;
@@ -78,7 +78,7 @@ impl IdleAverageDecay {
     fn of(time: f64) -> Self {
         let step_log = time.log2().round().clamp(0.0, LONGEST_STEP);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;
-        let halvings = |steps: usize| (steps as f64 * halvings_a_step).round().min(MOST_HALVINGS) as u8;
+        let halvings = |steps: usize| (steps as f64 * halvings_a_step).round().min(MAX_HALVINGS) as u8;
         Self { step_log: step_log as u8, halvings: std::array::from_fn(halvings) }
     }
 }

@@ -105,9 +105,9 @@ impl Shaper {
     /// gained.
     pub(crate) const PORT: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
-    const MOST_SCALE: i32 = i32::MAX / Self::PORT;
+    const MAX_SCALE: i32 = i32::MAX / Self::PORT;
     /// With a smaller scale the lost octets would slow the link down.
-    const LEAST_SCALE: f64 = 64.0;
+    const MIN_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the shaper below the link's rate.
     const TOLERANCE: f64 = 0.001;
 
@@ -115,10 +115,10 @@ impl Shaper {
     pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
         let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
         let exact = rate * port / (port - rate);
-        let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MOST_SCALE));
+        let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MAX_SCALE));
         // Rounded down: if the shaper were faster, packets would queue after it.
         let gain = (exact * scale).floor();
-        if rate >= port || scale < Self::LEAST_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
+        if rate >= port || scale < Self::MIN_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
             let why =
                 "a link whose queue drops early, or whose rate changes, needs a rate of 5 kbit/s to 7 Gbit/s";
             return Err(("network.rate", why.to_owned()));

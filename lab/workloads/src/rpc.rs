@@ -24,7 +24,7 @@ pub struct Rpc {
     #[serde(flatten)]
     pub load: Load,
     /// Octets per request: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "2kB", sigma = 1.5, most = "100kB" }`. Default 200 octets.
+    /// distribution as in `{ median = "2kB", sigma = 1.5, max = "100kB" }`. Default 200 octets.
     #[serde(default = "request")]
     pub request: Sizes,
     /// Octets per reply, in the same forms as `request`. Default 1 kB.
@@ -71,7 +71,7 @@ impl Default for Rpc {
 }
 
 /// Minimum octets of a request: length, number, octets of the reply, and ns of service.
-const LEAST: u64 = 8 + 4 + 8;
+const MIN: u64 = 8 + 4 + 8;
 /// The number of the part of a request that is written first.
 const HEAD: u32 = u32::MAX;
 
@@ -130,15 +130,15 @@ impl Workload for Rpc {
         if head.is_some() && first < WorkloadError::MIN_SIZE {
             return refuse("`head` needs at least 8 octets");
         }
-        if !request.is_possible(|octets| (LEAST + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
+        if !request.is_possible(|octets| (MIN + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
             return refuse(
-                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `most` at least `median`",
+                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `max` at least `median`",
             );
         }
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !reply.is_possible(|octets| possible.contains(&octets)) {
             return refuse(
-                "`reply` needs at least 8 octets and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `most` at least `median`",
+                "`reply` needs at least 8 octets and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `max` at least `median`",
             );
         }
         Ok(())
@@ -161,8 +161,8 @@ impl Workload for Rpc {
     }
 
     fn longest(&self) -> Option<u64> {
-        let most = |sizes: &Sizes| sizes.largest().unwrap_or(WorkloadError::MAX_SIZE);
-        Some(most(&self.request).max(most(&self.reply)))
+        let max = |sizes: &Sizes| sizes.largest().unwrap_or(WorkloadError::MAX_SIZE);
+        Some(max(&self.request).max(max(&self.reply)))
     }
 
     fn classes(&self) -> Vec<SizeClass> {
@@ -228,7 +228,7 @@ impl RequestSource for RpcRequests {
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
         let Rpc { request, reply, service, head, .. } = &self.rpc;
         let first = head.map_or(0, |head| head.0);
-        let octets = request.draw(&mut self.rng, [LEAST + first, WorkloadError::MAX_SIZE]);
+        let octets = request.draw(&mut self.rng, [MIN + first, WorkloadError::MAX_SIZE]);
         self.reply = reply.draw(&mut self.rng, [WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE]);
         let service = match service.as_nanos() {
             0 => 0,
@@ -377,11 +377,11 @@ mod tests {
         let spec = spec(",\"users\":3,\"think\":\"1s\"");
         let mut client = spec.client(ONE, 5, Seed(1));
         let mut server = spec.server(ONE, 5, Host::default());
-        let (mut now, mut under_way, mut most) = (ms(0), 0, 0);
+        let (mut now, mut under_way, mut max) = (ms(0), 0, 0);
         for _ in 0..20 {
             let (requests, next) = drain(client.as_mut(), now);
             under_way += requests.len();
-            most = most.max(under_way);
+            max = max.max(under_way);
             for request in requests {
                 deliver(server.as_mut(), now, request.payload);
             }
@@ -396,7 +396,7 @@ mod tests {
             now = if next == Time::MAX { now + Duration::from_millis(3) } else { next };
         }
         assert_eq!((client.progress().done, client.progress().all_due), (5, true));
-        assert!(most <= 3, "{most}");
+        assert!(max <= 3, "{max}");
     }
 
     #[test]

@@ -142,8 +142,8 @@ impl<R: RequestSource> Sender<R> {
 
     /// Returns whether no connection accepts the next message.
     fn is_blocked(&self) -> bool {
-        let most = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
-        self.rejected.len() >= most
+        let max = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
+        self.rejected.len() >= max
     }
 
     fn wait_for_room(&self, now: Time) -> Output {

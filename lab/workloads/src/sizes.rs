@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(
     untagged,
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
-                 { median = \"10kB\", sigma = 1.5, most = \"1MB\" }"
+                 { median = \"10kB\", sigma = 1.5, max = \"1MB\" }"
 )]
 /// How the sizes of messages are chosen.
 pub enum Sizes {
@@ -34,9 +34,9 @@ pub struct LogNormal {
     pub median: ByteCount,
     /// Standard deviation of the logarithm of the size.
     pub sigma: f64,
-    /// Maximum size; larger draws are reduced to it. Default: the longest possible message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most: Option<ByteCount>,
+    /// Maximum size; larger draws are reduced to it. Default: the longest possible message. Its former name `most` is accepted, too.
+    #[serde(default, alias = "most", skip_serializing_if = "Option::is_none")]
+    pub max: Option<ByteCount>,
 }
 
 /// Messages of similar size, whose response times are also reported separately.
@@ -47,9 +47,9 @@ pub struct SizeClass {
     /// Whether the size is the reply's, not the request's.
     pub of_replies: bool,
     /// The smallest size in octets.
-    pub least: u64,
+    pub min: u64,
     /// The largest size in octets.
-    pub most: u64,
+    pub max: u64,
 }
 
 impl Sizes {
@@ -61,9 +61,9 @@ impl Sizes {
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
-            Self::LogNormal(LogNormal { median, sigma, most }) => {
-                let is_most_possible = most.is_none_or(|most| most >= *median && octets(most.0));
-                octets(median.0) && (0.0..=4.0).contains(sigma) && is_most_possible
+            Self::LogNormal(LogNormal { median, sigma, max }) => {
+                let is_max_possible = max.is_none_or(|max| max >= *median && octets(max.0));
+                octets(median.0) && (0.0..=4.0).contains(sigma) && is_max_possible
             }
             Self::Mix(weights) => {
                 weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
@@ -71,17 +71,17 @@ impl Sizes {
         }
     }
 
-    /// Draws the octets of the next message, between `least` and `most`.
-    pub(crate) fn draw(&self, rng: &mut Rng, [least, most]: [u64; 2]) -> u32 {
+    /// Draws the octets of the next message, between `min` and `max`.
+    pub(crate) fn draw(&self, rng: &mut Rng, [min, max]: [u64; 2]) -> u32 {
         let octets = match self {
             Self::Fixed(size) => size.0,
-            Self::LogNormal(LogNormal { median, sigma, most }) => {
+            Self::LogNormal(LogNormal { median, sigma, max }) => {
                 let drawn = (median.0 as f64 * (sigma * rng.normal()).exp()).round() as u64;
-                most.map_or(drawn, |most| drawn.min(most.0))
+                max.map_or(drawn, |max| drawn.min(max.0))
             }
             Self::Mix(weights) => pick(weights, rng),
         };
-        octets.clamp(least, most) as u32
+        octets.clamp(min, max) as u32
     }
 
     /// Returns the largest size; `None` if there is no limit.
@@ -89,7 +89,7 @@ impl Sizes {
         match self {
             Self::Fixed(size) => Some(size.0),
             Self::Mix(weights) => weights.keys().next_back().map(|size| size.0),
-            Self::LogNormal(LogNormal { most, .. }) => most.map(|most| most.0),
+            Self::LogNormal(LogNormal { max, .. }) => max.map(|max| max.0),
         }
     }
 
@@ -102,13 +102,13 @@ impl Sizes {
                 weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
             Self::Mix(weights) => {
-                let [least, most] = [weights.keys().next(), weights.keys().next_back()];
-                SizeClass::decades(least.map_or(0, |size| size.0), most.map_or(0, |size| size.0), of_replies)
+                let [min, max] = [weights.keys().next(), weights.keys().next_back()];
+                SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), of_replies)
             }
             // Two deviations to each side of the median lie 95 % of all.
-            Self::LogNormal(LogNormal { median, sigma, most }) => {
+            Self::LogNormal(LogNormal { median, sigma, max }) => {
                 let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
-                let largest = most.map_or(u64::MAX, |most| most.0);
+                let largest = max.map_or(u64::MAX, |max| max.0);
                 SizeClass::decades(at(-2.0), at(2.0).min(largest), of_replies)
             }
         };
@@ -133,13 +133,13 @@ impl SizeClass {
     /// Returns the class of one size.
     fn of(size: u64, of_replies: bool) -> Self {
         let name = format!("{} {}", short(size), what(of_replies));
-        Self { name, of_replies, least: size, most: size }
+        Self { name, of_replies, min: size, max: size }
     }
 
-    /// Returns a class for each power of ten from that of `least` to that of `most`; the first and the last
+    /// Returns a class for each power of ten from that of `min` to that of `max`; the first and the last
     /// are open.
-    fn decades(least: u64, most: u64, of_replies: bool) -> Vec<Self> {
-        let [first, last] = [least, most].map(|size| size.max(1).ilog10());
+    fn decades(min: u64, max: u64, of_replies: bool) -> Vec<Self> {
+        let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {
             let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
             let range = match (power == first, power == last) {
@@ -147,9 +147,9 @@ impl SizeClass {
                 (_, true) => format!("from {}", short(from)),
                 _ => format!("from {} to {}", short(from), short(below)),
             };
-            let least = if power == first { 0 } else { from };
-            let most = if power == last { u64::MAX } else { below - 1 };
-            Self { name: format!("{} {range}", what(of_replies)), of_replies, least, most }
+            let min = if power == first { 0 } else { from };
+            let max = if power == last { u64::MAX } else { below - 1 };
+            Self { name: format!("{} {range}", what(of_replies)), of_replies, min, max }
         };
         (first..=last).map(class).collect()
     }
@@ -157,7 +157,7 @@ impl SizeClass {
     /// Returns whether a record belongs to the class.
     pub fn has(&self, record: &Record) -> bool {
         let size = if self.of_replies { record.reply_size } else { record.size };
-        (self.least..=self.most).contains(&u64::from(size))
+        (self.min..=self.max).contains(&u64::from(size))
     }
 }
 
@@ -176,9 +176,9 @@ impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(size) => size.fmt(f),
-            Self::LogNormal(LogNormal { median, sigma, most }) => {
+            Self::LogNormal(LogNormal { median, sigma, max }) => {
                 write!(f, "{median} (sigma {sigma}")?;
-                most.map_or(Ok(()), |most| write!(f, ", at most {most}"))?;
+                max.map_or(Ok(()), |max| write!(f, ", at most {max}"))?;
                 f.write_str(")")
             }
             Self::Mix(weights) => {
@@ -270,7 +270,7 @@ mod tests {
     fn every_size_is_in_exactly_one_class() {
         let classes = read("{\"median\":\"10kB\",\"sigma\":1.5}").classes(true);
         for size in [0, 1, 999, 1000, 9999, 10_000, 99_999, 100_000, 1 << 30] {
-            let holds = classes.iter().filter(|class| (class.least..=class.most).contains(&size)).count();
+            let holds = classes.iter().filter(|class| (class.min..=class.max).contains(&size)).count();
             assert_eq!(holds, 1, "{size}");
         }
     }

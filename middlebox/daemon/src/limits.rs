@@ -55,7 +55,7 @@ impl Limits {
         if needed <= files {
             return Ok(self);
         }
-        let most = files.saturating_sub(Self::OTHER_FILES);
-        Err(SetupError::TooFewFiles { connections, files, needed, most }.into())
+        let max = files.saturating_sub(Self::OTHER_FILES);
+        Err(SetupError::TooFewFiles { connections, files, needed, max }.into())
     }
 }

@@ -177,7 +177,7 @@ pub enum SetupError {
     /// Many connections would exceed the limit of open files.
     #[error(
         "[limits] connections = {connections}: this process may open only {files} files; raise the limit (systemd: \
-         LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {most}"
+         LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {max}"
     )]
     TooFewFiles {
         /// Configured connections.
@@ -187,23 +187,23 @@ pub enum SetupError {
         /// Files needed.
         needed: u64,
         /// Maximum connections under this limit.
-        most: u64,
+        max: u64,
     },
     /// A limit is too small to work.
-    #[error("{key}: must be at least {least}")]
+    #[error("{key}: must be at least {min}")]
     BelowMinimum {
         /// The setting.
         key: &'static str,
         /// Its minimum.
-        least: &'static str,
+        min: &'static str,
     },
     /// A limit has no effect, because another is smaller.
-    #[error("{key}: must be at most {most}")]
+    #[error("{key}: must be at most {max}")]
     AboveMaximum {
         /// The setting.
         key: &'static str,
         /// Its maximum.
-        most: &'static str,
+        max: &'static str,
     },
     /// There is no socket for agents.
     #[error("listen: no addresses; add one, as in listen = [\"127.0.0.1:7626\"]")]
@@ -260,9 +260,9 @@ impl Settings {
     /// Returns warnings about settings that work, but hardly as intended.
     pub fn warnings(&self, policy: &Policy) -> Vec<String> {
         let connections = self.limits.connections;
-        let most = connections - connections / 4;
+        let max = connections - connections / 4;
         let quota = |name: &&str| policy.agent(name).map_or(0, |agent| policy.quota(agent).sessions);
-        let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= most).collect();
+        let greedy: Vec<&str> = policy.names().filter(|name| quota(name) >= max).collect();
         // A single agent takes nothing from others.
         let [first, rest @ ..] = greedy.as_slice() else { return Vec::new() };
         if policy.names().nth(1).is_none() {
@@ -270,7 +270,7 @@ impl Settings {
         }
         let others = if rest.is_empty() { String::new() } else { format!(" (as may {} others)", rest.len()) };
         vec![format!(
-            "[limits] connections = {connections}: the agent {first} alone may open {most} sessions{others}, which leaves a \
+            "[limits] connections = {connections}: the agent {first} alone may open {max} sessions{others}, which leaves a \
              quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
         )]
     }
@@ -641,10 +641,10 @@ impl Settings {
         ];
         let first = too_little.into_iter().find(|(_, _, is_too_little)| *is_too_little);
         match first {
-            Some((key, least, _)) => Err(SetupError::BelowMinimum { key, least }),
+            Some((key, min, _)) => Err(SetupError::BelowMinimum { key, min }),
             // After that time a silent connection ends anyway.
             None if self.standby.patience > Duration::from_secs(5) => {
-                Err(SetupError::AboveMaximum { key: "[standby] patience", most: "5s" })
+                Err(SetupError::AboveMaximum { key: "[standby] patience", max: "5s" })
             }
             None => Ok(()),
         }

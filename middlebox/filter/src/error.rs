@@ -69,14 +69,12 @@ pub enum Unsupported {
     #[error("nftables does not translate between IPv4 and IPv6")]
     ProtocolTranslation,
     /// Each pair of ports is an element, in each direction.
-    #[error(
-        "a rule of this kind may have {most} pairs of ports, not {flows}; use a wildcard port at one end"
-    )]
+    #[error("a rule of this kind may have {max} pairs of ports, not {flows}; use a wildcard port at one end")]
     TooManyPorts {
         /// Number of pairs of ports, or of blocks of ports.
         flows: usize,
         /// The maximum number of pairs.
-        most: usize,
+        max: usize,
     },
     /// The port ranges of both ends differ in length. Middleboxes refuse such rules themselves.
     #[error("its port ranges have different lengths")]

@@ -290,8 +290,8 @@ fn check_versions(a0: &AddressTuple, a3: &AddressTuple) -> Result<(), Unsupporte
     if a0.ip_version() == a3.ip_version() { Ok(()) } else { Err(Unsupported::ProtocolTranslation) }
 }
 
-fn check_count(flows: usize, most: usize) -> Result<(), Unsupported> {
-    if flows <= most { Ok(()) } else { Err(Unsupported::TooManyPorts { flows, most }) }
+fn check_count(flows: usize, max: usize) -> Result<(), Unsupported> {
+    if flows <= max { Ok(()) } else { Err(Unsupported::TooManyPorts { flows, max }) }
 }
 
 #[cfg(test)]
@@ -383,7 +383,7 @@ mod tests {
         let v6 = refusal(a0("10.0.0.1:5004", 1), a3("[2001:db8::1]:6004", 1));
         assert_eq!(v6, Unsupported::ProtocolTranslation);
         let long = refusal(a0("10.0.0.1:1024", 5000), a3("198.51.100.7:1024", 5000));
-        assert_eq!(long, Unsupported::TooManyPorts { flows: 5000, most: MAX_ELEMENTS });
+        assert_eq!(long, Unsupported::TooManyPorts { flows: 5000, max: MAX_ELEMENTS });
         let uneven = refusal(a0("10.0.0.1:5004", 2), a3("198.51.100.7:6004", 3));
         assert_eq!(uneven, Unsupported::PortRanges);
     }

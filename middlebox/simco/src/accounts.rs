@@ -100,7 +100,7 @@ impl Accounts {
         let nothing = Account::default();
         let account = self.agents.get(&agent).unwrap_or(&nothing);
         let is_within =
-            |used: usize, more: usize, less: usize, most: usize| more <= less || used - less + more <= most;
+            |used: usize, more: usize, less: usize, max: usize| more <= less || used - less + more <= max;
         let (elements, given) = (more.footprint.elements, less.footprint.elements);
         if !is_within(account.elements, elements, given, quota.elements)
             || !is_within(self.elements, elements, given, self.limits.elements)
@@ -125,12 +125,12 @@ impl Accounts {
         let more = required.iter().filter(|shape| !account.shapes.contains_key(shape)).count();
         let new = required.iter().filter(|shape| !self.shapes.contains_key(shape)).count();
         let after = account.shapes.len() + more;
-        let most = if after <= Self::FEW_SHAPES || quota.shapes == usize::MAX {
+        let max = if after <= Self::FEW_SHAPES || quota.shapes == usize::MAX {
             self.limits.shapes
         } else {
             self.limits.shapes - self.limits.shapes / 4
         };
-        if more > 0 && after > quota.shapes || new > 0 && self.shapes.len() + new > most {
+        if more > 0 && after > quota.shapes || new > 0 && self.shapes.len() + new > max {
             Err(ExhaustedResource::Shapes)
         } else {
             Ok(())
@@ -146,9 +146,9 @@ impl Accounts {
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
         let has_few = sessions < Self::FEW_SESSIONS || quota.sessions == usize::MAX;
-        let most =
+        let max =
             if has_few { self.limits.sessions } else { self.limits.sessions - self.limits.sessions / 4 };
-        sessions < quota.sessions && self.sessions < most
+        sessions < quota.sessions && self.sessions < max
     }
 
     pub fn begin_session(&mut self, agent: AgentId) {

@@ -173,8 +173,8 @@ impl Batch {
 
     /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
     /// before others get their turn.
-    pub fn with_work_limit(self, most: u64, share: u64) -> Self {
-        Self { max_work: most, share, share_end: share, ..self }
+    pub fn with_work_limit(self, max: u64, share: u64) -> Self {
+        Self { max_work: max, share, share_end: share, ..self }
     }
 
     /// Returns the cost of the batch in units of about a nanosecond of processor time.

@@ -91,8 +91,8 @@ impl Middlebox {
         let outside = pool(Location::Outside, &config.outside).with_shared(&config.shared);
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
         let Config { max_sessions: sessions, max_elements: elements, max_shapes: shapes, .. } = config;
-        let most = ResourceLimits { sessions, elements, shapes };
-        let accounts = Accounts::new(config.measure, most);
+        let max = ResourceLimits { sessions, elements, shapes };
+        let accounts = Accounts::new(config.measure, max);
         let mut middlebox = Self {
             config,
             policy,

@@ -135,12 +135,12 @@ impl Sweep {
         (self.v4, self.others) = (SweepPosition::End, SweepPosition::End);
     }
 
-    /// Examines `most` rules, or one more, and returns those that may overlap; some more than once.
-    pub fn next_overlaps(&mut self, rules: &Overlaps, most: usize) -> Vec<Pid> {
+    /// Examines `max` rules, or one more, and returns those that may overlap; some more than once.
+    pub fn next_overlaps(&mut self, rules: &Overlaps, max: usize) -> Vec<Pid> {
         let search = SearchTuples::of(&self.internal, &self.external);
         let (mut examined, mut found) = (0, Vec::new());
-        search.walk(&rules.v4, of_v4, &mut self.v4, most, &mut examined, &mut found);
-        search.walk(&rules.others, Some, &mut self.others, most, &mut examined, &mut found);
+        search.walk(&rules.v4, of_v4, &mut self.v4, max, &mut examined, &mut found);
+        search.walk(&rules.others, Some, &mut self.others, max, &mut examined, &mut found);
         found
     }
 }
@@ -201,13 +201,13 @@ impl SearchTuples {
 }
 
 impl SearchTuples {
-    /// Continues from `position` until `most` rules have been examined.
+    /// Continues from `position` until `max` rules have been examined.
     fn walk<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
         narrow: fn(RangeInclusive<IpAddr>) -> Option<RangeInclusive<A>>,
         position: &mut SweepPosition<A>,
-        most: usize,
+        max: usize,
         examined: &mut usize,
         found: &mut Vec<Pid>,
     ) {
@@ -223,7 +223,7 @@ impl SearchTuples {
                 after.take().filter(|_| matches!(position, SweepPosition::After(at, ..) if at == shape));
             let Some((internal, external)) = self.ranges(shape, narrow) else { continue };
             for [one, other] in table.pairs(&internal, &external, from) {
-                if *examined >= most {
+                if *examined >= max {
                     return;
                 }
                 *examined += 2;

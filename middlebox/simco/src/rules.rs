@@ -138,14 +138,14 @@ impl Rules {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// Continues a sweep and returns the enable rules in force that it found, by PID. Examines at most `most`
+    /// Continues a sweep and returns the enable rules in force that it found, by PID. Examines at most `max`
     /// rules. RFC 4540 section 8.8.1.
-    pub fn sweep(&self, now: Time, sweep: &mut Sweep, most: usize) -> Vec<Rule> {
+    pub fn sweep(&self, now: Time, sweep: &mut Sweep, max: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
             sweep.finish();
             return Vec::new();
         };
-        let candidates = sweep.next_overlaps(enabling, most);
+        let candidates = sweep.next_overlaps(enabling, max);
         let (internal, external) = sweep.ends();
         let pids: BTreeSet<Pid> =
             candidates.into_iter().filter(|pid| self.overlaps(now, *pid, internal, external)).collect();

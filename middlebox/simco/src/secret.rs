@@ -57,7 +57,7 @@ pub enum SecretError {
         message: String,
     },
     /// The secret is short enough to be guessed.
-    #[error("the secret of `{name}` has {octets} octets; use {least} or more random ones", least = Secret::MIN_LENGTH)]
+    #[error("the secret of `{name}` has {octets} octets; use {min} or more random ones", min = Secret::MIN_LENGTH)]
     TooShort {
         /// The agent.
         name: String,

@@ -84,7 +84,7 @@ impl Socket {
     }
 
     /// Sends one message and waits until the kernel has executed it.
-    pub fn tell(&self, message: Message) -> io::Result<()> {
+    pub fn execute(&self, message: Message) -> io::Result<()> {
         self.get(message, |_| {})
     }
 

@@ -83,8 +83,8 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 
 impl<T: From<u64>> Events<T> {
     /// Creates a buffer for this many events.
-    pub fn with_capacity(most: usize) -> Self {
-        Self { events: Vec::with_capacity(most), tokens: PhantomData }
+    pub fn with_capacity(max: usize) -> Self {
+        Self { events: Vec::with_capacity(max), tokens: PhantomData }
     }
 
     /// Returns the ready files.

@@ -5,13 +5,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let distance = |candidate: &&str| strsim::damerau_levenshtein(word, candidate);
     let best = known.into_iter().min_by_key(distance)?;
     // A word with too many changed characters was replaced, not mistyped.
-    let most = match word.chars().count() {
+    let max = match word.chars().count() {
         0..=2 => 0,
         3..=5 => 1,
         _ => 2,
     };
     let is_part = best.contains(word) && word.len() > 2 || word.contains(best) && best.len() > 3;
-    (distance(&best) <= most || is_part).then_some(best)
+    (distance(&best) <= max || is_part).then_some(best)
 }
 
 #[cfg(test)]

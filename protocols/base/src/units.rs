@@ -131,7 +131,7 @@ struct Scale {
     /// Whether units are case-insensitive, which is allowed if that is unambiguous.
     any_case: bool,
     /// The maximum, and its text form.
-    most: (f64, &'static str),
+    max: (f64, &'static str),
     /// The expected form, for error messages.
     expected: &'static str,
     /// Formats a quantity.
@@ -146,8 +146,8 @@ impl Scale {
         let lower = unit.to_lowercase();
         let same = |name: &str| name == unit || (self.any_case && name.to_lowercase() == lower);
         if let Some((_, factor)) = self.units.iter().find(|(name, _)| same(name)) {
-            let (value, (most, written)) = ((number * factor).round(), self.most);
-            return match value <= most {
+            let (value, (max, written)) = ((number * factor).round(), self.max);
+            return match value <= max {
                 true => Ok(value as u64),
                 false => refuse(format!("is more than {written}, the maximum")),
             };
@@ -188,7 +188,7 @@ const TIMES: Scale = Scale {
     ambiguous: &[],
     any_case: false,
     // Limited so that the sum of several fits into 64 bits.
-    most: (36_500.0 * 86_400e9, "36500d"),
+    max: (36_500.0 * 86_400e9, "36500d"),
     expected: "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)",
     show: |nanos| Duration::from_nanos(nanos).to_string(),
 };
@@ -211,7 +211,7 @@ const RATES: Scale = Scale {
         ("tbps", 1e12, 8e12),
     ],
     any_case: true,
-    most: (1e15, "1000Tbit"),
+    max: (1e15, "1000Tbit"),
     expected: "a bit rate above zero such as \"100Mbit\" (units: bit, kbit, Mbit, Gbit)",
     show: |bits| BitRate(bits).to_string(),
 };
@@ -237,7 +237,7 @@ const SIZES: Scale = Scale {
         ("gbit", 125e6, 134_217_728.0),
     ],
     any_case: false,
-    most: (1e12, "1000GB"),
+    max: (1e12, "1000GB"),
     expected: "a size such as \"128B\" (units: B, kB, MB, KiB, MiB)",
     show: |octets| ByteCount(octets).to_string(),
 };

@@ -89,7 +89,7 @@ pub(crate) fn percentage(number: &str) -> String {
 
 /// Describes the expected value.
 fn describe_expected(expected: &str) -> String {
-    let whole = |most: u64| format!("a whole number from 0 to {most}");
+    let whole = |max: u64| format!("a whole number from 0 to {max}");
     match expected {
         "u8" => whole(u8::MAX.into()),
         "u16" => whole(u16::MAX.into()),

@@ -251,8 +251,8 @@ impl Bbr {
 
     /// Handles an acknowledgment: updates the model of the path, then the pacing rate and the window. Draft, section 3.5.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
-        let least = ack.min_rtt.unwrap_or_default();
-        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
+        let min = ack.min_rtt.unwrap_or_default();
+        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, min);
         self.update_bandwidth(ack, sample);
         if sample.is_some() && ack.delivered > 0 {
             self.update_aggregation(ack, *cwnd);
@@ -357,7 +357,7 @@ impl Bbr {
     /// had its effect, and a drain ends early if the queue is gone. Draft, section 4.3.4.3.
     fn phase_is_over(&self, ack: &AckSample) -> bool {
         let lasted = self.deliveries.delivered_at().saturating_since(self.phase_since);
-        let full_length = self.min_rtt.rtt.is_some_and(|least| lasted > least);
+        let full_length = self.min_rtt.rtt.is_some_and(|min| lasted > min);
         let in_network = || self.in_network(ack.prior_in_flight, ack);
         let target = |gain| self.in_flight_target(self.bandwidth.greatest(), gain);
         match self.pacing_gain {
@@ -415,7 +415,7 @@ impl Bbr {
         let alone = sample.is_some_and(|sample| sample.delivered <= self.quantum);
         let delayed = ack.runt && alone;
         if let Some(rtt) = ack.rtt
-            && (self.min_rtt.rtt.is_none_or(|least| rtt < least) || (expired && !delayed))
+            && (self.min_rtt.rtt.is_none_or(|min| rtt < min) || (expired && !delayed))
         {
             (self.min_rtt.rtt, self.min_rtt.at) = (Some(rtt), ack.now);
         }
@@ -491,12 +491,12 @@ impl Bbr {
         let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
-            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, least_train(rate));
+            self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_train(rate));
         }
     }
 }
 
 /// Returns the minimum number of segments in a burst: bbr_min_tso_segs.
-fn least_train(rate: u64) -> u32 {
+fn min_train(rate: u64) -> u32 {
     if rate < SLOW { 1 } else { 2 }
 }

@@ -187,8 +187,8 @@ impl Bbr3 {
 
     /// Handles an acknowledgment. Draft, section 5.2.3: BBRUpdateOnACK.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32) {
-        let least = ack.min_rtt.unwrap_or_default();
-        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, least);
+        let min = ack.min_rtt.unwrap_or_default();
+        let sample = self.deliveries.sample(ack.now, ack.delivered, ack.reneged, min);
         self.rounds.began = false;
         self.losses.round_began = false;
         if let Some(sample) = sample {

@@ -114,7 +114,7 @@ impl Cubic {
         if self.epoch.as_ref().is_some_and(recent) {
             return false;
         }
-        self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
         true
     }
 

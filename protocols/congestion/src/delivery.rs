@@ -108,7 +108,7 @@ impl Deliveries {
     /// Returns the sample of an acknowledgment that delivered `units`. There is none if the peer reneged, or
     /// if the interval is shorter than the minimum round trip, as after a spurious retransmission. Section
     /// 3.3.
-    pub(crate) fn sample(&mut self, now: Time, units: u32, reneged: bool, least: Duration) -> Option<Sample> {
+    pub(crate) fn sample(&mut self, now: Time, units: u32, reneged: bool, min: Duration) -> Option<Sample> {
         self.count(units);
         if self.limited_until.is_some_and(|until| is_beyond(self.delivered, until)) {
             self.limited_until = None;
@@ -119,7 +119,7 @@ impl Deliveries {
         let latest = self.latest.take().filter(|_| !reneged)?;
         let sending = self.first_sent.saturating_since(latest.first_sent);
         let interval = sending.max(now.saturating_since(latest.delivered_at));
-        (interval >= least && !interval.is_zero()).then_some(Sample {
+        (interval >= min && !interval.is_zero()).then_some(Sample {
             prior_delivered: latest.delivered,
             delivered: self.delivered.wrapping_sub(latest.delivered),
             interval,

@@ -36,7 +36,7 @@ pub(crate) struct Hystart {
     last_ack: Time,
     /// The octet whose acknowledgment ends the round.
     end: u64,
-    least: Option<Duration>,
+    min: Option<Duration>,
     samples: u8,
 }
 
@@ -69,13 +69,13 @@ impl Hystart {
 
     /// Returns true if this round's minimum delay is well above the overall minimum: a queue has formed.
     fn delay_grew(&mut self, rtt: Duration, rtt_min: Duration) -> bool {
-        let least = self.least.map_or(rtt, |least| least.min(rtt));
-        self.least = Some(least);
+        let min = self.min.map_or(rtt, |min| min.min(rtt));
+        self.min = Some(min);
         if self.samples < SAMPLES {
             self.samples += 1;
             return false;
         }
-        least > rtt_min + (rtt_min / 8).clamp(DELAY_MIN, DELAY_MAX)
+        min > rtt_min + (rtt_min / 8).clamp(DELAY_MIN, DELAY_MAX)
     }
 }
 

@@ -14,17 +14,17 @@ const MAX_BURST: u64 = 65_536 - 1 - 320;
 
 impl Pacing {
     /// Computes the burst at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
-    /// tcp_tso_autosize, and at least `least` segments of `segment` octets.
-    pub(crate) fn new(rate: u64, least_rtt_us: u64, segment: u32, least: u32) -> Self {
-        let allowance = MAX_BURST.checked_shr((least_rtt_us >> 9).min(64) as u32).unwrap_or(0);
+    /// tcp_tso_autosize, and at least `min` segments of `segment` octets.
+    pub(crate) fn new(rate: u64, min_rtt_us: u64, segment: u32, min: u32) -> Self {
+        let allowance = MAX_BURST.checked_shr((min_rtt_us >> 9).min(64) as u32).unwrap_or(0);
         let octets = ((rate >> 10) + allowance).min(MAX_BURST);
-        Self { rate, burst: ((octets / u64::from(segment)) as u32).max(least) }
+        Self { rate, burst: ((octets / u64::from(segment)) as u32).max(min) }
     }
 
     /// Returns the number of segments of a burst, for which the window must have room.
-    pub(crate) fn train(rate: u64, segment: u32, least: u32) -> u32 {
+    pub(crate) fn train(rate: u64, segment: u32, min: u32) -> u32 {
         let octets = (rate >> 10).min(MAX_BURST);
-        ((octets / u64::from(segment)) as u32).clamp(least, 127)
+        ((octets / u64::from(segment)) as u32).clamp(min, 127)
     }
 }
 

@@ -389,7 +389,7 @@ impl<'a> Player<'a> {
 
     /// Performs a read: the endpoint delivers all data that it has.
     fn read(&mut self, call: &Call) -> Result<Answer, StepError> {
-        let (most, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
+        let (max, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
         let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
         if call.name == "recv" && flags.iter().any(|flag| !matches!(*flag, "MSG_PEEK" | "MSG_DONTWAIT")) {
             return Err(format!(
@@ -405,9 +405,9 @@ impl<'a> Player<'a> {
             self.blocked = blocked;
         }
         if !self.socket.messages.is_empty() {
-            return self.read_message(call, most);
+            return self.read_message(call, max);
         }
-        let length = most.min(self.socket.unread.len());
+        let length = max.min(self.socket.unread.len());
         if peeks && length > 0 {
             return Ok(Answer::value(length));
         }
@@ -420,7 +420,7 @@ impl<'a> Player<'a> {
             }
             self.socket.read += 1;
         }
-        if length > 0 || most == 0 {
+        if length > 0 || max == 0 {
             return Ok(Answer::value(length));
         }
         if let Some(error) = self.socket.error {
@@ -435,9 +435,9 @@ impl<'a> Player<'a> {
     }
 
     /// Reads one message, or the part that fits into the buffer.
-    fn read_message(&mut self, call: &Call, most: usize) -> Result<Answer, StepError> {
+    fn read_message(&mut self, call: &Call, max: usize) -> Result<Answer, StepError> {
         let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Blocks("EAGAIN")) };
-        let length = most.min(message.length);
+        let length = max.min(message.length);
         if call.name == "sctp_recvmsg" && call.arguments.len() > 5 {
             check_info(call.argument(5)?, &message)?;
             let flags = call.argument(6).unwrap_or("...");

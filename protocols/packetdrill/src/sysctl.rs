@@ -211,18 +211,18 @@ fn three(name: &str, value: &str) -> Result<[u64; 3], String> {
 
 /// Parses the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let [_, default, most] = three("net.ipv4.tcp_rmem", value)?;
-    let scale = most.max(1).ilog2().saturating_sub(15).min(14);
+    let [_, default, max] = three("net.ipv4.tcp_rmem", value)?;
+    let scale = max.max(1).ilog2().saturating_sub(15).min(14);
     Ok(vec![
         ("receive_buffer", format!("{default}B")),
-        ("receive_buffer_max", format!("{most}B")),
+        ("receive_buffer_max", format!("{max}B")),
         ("window_scale", scale.to_string()),
     ])
 }
 
 fn send_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
-    let [_, default, most] = three("net.ipv4.tcp_wmem", value)?;
-    Ok(vec![("send_buffer", format!("{default}B")), ("send_buffer_max", format!("{most}B"))])
+    let [_, default, max] = three("net.ipv4.tcp_wmem", value)?;
+    Ok(vec![("send_buffer", format!("{default}B")), ("send_buffer_max", format!("{max}B"))])
 }
 
 #[cfg(test)]
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_greatest_buffer_makes_the_window_scale() {
-        let scale = |most: &str| options("net.ipv4.tcp_rmem", &format!("4096 131072 {most}")).remove(2).2;
+        let scale = |max: &str| options("net.ipv4.tcp_rmem", &format!("4096 131072 {max}")).remove(2).2;
         assert_eq!(
             (scale("6291456"), scale("15728640"), scale("65535")),
             ("7".into(), "8".into(), "0".into())

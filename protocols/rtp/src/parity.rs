@@ -15,9 +15,9 @@ pub struct ParityCode {
 
 impl ParityCode {
     /// Maximum packets of a group with its parity.
-    pub const MOST: u16 = erasure::MOST - 1;
+    pub const MAX: u16 = erasure::MAX - 1;
 
-    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MOST`].
+    /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
         if k == 0 || k >= n { None } else { Some(Self { k, n }) }
     }

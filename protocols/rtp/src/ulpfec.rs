@@ -6,7 +6,7 @@
 use crate::{Header, Malformed};
 
 /// Maximum packets of a group: bits of the long mask. Section 7.4.
-pub const MOST: u8 = 48;
+pub const MAX: u8 = 48;
 /// Bits of the short mask.
 const SHORT: u8 = 16;
 
@@ -25,16 +25,16 @@ pub const fn overhead(k: u8) -> usize {
 }
 
 const fn mask_octets(is_long: bool) -> usize {
-    (if is_long { MOST } else { SHORT }) as usize / 8
+    (if is_long { MAX } else { SHORT }) as usize / 8
 }
 
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
 ///
 /// # Panics
-/// If there are none or more than [`MOST`], or if one is not an RTP packet, or has 64 kB.
+/// If there are none or more than [`MAX`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let k =
-        u8::try_from(group.len()).ok().filter(|k| (1..=MOST).contains(k)).expect("no more than a mask has");
+        u8::try_from(group.len()).ok().filter(|k| (1..=MAX).contains(k)).expect("no more than a mask has");
     let mut bits = Vec::new();
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("an RTP packet"));

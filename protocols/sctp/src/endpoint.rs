@@ -315,21 +315,21 @@ impl Endpoint {
             return self.end(Event::Failed { reason: Failure::MessageTooLong });
         }
         let limit = Limit::new(message.reliability, now, self.clock);
-        let (first, most) = (self.first_fragment(message.payload.len()), self.largest_fragment());
-        self.streams_out.push(message, first, most, limit);
+        let (first, max) = (self.first_fragment(message.payload.len()), self.largest_fragment());
+        self.streams_out.push(message, first, max, limit);
     }
 
     /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
         const COOKIE_ECHO: usize = 200;
-        let most = self.largest_fragment();
+        let max = self.largest_fragment();
         if !self.config.fragments_leave_room {
-            return most;
+            return max;
         }
         let is_idle = self.streams_out.is_empty() && self.flight.lost() == 0;
-        let sack = if self.timers.sack.is_some() && is_idle && length > most { Sack::FIXED } else { 0 };
+        let sack = if self.timers.sack.is_some() && is_idle && length > max { Sack::FIXED } else { 0 };
         let echo = if matches!(self.state, State::Closed | State::CookieWait) { COOKIE_ECHO } else { 0 };
-        most - sack - echo
+        max - sack - echo
     }
 
     /// Aborts the association and informs the peer. RFC 9260 section 9.1.

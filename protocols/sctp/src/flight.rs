@@ -99,7 +99,7 @@ impl Limit {
         match self {
             Self::None => false,
             Self::Deadline(at) => now >= at,
-            Self::Retransmissions(most) => transmissions > most,
+            Self::Retransmissions(max) => transmissions > max,
         }
     }
 }

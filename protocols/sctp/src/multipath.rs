@@ -22,7 +22,7 @@ impl Endpoint {
     pub(crate) fn send_new_over_all(&mut self, now: Time, bundle: &mut Bundle) {
         let limits: SmallVec<[u64; 4]> =
             (0..self.paths.list.len()).map(|path| self.burst_limited_cwnd(now, path)).collect();
-        while let Some(path) = self.least_filled(&limits) {
+        while let Some(path) = self.min_filled(&limits) {
             if !self.send_new_to(now, bundle, (path, limits[path]), 1) {
                 return;
             }
@@ -30,7 +30,7 @@ impl Endpoint {
     }
 
     /// Returns the least filled path with room, among those that may carry new data.
-    fn least_filled(&self, limits: &[u64]) -> Option<usize> {
+    fn min_filled(&self, limits: &[u64]) -> Option<usize> {
         let filled = |path: &usize| {
             let (flight, limit) = (self.paths.list[*path].flight_size, limits[*path].max(1));
             u128::from(flight) * 1_000_000 / u128::from(limit)

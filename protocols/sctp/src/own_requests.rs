@@ -94,16 +94,16 @@ impl Endpoint {
         if !self.reconfig || !self.state.sends_data() || !can_be {
             return self.event(Event::Reconfigured { what, done: false });
         }
-        let most = self.max_streams();
+        let max = self.max_streams();
         match what {
-            Reconfiguration::ResetOutgoing(streams) if streams.len() > most => {
+            Reconfiguration::ResetOutgoing(streams) if streams.len() > max => {
                 streams
-                    .chunks(most)
+                    .chunks(max)
                     .for_each(|some| self.enqueue_request(Reconfiguration::ResetOutgoing(some.into()), None));
             }
-            Reconfiguration::ResetIncoming(streams) if streams.len() > most => {
+            Reconfiguration::ResetIncoming(streams) if streams.len() > max => {
                 streams
-                    .chunks(most)
+                    .chunks(max)
                     .for_each(|some| self.enqueue_request(Reconfiguration::ResetIncoming(some.into()), None));
             }
             what => self.enqueue_request(what, None),

@@ -197,10 +197,10 @@ impl Endpoint {
     fn forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
-        let most = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
+        let max = self.largest_chunk() / ForwardTsn::SKIPPED - 2;
         for chunk in self.abandoned_chunks() {
             if !chunk.data.flags.contains(DataFlags::UNORDERED) {
-                let full = skipped.len() == most;
+                let full = skipped.len() == max;
                 match skipped.iter_mut().find(|(stream, _)| *stream == chunk.data.stream) {
                     Some((_, ssn)) => *ssn = chunk.data.ssn,
                     // C4: while there is room in a packet.
@@ -218,11 +218,11 @@ impl Endpoint {
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[SkippedMessages; 2]> = SmallVec::new();
-        let most = self.largest_chunk() / IForwardTsn::SKIPPED - 1;
+        let max = self.largest_chunk() / IForwardTsn::SKIPPED - 1;
         for chunk in self.abandoned_chunks() {
             let unordered = chunk.data.flags.contains(DataFlags::UNORDERED);
             let (stream, mid) = (chunk.data.stream, chunk.place.mid);
-            let full = skipped.len() == most;
+            let full = skipped.len() == max;
             match skipped.iter_mut().find(|known| (known.stream, known.unordered) == (stream, unordered)) {
                 Some(known) => known.mid = mid,
                 None if full => break,

@@ -79,12 +79,12 @@ impl Rack {
     pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
-        if again && self.min_rtt.is_none_or(|least| rtt < least) {
+        if again && self.min_rtt.is_none_or(|min| rtt < min) {
             // An earlier copy of it was or may have been delivered.
             return;
         }
         if !again {
-            self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
         if !self.advanced || sent >= self.rtt_of {
             (self.rtt, self.rtt_of, self.advanced) = (rtt, sent, true);

@@ -128,14 +128,14 @@ impl StreamsOut {
             .collect()
     }
 
-    /// Queues a message in fragments of at most `most` octets, the first one at most `first`. Section 6.9.
-    pub(crate) fn push(&mut self, message: Message, first: usize, most: usize, limit: Limit) {
+    /// Queues a message in fragments of at most `max` octets, the first one at most `first`. Section 6.9.
+    pub(crate) fn push(&mut self, message: Message, first: usize, max: usize, limit: Limit) {
         let Message { stream, unordered, ppid, payload: mut rest, .. } = message;
         let can_delay = rest.len() < first;
         let mut flags =
             if unordered { DataFlags::UNORDERED } else { DataFlags::default() } | DataFlags::BEGIN;
         while !rest.is_empty() {
-            let room = if flags.contains(DataFlags::BEGIN) { first } else { most };
+            let room = if flags.contains(DataFlags::BEGIN) { first } else { max };
             let fragment = rest.split_to(rest.len().min(room));
             let end = if rest.is_empty() { DataFlags::END } else { DataFlags::default() };
             self.buffer.charge(fragment.len());

@@ -17,9 +17,9 @@ use hol_wire::{Address, Packet, Transport, sctp};
 
 const HERE: Address = hol_wire::ipv4(10, 0, 0, 1);
 /// Maximum number of packets that one input may trigger.
-const MOST_PACKETS: usize = 100;
+const MAX_PACKETS: usize = 100;
 /// Maximum memory allocated at a time, by both ends and for their recorded packets. A peer may request 65,535 streams.
-const MOST_MEMORY: usize = 8 << 20;
+const MAX_MEMORY: usize = 8 << 20;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
@@ -64,9 +64,9 @@ impl Talk {
             Output::Transmit(Packet { transport: Transport::Sctp(packet), .. }) => packets.push(packet),
             Output::Event(Event::Received(_)) | Output::Transmit(_) | Output::Event(_) | Output::Wait(_) => {}
         });
-        assert!(packets.len() <= MOST_PACKETS, "{} packets", packets.len());
+        assert!(packets.len() <= MAX_PACKETS, "{} packets", packets.len());
         let held = MEMORY.allocated();
-        assert!(held <= MOST_MEMORY, "{held} octets are allocated");
+        assert!(held <= MAX_MEMORY, "{held} octets are allocated");
         for packet in packets {
             self.seen.push(packet.to_bytes());
             if self.rng.chance(0.9) && self.seen.len() < 400 {

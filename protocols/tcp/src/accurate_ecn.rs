@@ -289,20 +289,20 @@ impl AccurateEcn {
     /// Decides between `delta` marks and a multiple of eight more.
     fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
-        let most = packets - ((packets - delta) & MASK);
+        let max = packets - ((packets - delta) & MASK);
         match marked_octets {
             None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
             Some(0) => delta,
             Some(marked) if packets >= 2 * (MASK + 1) && is_exact => {
                 if octets <= marked {
-                    return most;
+                    return max;
                 }
                 let estimate = (u64::from(marked) * u64::from(packets)).div_ceil(octets.into()) as u32;
-                most.min(delta + (estimate & !MASK))
+                max.min(delta + (estimate & !MASK))
             }
-            Some(marked) if marked > delta * mss => most,
-            Some(marked) if marked < (most * mss) >> SAFETY => delta,
-            None | Some(_) => most,
+            Some(marked) if marked > delta * mss => max,
+            Some(marked) if marked < (max * mss) >> SAFETY => delta,
+            None | Some(_) => max,
         }
     }
 }

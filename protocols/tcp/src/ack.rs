@@ -183,8 +183,8 @@ impl Endpoint {
                 self.cwnd.grow_by_octets(self.negotiated.mss());
                 return self.usage.on_window_changed(now);
             }
-            let most = if self.config.one_segment_per_ack { self.cwnd.quantum() } else { u32::MAX };
-            self.cwnd.on_ack(now, info.delivered.min(most));
+            let max = if self.config.one_segment_per_ack { self.cwnd.quantum() } else { u32::MAX };
+            self.cwnd.on_ack(now, info.delivered.min(max));
         }
         self.usage.on_window_changed(now);
     }

@@ -121,8 +121,8 @@ impl DelayedAckState {
         self.delay.is_none()
     }
 
-    fn go_quick(&mut self, window: u32, most: u32) {
-        let segments = (window / (2 * self.segment_size)).max(2).min(most);
+    fn go_quick(&mut self, window: u32, max: u32) {
+        let segments = (window / (2 * self.segment_size)).max(2).min(max);
         self.quick = self.quick.max(segments);
     }
 
@@ -147,9 +147,9 @@ impl DelayedAckState {
     }
 
     /// Counts an out-of-order segment at RCV.NXT; returns whether it must be acknowledged at once, instead of
-    /// together with up to `most` others.
-    pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, most: u32) -> bool {
-        self.compression.on_segment(nxt, most)
+    /// together with up to `max` others.
+    pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, max: u32) -> bool {
+        self.compression.on_segment(nxt, max)
     }
 
     /// Returns the estimated size of the peer's full-sized segments.

@@ -27,8 +27,8 @@ impl Compression {
     }
 
     /// Counts an out-of-order segment; returns whether it must be acknowledged at once.
-    pub(crate) fn on_segment(&mut self, nxt: SeqNum, most: u32) -> bool {
-        if self.waiting >= most {
+    pub(crate) fn on_segment(&mut self, nxt: SeqNum, max: u32) -> bool {
+        if self.waiting >= max {
             return true;
         }
         if self.nxt != nxt {
@@ -46,8 +46,8 @@ impl Compression {
 impl Endpoint {
     /// Acknowledges an out-of-order segment, now or later.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
-        let most = self.config.sack_compression;
-        if !self.negotiated.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), most) {
+        let max = self.config.sack_compression;
+        if !self.negotiated.sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), max) {
             self.send_ack(now);
         } else {
             self.timers.compress_ack(now, self.compression_delay());

@@ -275,8 +275,8 @@ impl Endpoint {
 
     /// Grows the send buffer with the congestion window, if permitted. Linux: tcp_sndbuf_expand.
     pub(crate) fn grow_send_buffer(&mut self) {
-        let most = self.config.send_buffer_max.0;
-        self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(most));
+        let max = self.config.send_buffer_max.0;
+        self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(max));
     }
 
     /// Informs a blocked application when a third of the buffer is free again. First enlarges a buffer that

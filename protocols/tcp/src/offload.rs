@@ -38,8 +38,8 @@ impl Endpoint {
     /// Returns the octets of a block that the application fills. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
-        let most = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
-        (most / segment * segment).max(segment)
+        let max = self.snd.bound_to_half_window(MAX_BLOCK) as usize;
+        (max / segment * segment).max(segment)
     }
 
     /// Returns the octets sent in 1/1024 s, at the controller's rate if it has one.
@@ -62,7 +62,7 @@ impl Endpoint {
     /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller
     /// sets it (`tso_segs`).
     pub(crate) fn max_segments(&self, segment: usize) -> u32 {
-        let round_trip = self.rtt.min().map_or(u64::MAX, |least| least.as_nanos() / 1000) >> RTT_LOG;
+        let round_trip = self.rtt.min().map_or(u64::MAX, |min| min.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(MAX_BLOCK) >> round_trip } else { 0 };
         let octets = self.burst_octets().saturating_add(more).min(MAX_BLOCK.into());
         if let (Algorithm::Prague, Some(pacing)) = (self.config.congestion, self.cwnd.pacing()) {
@@ -83,12 +83,12 @@ impl Endpoint {
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited) = (0, false);
         let segment = self.payload_limit();
-        let most = if self.queue.length() > segment { self.max_segments(segment) } else { MIN_SEGMENTS };
+        let max = if self.queue.length() > segment { self.max_segments(segment) } else { MIN_SEGMENTS };
         while self.queue.has_unsent() && self.sendable_segments(now, push) > 0 {
             let quota = match self.quota() {
                 0 if push == Push::Probe => 1,
                 0 => break,
-                quota => quota.min(most),
+                quota => quota.min(max),
             };
             self.queue.grow_first_block(quota as usize * segment);
             let length = self.queue.first_block().map_or(0, |block| block.length);
@@ -102,7 +102,7 @@ impl Endpoint {
                     break;
                 }
             } else if matches!(push, Push::Normal | Push::Undelayed)
-                && let Some(by_congestion) = self.is_deferred(now, length, fin, most)
+                && let Some(by_congestion) = self.is_deferred(now, length, fin, max)
             {
                 is_limited |= by_congestion;
                 break;
@@ -130,11 +130,11 @@ impl Endpoint {
     /// Returns the octets of the first block that are sent now: as many as the windows allow, without a small
     /// last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
-        let (window, most) = (self.snd.usable_window() as usize, segment * quota as usize);
+        let (window, max) = (self.snd.usable_window() as usize, segment * quota as usize);
         let needed = length.min(window);
         let is_last = self.queue.length() == length;
-        if most <= needed || (most <= window && !is_last) {
-            return most.min(length);
+        if max <= needed || (max <= window && !is_last) {
+            return max.min(length);
         }
         let partial = needed % segment;
         let waits = partial != 0 && push == Push::Normal && self.holds_small();
@@ -143,7 +143,7 @@ impl Endpoint {
 
     /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows more of it, and whether the
     /// congestion window is the cause. Linux: tcp_tso_should_defer.
-    fn is_deferred(&self, now: Time, length: usize, fin: bool, most: u32) -> Option<bool> {
+    fn is_deferred(&self, now: Time, length: usize, fin: bool, max: u32) -> Option<bool> {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;
         }
@@ -153,8 +153,7 @@ impl Endpoint {
         let limit = send_window.min(congestion_window);
         let is_last = self.queue.length() == length;
         let worthwhile = self.snd.window().min(self.cwnd.cwnd().saturating_mul(mss)) / WINDOW_DIVISOR;
-        if limit >= most.saturating_mul(mss) || (!is_last && limit as usize >= length) || limit >= worthwhile
-        {
+        if limit >= max.saturating_mul(mss) || (!is_last && limit as usize >= length) || limit >= worthwhile {
             return None;
         }
         let oldest = self.board.front()?.sent;

@@ -77,7 +77,7 @@ impl Endpoint {
     /// Notes a delivered segment. RFC 8985 section 6.2, steps 1 and 2.
     pub(crate) fn advance_rack(&mut self, now: Time, segment: &SentSegment) {
         let rtt = now.since(segment.sent);
-        let ambiguous = segment.ever_resent && self.rtt.min().is_some_and(|least| rtt < least);
+        let ambiguous = segment.ever_resent && self.rtt.min().is_some_and(|min| rtt < min);
         if ambiguous {
             return;
         }

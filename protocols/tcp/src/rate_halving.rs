@@ -37,8 +37,8 @@ impl Endpoint {
     pub(crate) fn moderate_window(&mut self) {
         let segments = self.config.cwnd_moderation;
         if segments > 0 && !self.cwnd.is_rate_based() {
-            let most = self.in_flight() + segments * self.cwnd.quantum();
-            self.cwnd.set_cwnd(self.cwnd.cwnd().min(most));
+            let max = self.in_flight() + segments * self.cwnd.quantum();
+            self.cwnd.set_cwnd(self.cwnd.cwnd().min(max));
         }
     }
 

@@ -247,10 +247,10 @@ impl ReceiveBuffer {
     /// __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
         let (mut free, whole) = (self.space(early), self.full_space());
-        let most = self.clamp.min(whole);
-        let segment = segment.min(most);
+        let max = self.clamp.min(whole);
+        let segment = segment.min(max);
         let unit = 1 << scale;
-        let is_pressed = free < most / 2;
+        let is_pressed = free < max / 2;
         if is_pressed {
             free = free / unit * unit;
             if free < whole / 16 || free < segment {
@@ -262,7 +262,7 @@ impl ReceiveBuffer {
             free.next_multiple_of(unit)
         } else if offered + segment <= free || offered > free {
             free / segment.max(1) * segment
-        } else if segment == most && free > offered + most / 2 {
+        } else if segment == max && free > offered + max / 2 {
             free
         } else {
             offered

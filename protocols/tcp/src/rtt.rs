@@ -100,7 +100,7 @@ impl Rtt {
 
     /// Updates the minimum with a round-trip time that may not be a sample for RTO.
     pub(crate) fn observe_min(&mut self, rtt: Duration) {
-        self.min = Some(self.min.map_or(rtt, |least| least.min(rtt)));
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
     /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5.7: a new sample ends the back-off.

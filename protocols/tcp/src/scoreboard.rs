@@ -239,8 +239,8 @@ impl Scoreboard {
             return;
         }
         let end_of_block = |from: usize| {
-            let most = self.segments.len().min(from + MAX_BLOCK_SEGMENTS);
-            (from..most).find(|at| self.segments[*at].overhead > 0)
+            let max = self.segments.len().min(from + MAX_BLOCK_SEGMENTS);
+            (from..max).find(|at| self.segments[*at].overhead > 0)
         };
         let this = end_of_block(index);
         let next = this.and_then(|last| end_of_block(last + 1));
@@ -251,8 +251,8 @@ impl Scoreboard {
 
     /// Merges the block that ends with segment `last` into the previous one if both are SACKed and have segments of the same size.
     fn merge_with_previous(&mut self, last: usize) {
-        let (mut first, least) = (last, last.saturating_sub(MAX_BLOCK_SEGMENTS));
-        while first > least && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
+        let (mut first, min) = (last, last.saturating_sub(MAX_BLOCK_SEGMENTS));
+        while first > min && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
             first -= 1;
         }
         let block = self.segments.range(first..=last);
@@ -324,9 +324,9 @@ impl Scoreboard {
             let segment = &self.segments[at];
             (segment.sacked, segment.lost, segment.resent)
         };
-        let most = self.segments.len().min(index + segments.max(1));
+        let max = self.segments.len().min(index + segments.max(1));
         let goes_on = |at: &usize| self.segments[*at].overhead == 0 && marks(*at + 1) == marks(index);
-        let last = (index..most - 1).find(|at| !goes_on(at)).unwrap_or(most - 1);
+        let last = (index..max - 1).find(|at| !goes_on(at)).unwrap_or(max - 1);
         if self.segments[last].overhead == 0 {
             self.segments[last].overhead = overhead;
             self.overhead += overhead;
@@ -458,10 +458,10 @@ impl Scoreboard {
         }
     }
 
-    /// Appends the following segments to segment `index`, at most `most` if that is not 0, while the result
+    /// Appends the following segments to segment `index`, at most `max` if that is not 0, while the result
     /// stays within `space` octets and `limit`.
-    pub(crate) fn collapse(&mut self, index: usize, most: u32, space: usize, limit: SeqNum) {
-        let end = if most == 0 { usize::MAX } else { index + most as usize };
+    pub(crate) fn collapse(&mut self, index: usize, max: u32, space: usize, limit: SeqNum) {
+        let end = if max == 0 { usize::MAX } else { index + max as usize };
         let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
         let mut length = self.segments[index].payload.len();
         let mut last = index;

@@ -205,8 +205,8 @@ impl Endpoint {
             + counters.map_or(0, |fields| EcnCounters::padded_length(fields, padding));
         // Linux: tcp_bound_to_half_wnd. RFC 9293 section 3.8.6.2.1 permits a segment as large as the window.
         let mss = self.negotiated.mss();
-        let most = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
-        most as usize - options
+        let max = if self.offloads() { self.snd.bound_to_half_window(mss) } else { mss };
+        max as usize - options
     }
 
     /// Sends as much as the peer's window allows, however little. RFC 9293 section 3.8.6.2.1.
@@ -397,8 +397,8 @@ impl Endpoint {
         if !self.negotiated.sack() {
             return 0;
         }
-        let most = if self.timestamps.are_on() { 3 } else { 4 };
-        self.reassembly.reports().min(most)
+        let max = if self.timestamps.are_on() { 3 } else { 4 };
+        self.reassembly.reports().min(max)
     }
 
     /// Returns the window field of a segment that is sent now.

@@ -72,9 +72,9 @@ impl SendQueue {
         self.blocks.front().copied()
     }
 
-    /// Returns the free octets of the last block, if a block holds `most`.
-    pub(crate) fn room(&self, most: usize) -> usize {
-        self.blocks.back().map_or(0, |last| most.saturating_sub(last.length))
+    /// Returns the free octets of the last block, if a block holds `max`.
+    pub(crate) fn room(&self, max: usize) -> usize {
+        self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }
 
     /// Appends octets to the last block, or as a new one.

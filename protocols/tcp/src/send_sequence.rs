@@ -67,8 +67,8 @@ impl SendSequence {
     /// Limits `octets` to half of the peer's largest window, because a segment that fills a window is acknowledged late. Linux:
     /// tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
-        let most = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
-        if most == 0 { octets } else { octets.min(most.max(MIN_BOUND)) }
+        let max = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
+        if max == 0 { octets } else { octets.min(max.max(MIN_BOUND)) }
     }
 
     /// Returns the largest window that the peer has advertised.

@@ -39,12 +39,12 @@ impl Timeouts {
 }
 
 /// Returns the duration of the first timeout and `timeouts` more, each twice as long as the one before, up to
-/// `most`. Linux: tcp_model_timeout.
-fn doubled(first: Duration, timeouts: u32, most: Duration) -> Duration {
-    let linear_after = (most.as_nanos() / first.as_nanos().max(1)).checked_ilog2().unwrap_or(0);
+/// `max`. Linux: tcp_model_timeout.
+fn doubled(first: Duration, timeouts: u32, max: Duration) -> Duration {
+    let linear_after = (max.as_nanos() / first.as_nanos().max(1)).checked_ilog2().unwrap_or(0);
     let doublings = timeouts.min(linear_after);
     let grown = first * ((2u64 << doublings.min(62)) - 1);
-    grown + most * u64::from(timeouts - doublings)
+    grown + max * u64::from(timeouts - doublings)
 }
 
 impl Endpoint {

@@ -26,12 +26,12 @@ const SEND_BUFFER: u64 = 20_000;
 const LONGEST: usize = 1460;
 /// Maximum number of segments that one input may trigger: more than the send buffer contains if each segment
 /// carries only the octets that the peer's MSS, SACK blocks and timestamps leave room for.
-const MOST_SEGMENTS: usize = 3000;
+const MAX_SEGMENTS: usize = 3000;
 /// Maximum number of segments that the ends may exchange without waiting for a timer: those of both send
 /// buffers, some of them several times, and their acknowledgments.
-const MOST_TALK: usize = 12_000;
+const MAX_TALK: usize = 12_000;
 /// Maximum memory allocated at a time, by both ends and for the segments in transit.
-const MOST_MEMORY: usize = 4 << 20;
+const MAX_MEMORY: usize = 4 << 20;
 
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
@@ -150,11 +150,11 @@ impl Talk {
             Output::Event(Event::Received(piece)) => delivered += piece.payload.len(),
             Output::Event(_) | Output::Wait(_) => {}
         });
-        assert!(sent <= MOST_SEGMENTS, "{sent} segments");
+        assert!(sent <= MAX_SEGMENTS, "{sent} segments");
         let room = self.ends[end].room();
         assert!(delivered <= room, "{delivered} octets of {room}");
         let held = MEMORY.allocated();
-        assert!(held <= MOST_MEMORY, "{held} octets are allocated");
+        assert!(held <= MAX_MEMORY, "{held} octets are allocated");
     }
 
     fn command(&mut self) {
@@ -229,7 +229,7 @@ impl Talk {
             let mut talk = 0;
             while let Some(packet) = self.under_way.pop_front() {
                 talk += 1;
-                assert!(talk <= MOST_TALK, "the ends talk without end: {packet}");
+                assert!(talk <= MAX_TALK, "the ends talk without end: {packet}");
                 // One after the other: if all are sent at once, the times do not show which was retransmitted.
                 self.now += Duration::from_micros(1);
                 self.take(packet);

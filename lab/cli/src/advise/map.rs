@@ -3,7 +3,7 @@
 use hol_measure::{Probe, Winner};
 use hol_report::survey::{Axis, NEGLIGIBLE};
 
-use super::LineResult;
+use super::SearchResult;
 
 /// Columns of the map.
 const WIDTH: usize = 56;
@@ -11,13 +11,13 @@ const WIDTH: usize = 56;
 /// Returns the axis as a line of letters: which transport is significantly better where.
 pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
-    let least = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
+    let min = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);
     let place = |column: usize| {
         let share = column as f64 / (WIDTH - 1) as f64;
         match logarithmic {
             // Zero has the first column.
             true if column == 0 => first.x,
-            true => least.max(first.x) * (last.x / least.max(first.x)).powf(share),
+            true => min.max(first.x) * (last.x / min.max(first.x)).powf(share),
             false => first.x + share * (last.x - first.x),
         }
     };
@@ -37,13 +37,13 @@ pub(super) fn strip(probes: &[Probe], logarithmic: bool) -> String {
 }
 
 /// Returns all lines below each other over the axis.
-pub(super) fn map(lines: &[LineResult], axis: &Axis) -> String {
+pub(super) fn map(lines: &[SearchResult], axis: &Axis) -> String {
     let order = axis.ascending();
     let (Some(first), Some(last), Some(line)) = (order.first(), order.last(), lines.first()) else {
         return String::new();
     };
     let is_one_rival = lines.iter().all(|other| other.transport == line.transport);
-    let label = |line: &LineResult| match (line.at.as_str(), is_one_rival) {
+    let label = |line: &SearchResult| match (line.at.as_str(), is_one_rival) {
         (at, true) => at.to_owned(),
         ("", false) => line.transport.clone(),
         (at, false) => format!("{at}, {}", line.transport),

@@ -1,8 +1,8 @@
 //! `hol advise`: finds where along an axis the better transport changes.
 
-mod line_answer;
 mod map;
 mod sampler;
+mod search_answer;
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub struct Advise {
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    most: Option<usize>,
+    max: Option<usize>,
     /// Set a key, as in network.loss=1%
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -59,7 +59,7 @@ pub struct Advise {
 
 /// The result of the search for two transports and one combination of the other axes, as printed with `--json`.
 #[derive(Debug, Serialize)]
-struct LineResult {
+struct SearchResult {
     axis: String,
     unit: &'static str,
     /// The steps of the other axes, as text.
@@ -99,7 +99,7 @@ impl Advise {
             source: &source,
             axis: &axis,
             precision: self.precision.value(),
-            most: self.most,
+            max: self.max,
             threads: threads(self.jobs),
             stop: stop_on_interrupt()?,
             finished: hol_lab::RunResults::default(),

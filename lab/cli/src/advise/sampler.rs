@@ -8,8 +8,8 @@ use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
 use hol_report::survey::{Axis, Contest, Outcome, lead};
 
-use super::line_answer::{LineAnswer, ProbeNumbers};
-use super::{LineResult, map, without_axis};
+use super::search_answer::{ProbeNumbers, SearchAnswer};
+use super::{SearchResult, map, without_axis};
 use crate::failure::Failure;
 
 /// Number of tests for which the level of a line is corrected (Bonferroni), so that all of its verdicts hold jointly
@@ -30,7 +30,7 @@ pub(super) struct Sampler<'a> {
     /// Precision of the crossover.
     pub precision: f64,
     /// Maximum number of repetitions of a point.
-    pub most: Option<usize>,
+    pub max: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,
     /// All runs so far; none is performed twice.
@@ -52,13 +52,13 @@ impl Sampler<'_> {
         others: &[(String, String)],
         transport: &str,
         than: &str,
-    ) -> Result<LineResult, Failure> {
+    ) -> Result<SearchResult, Failure> {
         let axis = self.axis;
         let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
         let search = CrossoverSearch {
             logarithmic: numbers.span_decades(),
             precision: self.precision,
-            most: MAX_ADDED_POINTS,
+            max: MAX_ADDED_POINTS,
         };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.position(step)).collect();
         let compared = ComparedTransports { others, transport, than };
@@ -86,9 +86,9 @@ impl Sampler<'_> {
         let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let at = at.join(", ");
         let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
-        let answer = LineAnswer { transport, than, axis, unit: numbers.unit, metric, measurements: &seen };
+        let answer = SearchAnswer { transport, than, axis, unit: numbers.unit, metric, measurements: &seen };
         let sentence = answer.sentence(&probes);
-        Ok(LineResult {
+        Ok(SearchResult {
             axis: axis.keys[0].clone(),
             unit: numbers.unit,
             sentence: if at.is_empty() { sentence } else { format!("{at}: {sentence}") },
@@ -110,11 +110,11 @@ impl Sampler<'_> {
         confirm: bool,
     ) -> Result<(Probe, ProbeNumbers), Failure> {
         let points = self.points(text, compared)?;
-        let asked = points.first().map_or(1, |point| point.repetitions.least);
-        let most = self
-            .most
-            .map_or(DEFAULT_MAX_REPETITIONS.max(16 * asked), |most| u32::try_from(most).unwrap_or(u32::MAX));
-        let mut repetitions = if confirm { most } else { MIN_REPETITIONS.max(asked).min(most) };
+        let asked = points.first().map_or(1, |point| point.repetitions.min);
+        let max = self
+            .max
+            .map_or(DEFAULT_MAX_REPETITIONS.max(16 * asked), |max| u32::try_from(max).unwrap_or(u32::MAX));
+        let mut repetitions = if confirm { max } else { MIN_REPETITIONS.max(asked).min(max) };
         loop {
             let results = self.perform_runs(&points, repetitions)?;
             let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
@@ -126,12 +126,12 @@ impl Sampler<'_> {
             let metric = lead(cells.iter());
             let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);
             let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
-            if winner != Winner::Unsure || repetitions >= most || !is_known {
+            if winner != Winner::Unsure || repetitions >= max || !is_known {
                 let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
                 let seen = ProbeNumbers { x, metric, by, losses, lost: contest.lost(), is_known };
                 return Ok((Probe { x, winner }, seen));
             }
-            repetitions = (repetitions * 2).min(most);
+            repetitions = (repetitions * 2).min(max);
         }
     }
 
@@ -152,7 +152,7 @@ impl Sampler<'_> {
     fn perform_runs(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
         let longer = |point: &Point| {
             let mut point = point.clone();
-            let each = point.messages.div_ceil(point.repetitions.least.into()).max(1);
+            let each = point.messages.div_ceil(point.repetitions.min.into()).max(1);
             point.repetitions = Repetitions::fixed(repetitions);
             point.messages = each * u64::from(repetitions);
             point.precision = None;

@@ -35,7 +35,7 @@ pub struct Get {
 }
 
 #[derive(Deserialize)]
-struct FileLine {
+struct FileEntry {
     path: String,
 }
 
@@ -44,7 +44,7 @@ impl Get {
     pub fn run(&self) -> Result<(), Failure> {
         let server = self.at.server()?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
-        let files: Vec<FileLine> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
+        let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {
             return Err(Failure::Failed(format!("experiment {} has no results yet", self.id)));
         }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use hol_kernel::{Action, Kernel, LineOutcome, StepResult};
+use hol_kernel::{Action, CommandOutcome, Kernel, StepResult};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
@@ -253,7 +253,7 @@ impl ShellSession {
 
     /// Stores the exit code of a line, and explains one that exceeded a limit.
     fn report_outcome(&mut self, reply: StepResult) -> Result<(), StepError> {
-        if let Some(LineOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
+        if let Some(CommandOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
             self.exit_code = exit_code;
             if exceeded_memory {
                 self.output.note(

@@ -101,7 +101,7 @@ impl ClusterOptions {
             }
             (Some(part_count), _) | (None, Some(part_count)) => Ok(part_count),
             (None, None) => {
-                let seconds = Plan::new([experiment]).estimate(1).least / jobs as f64;
+                let seconds = Plan::new([experiment]).estimate(1).min / jobs as f64;
                 Ok(((seconds / PART_SECONDS).ceil() as usize).clamp(1, MAX_PARTS))
             }
         }

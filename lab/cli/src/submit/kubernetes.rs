@@ -122,9 +122,9 @@ fn submit(job: &ClusterJob) -> String {
 
 /// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
 fn label(name: &str) -> String {
-    const MOST: usize = 40;
+    const MAX: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let label: String = name.chars().map(allowed).take(MOST).collect();
+    let label: String = name.chars().map(allowed).take(MAX).collect();
     let label = label.trim_matches('-');
     if label.is_empty() { "experiment".into() } else { label.into() }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use clap::Args;
 use hol_base::Ratio;
-use hol_differential::point_beside;
+use hol_differential::point_to_compare;
 use hol_lab::Metric;
 use hol_lab::{
     BothWorlds, Experiment, Manifest, Plan, Point, Repetitions, Results, RunResults, Source, Store, Study,
@@ -115,7 +115,7 @@ impl Validate {
         let mut both = BothWorlds::of(experiments, &world)?;
         for (model, kernel) in both.model.iter_mut().zip(&both.kernel) {
             for (model, kernel) in model.points.iter_mut().zip(&kernel.points) {
-                *model = point_beside(model, &kernel.world.to_string());
+                *model = point_to_compare(model, &kernel.world.to_string());
             }
         }
         both.refused.iter().for_each(|point| note!("left out: {point}"));
@@ -214,7 +214,7 @@ impl Validate {
         let world = store.manifest().world.clone();
         let points = store.manifest().points.iter().zip(selected).filter(|(_, selected)| **selected);
         let plan = Plan::of_points(points.map(|(point, _)| point.clone()).collect());
-        let wanted = plan.wanted(&finished).len() as u64;
+        let wanted = plan.next_runs(&finished).len() as u64;
         note!("{world}: {} runs to perform in {}", grouped(wanted), store.dir().display());
         execute_plan(&plan, &mut store, &mut finished, self.jobs, ProgressOutput::Text)?;
         Ok(store.write_tables(&finished)?)

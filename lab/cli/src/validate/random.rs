@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use hol_differential::{
-    Comparison, Coverage, Generator, RandomScenario, Tally, Values, Verdict, beside, compare, shrink, trace,
+    Comparison, Coverage, Generator, RandomScenario, Tally, Values, Verdict, align, compare, shrink, trace,
 };
 use hol_lab::{LabError, WorldName};
 use hol_scenario::World;
@@ -250,7 +250,7 @@ impl Session<'_> {
         let (Ok(first), Ok(second)) = (first, second) else { return Ok(()) };
         let path = self.out.join(format!("{}.txt", scenario.name));
         let mut text = File::create(&path).map_err(|e| cannot_write(&path, &e))?;
-        for line in beside(&first, &second) {
+        for line in align(&first, &second) {
             writeln!(text, "{line}").map_err(|e| cannot_write(&path, &e))?;
         }
         Ok(())

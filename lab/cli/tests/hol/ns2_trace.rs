@@ -162,12 +162,12 @@ fn the_queue_by_awk_is_as_long_as_its_limit_allows() {
     traced(dir.path(), "tcp", COMPETING);
     let script = r#"
         $3 != 1 || $4 != 2 { next }
-        $1 == "d" && queue > most_at_drop { most_at_drop = queue }
-        $1 == "d" && (queue < least_at_drop || !drops++) { least_at_drop = queue }
+        $1 == "d" && queue > max_at_drop { max_at_drop = queue }
+        $1 == "d" && (queue < min_at_drop || !drops++) { min_at_drop = queue }
         $1 == "+" { queue++ }
         $1 == "-" || $1 == "d" { queue-- }
         queue < 0 { wrong++ }
-        END { print least_at_drop, most_at_drop, wrong + 0 }"#;
+        END { print min_at_drop, max_at_drop, wrong + 0 }"#;
     assert_eq!(awk(dir.path(), script), [6.0, 6.0, 0.0]);
 }
 

@@ -39,8 +39,8 @@ impl Capture {
         let mut packets = Vec::new();
         for (interface, ring) in &self.0 {
             if ring.is_full() {
-                let most = ring.room();
-                return Err(format!("an interface has more packets than the {most} that fit into a capture"));
+                let max = ring.room();
+                return Err(format!("an interface has more packets than the {max} that fit into a capture"));
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
@@ -61,7 +61,7 @@ impl Capture {
 /// many again for retransmissions.
 fn frames(job: &Job) -> usize {
     const OPENING: u64 = 10_000;
-    const LEAST_MSS: u64 = 500;
+    const MIN_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     if !job.scenario.programs.is_empty() {
         // The number of packets of programs is unknown.
@@ -69,6 +69,6 @@ fn frames(job: &Job) -> usize {
     }
     // SIMCO's messages are short, and the number and sizes of a page's or a batch's files are unknown.
     let unknown = if workload.record_kind() == RecordKind::Transaction { 1 } else { 100 };
-    let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(LEAST_MSS));
+    let packets = workload.longest().map_or(unknown, |longest| longest.div_ceil(MIN_MSS));
     (OPENING + messages.saturating_mul(8 * packets)) as usize
 }

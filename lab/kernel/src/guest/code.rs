@@ -93,9 +93,9 @@ impl Code {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
     }
 
-    /// Limits a register to `most`. Clobbers register 2.
-    pub(super) fn at_most(self, register: u8, most: u64) -> Self {
-        let code = self.constant(2, most).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
+    /// Limits a register to `max`. Clobbers register 2.
+    pub(super) fn at_most(self, register: u8, max: u64) -> Self {
+        let code = self.constant(2, max).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
         code.op(COPY_REGISTER, register, 2, 0, 0)
     }
 

@@ -21,6 +21,6 @@ impl RoutingSocket {
 
     /// Sends a request and waits for its acknowledgment; `doing` describes it in an error.
     pub(super) fn request(&self, message: Message, doing: &str) -> Result<(), GuestError> {
-        self.0.tell(message).map_err(|error| format!("cannot {doing}: {error}").into())
+        self.0.execute(message).map_err(|error| format!("cannot {doing}: {error}").into())
     }
 }

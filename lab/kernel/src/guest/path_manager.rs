@@ -65,7 +65,9 @@ impl PathManager {
         let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])
             .with_number(RCV_ADD_ADDRS, subflows)
             .with_number(SUBFLOWS, subflows);
-        self.socket.tell(message).map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
+        self.socket
+            .execute(message)
+            .map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
     }
 
     /// Removes an endpoint. If it is the address of the initial subflow, that subflow ends, and its data move to the other subflows.
@@ -85,7 +87,7 @@ impl PathManager {
         const ADDR: u16 = 1;
         let message =
             Message::new(self.family, 0, &[command, 1, 0, 0]).with_nested(ADDR | NESTED, &[], endpoint);
-        self.socket.tell(message).map_err(|error| format!("cannot {doing}: {error}").into())
+        self.socket.execute(message).map_err(|error| format!("cannot {doing}: {error}").into())
     }
 }
 

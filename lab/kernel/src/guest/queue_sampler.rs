@@ -144,7 +144,7 @@ impl QueueSampler {
                 let left = StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos());
                 step = wait(left).map_err(GuestError::from);
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                if all.len() as u64 > Sample::MOST {
+                if all.len() as u64 > Sample::MAX {
                     return;
                 }
                 step = step.and_then(|()| sample_all(&mut links, beginning.wait(), &mut all));

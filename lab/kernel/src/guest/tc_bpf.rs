@@ -58,15 +58,15 @@ pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
 
 /// Drops packets without tokens, with the same arithmetic as the model.
 pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
-    let (tokens, since) = (Map::number(bucket.most())?, Map::number(0)?);
+    let (tokens, since) = (Map::number(bucket.max())?, Map::number(0)?);
     // The address of the tokens (r7), and the time since they were counted (r0), at most the time to fill the bucket.
     let code = code().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
     let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, NOW);
     let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
     let code = code.at_most(0, bucket.fill_time());
     // The current tokens (r0), and those that the packet takes (r1).
-    let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.most());
-    let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.most());
+    let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.max());
+    let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.max());
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
     let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
     let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).drop_packet();

@@ -6,7 +6,9 @@ use std::path::Path;
 use hol_base::{Duration, Seed};
 use hol_network::NodeId;
 use hol_scenario::{KernelReport, Scenario};
-use hol_sockets::{RunStart, Sysctl, asked, clocksource, kernel_version, setting, setting_path, sysctls};
+use hol_sockets::{
+    RunStart, Sysctl, clocksource, kernel_version, requested_sysctls, setting, setting_path, sysctls,
+};
 use hol_stack::Kind;
 
 use super::capture::Capture;
@@ -128,7 +130,10 @@ fn set_sysctls(
             for end in [workload.from(), workload.to()].into_iter().filter(|_| is_changed) {
                 topology.node(node(plan, end)).enter()?;
                 let made = namespace::set(name, value);
-                if made.is_err() && is_older_than(name) && !asked(transport, &kernel)?.contains(&needed) {
+                if made.is_err()
+                    && is_older_than(name)
+                    && !requested_sysctls(transport, &kernel)?.contains(&needed)
+                {
                     lacking.insert(*name);
                 } else {
                     made?;

@@ -16,12 +16,12 @@ impl DeliveredOctets {
         Self { interval, flows: vec![Vec::new(); flows] }
     }
 
-    /// Counts a record of a flow; returns false if it ended after more than `most` intervals.
-    pub(super) fn add(&mut self, flow: usize, record: &Record, most: u64) -> bool {
+    /// Counts a record of a flow; returns false if it ended after more than `max` intervals.
+    pub(super) fn add(&mut self, flow: usize, record: &Record, max: u64) -> bool {
         let Some(at) = record.carried() else { return true };
         // A delivery at the end of an interval belongs to it.
         let interval = at.as_nanos().saturating_sub(1) / self.interval.as_nanos();
-        if interval >= most {
+        if interval >= max {
             return false;
         }
         let (octets, interval) = (&mut self.flows[flow], interval as usize);

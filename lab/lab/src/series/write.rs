@@ -27,7 +27,7 @@ pub(crate) struct SeriesFile {
     waiting: Vec<Row>,
     rows: u64,
     /// The number of rows that a run may have.
-    most: u64,
+    max: u64,
     delivered: DeliveredOctets,
     /// A description of the point.
     point: String,
@@ -59,7 +59,7 @@ impl SeriesFile {
             queues,
             waiting: Vec::new(),
             rows: 0,
-            most: Sample::MOST,
+            max: Sample::MAX,
             delivered,
             point: point.to_string(),
         })
@@ -73,7 +73,7 @@ impl SeriesFile {
 
     /// Adds a record of a flow; the records of a flow must come in order.
     pub(crate) fn deliver(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
-        let fits = self.delivered.add(flow, record, self.most);
+        let fits = self.delivered.add(flow, record, self.max);
         if fits { Ok(()) } else { Err(self.too_many(record.carried().unwrap_or(Time::ZERO))) }
     }
 
@@ -93,7 +93,7 @@ impl SeriesFile {
 
     fn push(&mut self, row: Row) -> Result<(), LabError> {
         self.rows += 1;
-        if self.rows > self.most {
+        if self.rows > self.max {
             return Err(self.too_many(row.at));
         }
         self.waiting.push(row);
@@ -144,7 +144,7 @@ impl SeriesFile {
         let problem = format!(
             "after {:.3} s its time series would exceed {} rows; use a longer interval than series = \"{}\"",
             at.as_secs_f64(),
-            self.most,
+            self.max,
             self.interval
         );
         Self::refuse(self.point.clone(), problem)
@@ -176,7 +176,7 @@ mod tests {
         let path = dir.path().join("series/0.parquet");
         let interval = Duration::from_micros(10);
         let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
-        file.most = 100_000;
+        file.max = 100_000;
         let queue = QueueSample { line: 0, packets: 0, octets: 0, dropped: 0, lost: None };
         let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), of: SampleValue::Queue(queue) };
         (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());

@@ -17,10 +17,10 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 /// The limit of allocated memory, over all cases: files are some hundred octets long here, and sweep up to some thousand points.
-const MOST_MEMORY: usize = 256 << 20;
+const MAX_MEMORY: usize = 256 << 20;
 
 #[global_allocator]
-static MEMORY: Cap<System> = Cap::new(System, MOST_MEMORY);
+static MEMORY: Cap<System> = Cap::new(System, MAX_MEMORY);
 
 /// Returns the number of cases, unless the environment sets it.
 fn cases(default: u32) -> ProptestConfig {
@@ -160,8 +160,8 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
         }
     };
     let plan = Plan::new([&experiment]);
-    prop_assert!(!plan.wanted(&RunResults::default()).is_empty());
-    prop_assert!(plan.messages() <= plan.messages_at_most());
+    prop_assert!(!plan.next_runs(&RunResults::default()).is_empty());
+    prop_assert!(plan.messages() <= plan.max_messages());
     prop_assert!(plan.to_string().lines().count() >= plan.points().len());
     if let Some(point) = plan.points().first() {
         let kept = serde_json::to_string(point).expect("a point is JSON");
@@ -194,6 +194,6 @@ proptest! {
         let (plan, mut finished) = (Plan::of_points(vec![point]), RunResults::default());
         let done = execute(&plan, &mut finished, 1, &AtomicBool::new(false), &Archive::default(), |_, _, _| Ok(()));
         prop_assert!(done.is_ok(), "{done:?}");
-        prop_assert!(plan.wanted(&finished).is_empty());
+        prop_assert!(plan.next_runs(&finished).is_empty());
     }
 }

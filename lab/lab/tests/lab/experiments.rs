@@ -103,7 +103,7 @@ fn quick_divides_by_twenty_but_keeps_a_hundred_a_repetition() {
 fn shared_points_are_run_once_and_the_longest_first() {
     let experiment = parse(WHOLE).unwrap();
     let plan = Plan::new([&experiment, &experiment]);
-    let wanted = plan.wanted(&hol_lab::RunResults::default());
+    let wanted = plan.next_runs(&hol_lab::RunResults::default());
     assert_eq!((plan.points().len(), wanted.len()), (24, 120));
     assert!(wanted.is_sorted_by_key(|job| std::cmp::Reverse(job.messages())));
     assert_eq!(plan.messages(), 6 * 100 + 6 * 1000);

@@ -84,9 +84,9 @@ impl<S: Read> Inbox<S> {
         Self { stream, key, next: 0 }
     }
 
-    /// Returns the next message, of at most `most` octets.
-    pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, most: usize) -> Result<M, ControlError> {
-        let body = take(&mut self.stream, most)?;
+    /// Returns the next message, of at most `max` octets.
+    pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, max: usize) -> Result<M, ControlError> {
+        let body = take(&mut self.stream, max)?;
         let mut hmac = [0; size_of::<Key>()];
         self.stream.read_exact(&mut hmac)?;
         mac(&self.key, &[&self.next.to_be_bytes(), &body])
@@ -103,12 +103,12 @@ impl<S: Read> Inbox<S> {
 }
 
 /// Reads octets preceded by their length. Memory grows with the octets that arrive, not with the announced length.
-pub(crate) fn take(stream: &mut impl Read, most: usize) -> Result<Vec<u8>, ControlError> {
+pub(crate) fn take(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
-    if length > most {
-        return Err(ControlError::TooLong(length, most));
+    if length > max {
+        return Err(ControlError::TooLong(length, max));
     }
     let mut body = Vec::new();
     stream.take(length as u64).read_to_end(&mut body)?;

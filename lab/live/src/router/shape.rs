@@ -28,8 +28,8 @@ pub(crate) fn check_support() -> Result<(), String> {
     /// The loopback interface, which is first in every network namespace.
     const LOOPBACK: u32 = 1;
     // netem itself rejects a message without settings, after the kernel has found netem and checked permissions; nothing has changed then.
-    let tried =
-        Socket::routing().and_then(|socket| socket.tell(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
+    let tried = Socket::routing()
+        .and_then(|socket| socket.execute(discipline::add(LOOPBACK, 0, ROOT, emulator::KIND)));
     match tried.map_err(|problem| (problem.raw_os_error().map(rustix::io::Errno::from_raw_os_error), problem))
     {
         Ok(()) | Err((Some(rustix::io::Errno::INVAL | rustix::io::Errno::EXIST), _)) => Ok(()),
@@ -67,7 +67,7 @@ fn is_set_by_user(discipline: &Discipline) -> bool {
 /// Sets up the emulators of a link for packets that leave an interface.
 pub(super) fn set_up(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
-        messages(interface.index, line, seed).try_for_each(|message| socket.tell(message))
+        messages(interface.index, line, seed).try_for_each(|message| socket.execute(message))
     });
     told.map_err(|problem| format!("cannot set up the emulators (netem) of {}: {problem}", interface.name))
 }
@@ -99,7 +99,7 @@ pub(super) fn restore() -> io::Result<()> {
     let socket = Socket::routing()?;
     let all = all()?;
     let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
-    let removed = ours.map(|one| socket.tell(discipline::remove(one.interface, one.handle)));
+    let removed = ours.map(|one| socket.execute(discipline::remove(one.interface, one.handle)));
     // All interfaces are restored, even if one fails.
     removed.collect::<Vec<_>>().into_iter().collect()
 }

@@ -63,11 +63,11 @@ fn flows_go_between_any_two_of_four_hosts() {
     ]
     .map(|(over, from, to)| endless_background(over, from, to))
     .into();
-    let Run { course, records, background_records, .. } = run(&scenario, ["server", "a", "b"]);
+    let Run { summary, records, background_records, .. } = run(&scenario, ["server", "a", "b"]);
     assert!(
         records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
         "{:?}",
-        course.stopped
+        summary.stopped
     );
     for (flow, records) in scenario.background.iter().zip(&background_records) {
         let delivered = records.iter().filter(|record| record.request.is_some()).count();
@@ -76,7 +76,7 @@ fn flows_go_between_any_two_of_four_hosts() {
         let wrong = records.iter().find(|r| r.request.is_some_and(|leg| leg.delivered < leg.written));
         assert_eq!(wrong, None);
     }
-    let facts = course.facts.unwrap();
+    let facts = summary.facts.unwrap();
     assert!(facts.peer.is_some() && facts.others.len() == 2, "{:?}", facts.others);
     assert_eq!(
         facts.provenance.matches("from 127.0.0.1 to 127.0.0.1: Linux").count(),
@@ -95,11 +95,11 @@ fn a_server_asks_onward_on_a_third_host() {
         workload: workload(&format!("kind = 'echo'\nfrom = 'server'\nto = '{to}'")),
     };
     scenario.onward = vec![onward("tcp", "a"), onward("quic", "b")];
-    let Run { course, records, .. } = run(&scenario, ["server", "a", "b"]);
+    let Run { summary, records, .. } = run(&scenario, ["server", "a", "b"]);
     assert!(
         records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
         "{:?}",
-        course.stopped
+        summary.stopped
     );
 }
 

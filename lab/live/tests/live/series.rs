@@ -48,12 +48,12 @@ fn the_senders_of_both_hosts_are_seen_by_one_clock() {
     let server = Server::listen(anywhere, secret(), Service::Ends(None)).unwrap();
     let place = server.address().unwrap().to_string();
     let mut looking = Looking::default();
-    let course = thread::scope(|scope| {
+    let summary = thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(false, &|_| ()));
-        let course = Live::with_peer(&place).unwrap().follow(&scenario(), Seed(1), &mut looking);
+        let summary = Live::with_peer(&place).unwrap().follow(&scenario(), Seed(1), &mut looking);
         server.stop().unwrap();
         serving.join().unwrap().unwrap();
-        course.unwrap()
+        summary.unwrap()
     });
     let of = |flow: u32, side: Side| {
         let is_one = |sample: &&Sample| matches!(sample.of, SampleValue::Sender(one) if (one.flow, one.side) == (flow, side));
@@ -64,5 +64,5 @@ fn the_senders_of_both_hosts_are_seen_by_one_clock() {
     assert_eq!(of(1, Side::Server), 0);
     assert!(looking.0.is_sorted_by_key(|sample| sample.at));
     let last = looking.0.last().unwrap().at;
-    assert!(last <= course.ended + Duration::from_secs(1), "{last:?}");
+    assert!(last <= summary.ended + Duration::from_secs(1), "{last:?}");
 }

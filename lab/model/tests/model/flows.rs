@@ -83,9 +83,9 @@ fn a_start_at_random_shows_that_one_sample_path_is_not_the_throughput() {
     let mut spread = scenario;
     spread.workload.spread = Duration::from_millis(256);
     let spread = throughputs(&spread);
-    let (least, most) =
+    let (min, max) =
         (spread.iter().fold(f64::MAX, |a, b| a.min(*b)), spread.iter().fold(0.0, |a, b| f64::max(a, *b)));
-    assert!(least < 345.0 && most > 360.0, "{spread:?}");
+    assert!(min < 345.0 && max > 360.0, "{spread:?}");
 }
 
 /// Claim ekl-7: "around 95 %" of 400 kbit/s.

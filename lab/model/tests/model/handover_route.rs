@@ -109,7 +109,7 @@ fn a_host_attached_one_delay_before_leaving_only_gets_another_delay() {
         for record in &run.records {
             is_about(latency(record), way.carries(record.scheduled).expect("all arrive"));
         }
-        let [client, server] = run.course.endpoints.unwrap();
+        let [client, server] = run.summary.endpoints.unwrap();
         assert_eq!((client.timeouts, server.duplicates_received), (0, 0), "{transport}");
     }
 }
@@ -122,7 +122,7 @@ fn lost_data_arrive_when_the_timer_next_expires() {
         for attached in [1500, 2000, 2500, 4000, 4500, 8000] {
             let (run, way) = lost(transport, attached);
             let [record] = run.records[..] else { panic!("one message") };
-            let [client, _] = run.course.endpoints.unwrap();
+            let [client, _] = run.summary.endpoints.unwrap();
             let timers = |expiries: u64| Duration::from_secs((1 << expiries) - 1);
             let due = (1..).find(|expiries| record.scheduled + timers(*expiries) >= way.attached());
             let due = due.expect("it tries for longer");
@@ -141,8 +141,8 @@ fn data_lost_by_quic_arrive_a_round_trip_after_the_next_probe() {
     let way = Duration::from_millis(80);
     let probed = |attached| lost(QUIC, attached).0.records[0];
     let pto = latency(&probed(1200)) - way * 3;
-    let [least, most] = [100 + 25, 100 + 4 * 50 + 25].map(Duration::from_millis);
-    assert!((least..most).contains(&pto), "{pto}");
+    let [min, max] = [100 + 25, 100 + 4 * 50 + 25].map(Duration::from_millis);
+    assert!((min..max).contains(&pto), "{pto}");
     for attached in [1300, 1500, 2500, 4000] {
         let record = probed(attached);
         let timers = |probes: u32| pto * ((1 << probes) - 1);
@@ -214,7 +214,7 @@ fn packets_that_overtake_over_a_shorter_way_are_met_as_any_reordering() {
             let due = if is_new { arrives(record).max(last_old) } else { arrives(record) };
             is_about(latency(record), due.since(record.scheduled));
         }
-        let [client, server] = run.course.endpoints.unwrap();
+        let [client, server] = run.summary.endpoints.unwrap();
         assert_eq!((client.timeouts, server.duplicates_received), (0, twice), "{transport} {way:?}");
     }
 }

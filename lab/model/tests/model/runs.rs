@@ -144,7 +144,7 @@ fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
 }
 
 /// Draws some optional settings of a link.
-fn beside(mut rng: Rng) -> String {
+fn optional_settings(mut rng: Rng) -> String {
     let correlation = format!("jitter_correlation = '{}%'", rng.below(101));
     let police = format!(
         "police = {{ rate = '{}kbit', burst = '{}B' }}",
@@ -163,7 +163,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
     let seeds = std::env::var("HOL_SEEDS").map_or(100, |text| text.parse().expect("HOL_SEEDS is a number"));
     for seed in 0..seeds {
         let mut rng = Seed(seed).derive("mix").rng();
-        let mut percent = |most: u64| rng.below(most * 10) as f64 / 10.0;
+        let mut percent = |max: u64| rng.below(max * 10) as f64 / 10.0;
         let network = format!(
             "delay = '{}ms'\njitter = '{}us'\nloss = '{}%'\nduplicate = '{}%'\nreorder = '{}%'\nreorder_by = '7ms'\n\
              corrupt = '{}%'\nqueue = '{}p'\nrate = '{}kbit'\n\
@@ -178,7 +178,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
             500 + 100 * percent(200) as u64,
             percent(4),
         );
-        let network = format!("{network}\n{}", beside(Seed(seed).derive("beside").rng()));
+        let network = format!("{network}\n{}", optional_settings(Seed(seed).derive("beside").rng()));
         let size = 8 + rng.below(3000);
         let workload =
             format!("kind = 'echo'\nrate = '{}/s'\nsize = '{size}B'\nlate_limit = '1h'", 1 + rng.below(60));

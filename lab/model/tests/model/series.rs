@@ -43,8 +43,8 @@ fn watch(
     );
     let interval = interval.map(Duration::from_millis);
     let mut watching = Watching { interval, samples: Vec::new(), digester: Digester::new() };
-    let course = follow(&scenario, Seed(1), None, &mut watching).unwrap();
-    (course, watching.samples, watching.digester.finish())
+    let summary = follow(&scenario, Seed(1), None, &mut watching).unwrap();
+    (summary, watching.samples, watching.digester.finish())
 }
 
 /// Returns the samples of the client as a sender, by time.
@@ -132,13 +132,13 @@ fn a_queue_never_has_more_than_it_holds_and_its_drops_are_those_of_the_run() {
             }
             let network =
                 format!("delay = '5ms'\nrate = '10Mbit'\nqueue = '{queue}'\ndiscipline = {discipline}");
-            let (course, samples, _) = watch("tcp", &network, BULK, 3000, Some(1));
+            let (summary, samples, _) = watch("tcp", &network, BULK, 3000, Some(1));
             let up = queues(&samples, 0);
             assert!(up.iter().all(|seen| seen.packets <= packets && seen.octets <= octets), "{network}");
-            let most = up.iter().map(|seen| seen.packets).max().unwrap();
-            assert!(most >= 5, "{network}: it fills, to {most}");
+            let max = up.iter().map(|seen| seen.packets).max().unwrap();
+            assert!(max >= 5, "{network}: it fills, to {max}");
             assert!(up.is_sorted_by_key(|seen| (seen.dropped, seen.lost)), "{network}");
-            let drops = course.drops.unwrap();
+            let drops = summary.drops.unwrap();
             let last = up.last().unwrap();
             assert!(last.dropped > 0 && last.dropped <= drops.queue, "{network}: {last:?} of {drops:?}");
             assert_eq!(last.lost, Some(0), "{network}");
@@ -149,10 +149,10 @@ fn a_queue_never_has_more_than_it_holds_and_its_drops_are_those_of_the_run() {
 /// Packets lost on the link do not count as dropped by the queue.
 #[test]
 fn a_line_that_loses_says_so() {
-    let (course, samples, _) =
+    let (summary, samples, _) =
         watch("tcp", "delay = '5ms'\nrate = '10Mbit'\nup = { loss = '2%' }", BULK, 3000, Some(10));
     let last = *queues(&samples, 0).last().unwrap();
-    let drops = course.drops.unwrap();
+    let drops = summary.drops.unwrap();
     assert!(last.lost.unwrap() > 10 && last.lost.unwrap() <= drops.loss, "{last:?} of {drops:?}");
     assert_eq!(queues(&samples, 1).last().unwrap().lost, Some(0), "the way back loses nothing");
 }
@@ -168,17 +168,17 @@ fn to_look_changes_nothing_and_is_done_at_every_multiple() {
         ("tcp", "loss = '1%'", "kind = 'page'\nobjects = 8"),
     ] {
         let run = |interval| watch(transport, network, workload, 300, interval);
-        let ((course, none, digest), (seen, samples, own)) = (run(None), run(Some(7)));
+        let ((summary, none, digest), (seen, samples, own)) = (run(None), run(Some(7)));
         assert!(none.is_empty());
         assert_eq!(digest, own, "{transport}, {workload}");
-        let counts = |course: &RunSummary| {
-            (course.packets, course.drops, course.endpoints, course.ended, course.closed)
+        let counts = |summary: &RunSummary| {
+            (summary.packets, summary.drops, summary.endpoints, summary.ended, summary.closed)
         };
-        assert_eq!(counts(&course), counts(&seen), "{transport}, {workload}");
+        assert_eq!(counts(&summary), counts(&seen), "{transport}, {workload}");
         let times: Vec<u64> = samples.iter().map(|sample| sample.at.as_millis()).collect();
         assert!(times.is_sorted() && samples.iter().all(|sample| sample.at.as_nanos() % 7_000_000 == 0));
         let up = queues(&samples, 0).len() as u64;
-        assert_eq!(up, (course.ended.as_nanos() - 1) / 7_000_000 + 1, "{transport}: one for each multiple");
+        assert_eq!(up, (summary.ended.as_nanos() - 1) / 7_000_000 + 1, "{transport}: one for each multiple");
         assert_eq!(client(&samples).is_empty(), transport == "udp", "{transport}: datagrams have no window");
     }
 }

@@ -82,9 +82,9 @@ fn flow_control_holds_a_greedy_sender_to_what_the_server_does() {
         };
         // In addition to the content of the buffers: the last packet, which may exceed the window, and the
         // message being served.
-        let most = (buffers / SIZE + 5) as usize;
+        let max = (buffers / SIZE + 5) as usize;
         let legs: Vec<_> = run.records.iter().map(|record| record.request.unwrap()).collect();
-        assert!(legs.windows(most).all(|legs| legs[most - 1].written >= legs[0].delivered), "{transport}");
+        assert!(legs.windows(max).all(|legs| legs[max - 1].written >= legs[0].delivered), "{transport}");
     }
 }
 

@@ -89,7 +89,7 @@ fn reordering(outcomes: &[Outcome]) -> Option<Reordering> {
         all.sort_unstable();
         all.get(late / 2).map(|ns| *ns as f64)
     };
-    let (low, high) = (median(|lag| lag.least)?, median(|lag| lag.most)?);
+    let (low, high) = (median(|lag| lag.min)?, median(|lag| lag.max)?);
     let share = Bounds::of_share(late as u64, outcomes.len() as f64, CONFIDENCE)?;
     (late >= MIN_REORDERED)
         .then_some(Reordering { share, by: Bounds { value: f64::midpoint(low, high), low, high } })

@@ -155,11 +155,11 @@ impl PathEstimate {
         let RoundTrip { samples, shortest, .. } = *round_trip;
         match round_trip.jitter().zip(round_trip.median) {
             None => {
-                let (value, most) = (one_way(shortest as f64), shortest as f64 / 2.0);
+                let (value, max) = (one_way(shortest as f64), shortest as f64 / 2.0);
                 writeln!(
                     f,
                     "# At most {}: half of the shortest round trip, which includes the response time of hosts.",
-                    ms(most)
+                    ms(max)
                 )?;
                 writeln!(f, "delay = \"{}\"", time(value))?;
                 if samples < MIN_SAMPLES {
@@ -197,8 +197,8 @@ impl PathEstimate {
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
         // The network of an experiment has an MTU of at least 576 octets, with IPv6 1280; current hosts accept at least 1280.
-        const LEAST: u32 = 1280;
-        if agreed.is_none() && longest < LEAST {
+        const MIN: u32 = 1280;
+        if agreed.is_none() && longest < MIN {
             return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
         }
         let (value, why) = match agreed {
@@ -213,7 +213,7 @@ impl PathEstimate {
             }
             None => (longest, "At least: the longest packet".to_owned()),
         };
-        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { LEAST } else { 576 }))
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN } else { 576 }))
     }
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {

@@ -84,8 +84,8 @@ pub(crate) struct AckDelay {
 /// hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
-    pub least: u64,
-    pub most: u64,
+    pub min: u64,
+    pub max: u64,
 }
 
 /// A delivery of octets, and its delay if known.
@@ -303,7 +303,7 @@ impl SenderTrace {
                     for filler in fillers {
                         let since = pass.overtaken.expect("a hole records the packet that revealed it");
                         let lag = since.lag(self.packets[*filler].at);
-                        let is_late = patience.is_some_and(|patience| lag.least < patience);
+                        let is_late = patience.is_some_and(|patience| lag.min < patience);
                         came_late[*filler] |= is_late;
                         let outcome = if is_late { Outcome::Reordered(lag) } else { Outcome::Lost };
                         outcomes.push((pass.at, outcome));
@@ -336,7 +336,7 @@ impl SentPacket {
 
 impl Overtaken {
     const fn lag(self, at: u64) -> OvertakenDelay {
-        OvertakenDelay { least: at.saturating_sub(self.at), most: at.saturating_sub(self.before) }
+        OvertakenDelay { min: at.saturating_sub(self.at), max: at.saturating_sub(self.before) }
     }
 }
 
@@ -435,7 +435,7 @@ mod tests {
         // The packet before the hole arrived at 0, the one behind it at 1 ms, this one at 3 ms.
         assert_eq!(
             outcomes(&trace),
-            [Arrived, Reordered(OvertakenDelay { least: 2 * MS, most: 3 * MS }), Lost, Arrived, Arrived]
+            [Arrived, Reordered(OvertakenDelay { min: 2 * MS, max: 3 * MS }), Lost, Arrived, Arrived]
         );
     }
 

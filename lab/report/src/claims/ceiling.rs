@@ -33,13 +33,13 @@ impl Ceiling {
         let mut shares: Vec<(f64, String)> =
             view.cells_of(&self.transports, &self.at).iter().filter_map(reached).collect();
         shares.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        let Some(&(least, _)) = shares.first() else { return Finding::no_points() };
+        let Some(&(min, _)) = shares.first() else { return Finding::no_points() };
         let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
         let text = format!(
             "{near} of {} points within {} % of the link's capacity; the lowest reaches {:.2} %",
             shares.len(),
             100.0 * self.within,
-            100.0 * least
+            100.0 * min
         );
         Finding::new(near == shares.len(), text).with_rows(shares.into_iter().map(|(_, row)| row).collect())
     }

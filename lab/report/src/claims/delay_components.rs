@@ -33,9 +33,9 @@ impl DelayComponents {
             return Finding::unknown("delay components are measured in the model world only");
         }
         let left = |(cell, split): &(&Cell, MeanDelayBreakdown)| split.network - cell.conditions.rtt_ms();
-        let most = cells.iter().map(left).fold(0.0, f64::max);
+        let max = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
-            "{} points: at most {most:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
+            "{} points: at most {max:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
             cells.len()
         );
         let row = |(cell, split): &(&Cell, MeanDelayBreakdown)| {
@@ -51,7 +51,7 @@ impl DelayComponents {
                 split.service
             )
         };
-        Finding::new(most <= self.within_ms, text).with_rows(cells.iter().map(row).collect())
+        Finding::new(max <= self.within_ms, text).with_rows(cells.iter().map(row).collect())
     }
 }
 

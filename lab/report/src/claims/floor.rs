@@ -32,12 +32,12 @@ impl Floor {
         if excesses.is_empty() {
             return Finding::no_points();
         }
-        let (least, most) = excesses
+        let (min, max) = excesses
             .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(*e), most.max(*e)));
-        let holds = least >= 0.0 && most <= self.within_ms;
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), e| (min.min(*e), max.max(*e)));
+        let holds = min >= 0.0 && max <= self.within_ms;
         let text = format!(
-            "RTT + {least:.3} to {most:.3} ms at {} points (at most {} ms expected)",
+            "RTT + {min:.3} to {max:.3} ms at {} points (at most {} ms expected)",
             cells.len(),
             self.within_ms
         );

@@ -30,7 +30,7 @@ impl Ratio {
         let mut factors: Vec<(&Cell, Interval)> =
             cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
         factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
-        let (Some((_, most)), Some((_, least))) = (factors.first(), factors.last()) else {
+        let (Some((_, max)), Some((_, min))) = (factors.first(), factors.last()) else {
             return Finding::no_points();
         };
         let [low, high] = self.between;
@@ -38,8 +38,8 @@ impl Ratio {
         let text = format!(
             "{}: {:.2} to {:.2} times the {} of {}; {low} to {high} times at {agree} of {} points",
             self.transports.join(", "),
-            least.mean,
-            most.mean,
+            min.mean,
+            max.mean,
             self.metric.info().title,
             self.of,
             factors.len()

@@ -13,7 +13,8 @@ pub struct Samples {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    least: u64,
+    #[serde(alias = "least")]
+    min: u64,
 }
 
 /// The claim that the load is carried up to a rate.
@@ -66,10 +67,10 @@ impl Samples {
             "{} points with at least {} transactions ({} needed)",
             cells.len(),
             number(count as f64),
-            number(self.least as f64)
+            number(self.min as f64)
         );
         // A quick run has fewer transactions, which decides nothing about the paper.
-        if count >= self.least { Finding::new(true, text) } else { Finding::unknown(text) }
+        if count >= self.min { Finding::new(true, text) } else { Finding::unknown(text) }
     }
 }
 
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn transactions_are_counted() {
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0])]);
-        let check = |least| Samples { transports: tcp(), at: Filter::default(), least };
+        let check = |min| Samples { transports: tcp(), at: Filter::default(), min };
         assert_eq!(check(2).evaluate(&view(&data)).holds, Some(true));
         assert_eq!(check(3).evaluate(&view(&data)).holds, None);
     }

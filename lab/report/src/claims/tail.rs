@@ -33,13 +33,13 @@ impl Tail {
         }
         let far = measured.iter().filter(|(_, share)| share.low() >= self.share).count();
         let near = measured.iter().filter(|(_, share)| share.high() < self.share).count();
-        let least = measured.iter().map(|(_, share)| share.mean).fold(f64::INFINITY, f64::min);
+        let min = measured.iter().map(|(_, share)| share.mean).fold(f64::INFINITY, f64::min);
         let text = format!(
             "at least {:.1} % of the transactions take more than {} times the mean at {far} of {} points, fewer at {near} (minimum {:.2} %)",
             100.0 * self.share,
             self.factor,
             measured.len(),
-            100.0 * least
+            100.0 * min
         );
         let row = |(cell, share): &(&Cell, Interval)| {
             let [mean, p99] =

@@ -43,19 +43,19 @@ def draw_series(axes, label, rows):
 def scale_axes(axes):
     """Gives the axes the scales of the report, with plain numbers."""
     for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
-        scale, least, most = (FIGURE[name + part] for part in ("_scale", "_least", "_most"))
+        scale, low, high = (FIGURE[name + part] for part in ("_scale", "_min", "_max"))
         if scale == "names":
             continue
         if scale == "from zero":
-            axes.set_xscale("symlog", linthresh=least, linscale=0.3)
+            axes.set_xscale("symlog", linthresh=low, linscale=0.3)
             powers = [10.0**power for power in range(-9, 10)]
-            axis.set_ticks([0] + [power for power in powers if least <= power <= most])
-            axes.set_xlim(-0.3 * least, most)
+            axis.set_ticks([0] + [power for power in powers if low <= power <= high])
+            axes.set_xlim(-0.3 * low, high)
         else:
             getattr(axes, f"set_{name}scale")(scale)
-            getattr(axes, f"set_{name}lim")(least, most)
+            getattr(axes, f"set_{name}lim")(low, high)
         if scale == "log":
-            axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if most < 200 * least else (1,)))
+            axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
         axis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.set_minor_formatter(ticker.NullFormatter())
     axes.grid(True, linewidth=0.4, color="0.9")

@@ -28,8 +28,8 @@ pub fn python(figure: &Figure) -> String {
     let facts = json!({
         "kind": kind,
         "looks": looks,
-        "x_label": figure.x.label, "x_scale": x.0, "x_least": x.1, "x_most": x.2, "x_unit": figure.x.unit,
-        "y_label": figure.y.label, "y_scale": y.0, "y_least": y.1, "y_most": y.2, "y_unit": figure.y.unit,
+        "x_label": figure.x.label, "x_scale": x.0, "x_min": x.1, "x_max": x.2, "x_unit": figure.x.unit,
+        "y_label": figure.y.label, "y_scale": y.0, "y_min": y.1, "y_max": y.2, "y_unit": figure.y.unit,
     });
     let facts = serde_json::to_string_pretty(&facts).expect("figure metadata is plain JSON");
     let caption = format!("{}: {}.", figure.name, figure.caption).replace(['"', '\\'], "'");
@@ -55,13 +55,13 @@ const fn marker(marker: Marker) -> &'static str {
 
 /// Returns the scale of an axis, and its ends in the unit of its label.
 fn range(axis: &Axis) -> (&'static str, f64, f64) {
-    let (name, least, most) = match &axis.scale {
+    let (name, min, max) = match &axis.scale {
         Scale::Linear { min, max } => ("linear", *min, *max),
         Scale::Log { min, max } => ("log", *min, *max),
         Scale::LogFromZero { min, max } => ("from zero", *min, *max),
         Scale::Names(_) | Scale::Steps(_) => ("names", 0.0, 0.0),
     };
-    (name, least / axis.unit, most / axis.unit)
+    (name, min / axis.unit, max / axis.unit)
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
     let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
     // If every message took the same time, the curve has one step, down to zero.
-    if let (true, Some(most)) = (points.is_empty(), distribution.max()) {
-        points.push((most.as_millis_f64(), TINY));
+    if let (true, Some(max)) = (points.is_empty(), distribution.max()) {
+        points.push((max.as_millis_f64(), TINY));
     }
     let step = |share: f64| points.iter().find(|point| point.1 == share).map_or(0.0, |point| point.0);
     let band = match metric {
@@ -79,11 +79,11 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
     let cells: Vec<&Cell> = cells.collect();
     let messages: u64 = cells.iter().map(|cell| cell.latency.offered()).sum();
     let repetitions = cells.iter().map(|cell| cell.runs.len());
-    let (least, most) = (repetitions.clone().min().unwrap_or(0), repetitions.max().unwrap_or(0));
-    let repetitions = match (least, most) {
+    let (min, max) = (repetitions.clone().min().unwrap_or(0), repetitions.max().unwrap_or(0));
+    let repetitions = match (min, max) {
         (1, 1) => "1 repetition".to_owned(),
-        _ if least == most => format!("{most} repetitions"),
-        _ => format!("{least} to {most} repetitions"),
+        _ if min == max => format!("{max} repetitions"),
+        _ => format!("{min} to {max} repetitions"),
     };
     let missing: usize = cells.iter().map(|cell| cell.missing(metric)).sum();
     let left_out = match missing {

@@ -78,8 +78,8 @@ impl ObjectTotals {
 
     /// Returns the flow that delivered most; of equal ones the measured flow.
     fn flow(&self) -> u32 {
-        let most = self.delivered.iter().max_by_key(|(flow, octets)| (**octets, std::cmp::Reverse(**flow)));
-        most.map_or(0, |(flow, _)| *flow)
+        let max = self.delivered.iter().max_by_key(|(flow, octets)| (**octets, std::cmp::Reverse(**flow)));
+        max.map_or(0, |(flow, _)| *flow)
     }
 
     /// Returns the sender of a flow with the most octets in flight.

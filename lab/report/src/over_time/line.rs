@@ -16,7 +16,7 @@ pub struct Line {
 /// The smallest and the largest sample of a column, each with its time.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
-    least: (f64, f64),
+    min: (f64, f64),
     greatest: (f64, f64),
 }
 
@@ -31,9 +31,9 @@ impl Line {
     pub fn add(&mut self, at: f64, value: f64) {
         let column = ((at / self.column) as usize).min(COLUMNS - 1);
         let sample = (at, value);
-        let extent = self.columns[column].get_or_insert(Extent { least: sample, greatest: sample });
-        if value < extent.least.1 {
-            extent.least = sample;
+        let extent = self.columns[column].get_or_insert(Extent { min: sample, greatest: sample });
+        if value < extent.min.1 {
+            extent.min = sample;
         }
         if value > extent.greatest.1 {
             extent.greatest = sample;
@@ -43,8 +43,8 @@ impl Line {
     /// Returns the segments to be drawn.
     pub fn pieces(&self) -> Vec<Vec<(f64, f64)>> {
         let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
-        for Extent { least, greatest } in self.columns.iter().flatten() {
-            let mut both = [*least, *greatest];
+        for Extent { min, greatest } in self.columns.iter().flatten() {
+            let mut both = [*min, *greatest];
             both.sort_by(|a, b| a.0.total_cmp(&b.0));
             let [first, last] = both;
             match pieces.last_mut() {

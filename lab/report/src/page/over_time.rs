@@ -130,8 +130,8 @@ mod tests {
         assert!(
             html.contains("The queue is that of client:1.") && html.contains("figures/over-time-1-2.svg")
         );
-        let most =
+        let max =
             html.split("points=\"").skip(1).map(|rest| rest.split('"').next().unwrap().split(' ').count());
-        assert!(most.max().unwrap() <= 500, "two points a column of pixels");
+        assert!(max.max().unwrap() <= 500, "two points a column of pixels");
     }
 }

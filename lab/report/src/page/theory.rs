@@ -130,7 +130,7 @@ fn count_failure(rows: &[&Row<'_>], of: ValueSelector) -> String {
     let times = match ratios.as_slice() {
         [] => "–".to_owned(),
         [one] => format!("{one:.2}"),
-        [least, .., most] => format!("{least:.2} to {most:.2}"),
+        [min, .., max] => format!("{min:.2} to {max:.2}"),
     };
     format!("<td>{} of {}</td><td>{times}</td>", ratios.len(), rows.len())
 }

@@ -44,8 +44,8 @@ fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     let is_seen = |x: &f64| panel.x.scale.contains(*x);
     let xs: Vec<f64> = a.points.iter().map(|point| point.x).filter(is_seen).collect();
     let near = |x: &&f64| height(a, **x).zip(height(b, **x)).is_some_and(|(a, b)| (a - b).abs() <= WIDTH);
-    let most = xs.len().max(b.points.iter().filter(|point| is_seen(&point.x)).count());
-    most > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - ALMOST) * most as f64
+    let max = xs.len().max(b.points.iter().filter(|point| is_seen(&point.x)).count());
+    max > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - ALMOST) * max as f64
 }
 
 /// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.

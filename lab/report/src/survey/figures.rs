@@ -162,9 +162,9 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         return Some(Axis::new(Scale::Names(shorten(&names, BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
-    let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
+    let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
     let scale = if numbers.span_decades() {
-        let (min, max) = (least / 1.2, most * 1.2);
+        let (min, max) = (min / 1.2, max * 1.2);
         if numbers.values.contains(&0.0) { Scale::LogFromZero { min, max } } else { Scale::Log { min, max } }
     } else {
         let (min, max) = extent(numbers.values.iter().copied())?;
@@ -177,16 +177,16 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 /// Returns a vertical axis for all figures of a metric, so that they can be compared.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
-    let (least, most) = extent(means.iter().map(|mean| mean.value))?;
+    let (min, max) = extent(means.iter().map(|mean| mean.value))?;
     // Error bars count too, except for very wide ones, which would compress the means.
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
-    let top = bars.map(|mean| mean.high).fold(most, f64::max).min(2.0 * most.max(0.0)).max(most);
-    let top = metric.info().most.map_or(top, |most| top.min(most));
-    let scale = if least > 0.0 && most > LOGARITHMIC_RATIO * least {
-        Scale::Log { min: least / 1.3, max: top * 1.2 }
-    } else if most - least < 0.3 * most && metric != Metric::Fairness {
-        let margin = (0.15 * (top - least)).max(0.01 * most.abs()).max(1e-9);
-        Scale::Linear { min: least - margin, max: top + margin }
+    let top = bars.map(|mean| mean.high).fold(max, f64::max).min(2.0 * max.max(0.0)).max(max);
+    let top = metric.info().max.map_or(top, |max| top.min(max));
+    let scale = if min > 0.0 && max > LOGARITHMIC_RATIO * min {
+        Scale::Log { min: min / 1.3, max: top * 1.2 }
+    } else if max - min < 0.3 * max && metric != Metric::Fairness {
+        let margin = (0.15 * (top - min)).max(0.01 * max.abs()).max(1e-9);
+        Scale::Linear { min: min - margin, max: top + margin }
     } else {
         Scale::Linear { min: 0.0, max: (top * 1.06).max(1e-9) }
     };
@@ -198,16 +198,16 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
-    let Some((least, most)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
+    let Some((min, max)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
     if combinations.len() > MAX_DISTRIBUTIONS {
         return Vec::new();
     }
     let x = Axis::new(
-        Scale::Log { min: least / 1.1, max: (most * 1.1).max(least * 2.0) },
+        Scale::Log { min: min / 1.1, max: (max * 1.1).max(min * 2.0) },
         &Metric::ResponseTime.time_axis(),
     )
-    .in_unit_of(most);
-    let y = Axis::new(Scale::Log { min: least_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
+    .in_unit_of(max);
+    let y = Axis::new(Scale::Log { min: min_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
     let figure = |steps: Vec<usize>| {
         let mut cells = Vec::new();
         let curves = (0..survey.transports.len()).zip(survey.looks()).filter_map(|(transport, look)| {
@@ -237,15 +237,15 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
 }
 
 /// Returns the smallest share of a few messages at a point, as a power of ten.
-fn least_share(survey: &Survey<'_>) -> f64 {
-    let most = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
-    10f64.powf((10.0 / most as f64).log10().floor()).clamp(1e-6, 0.01)
+fn min_share(survey: &Survey<'_>) -> f64 {
+    let max = survey.cells().map(|cell| cell.latency.offered()).max().unwrap_or(1);
+    10f64.powf((10.0 / max as f64).log10().floor()).clamp(1e-6, 0.01)
 }
 
 /// Returns the range of values for an axis.
 pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
-    (least <= most).then_some((least, most))
+    let (min, max) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+    (min <= max).then_some((min, max))
 }
 
 /// The number of letters with room below an axis.
@@ -256,9 +256,9 @@ const fn above(panels: usize) -> usize {
     if panels > 2 { 34 } else { 44 }
 }
 
-/// Shortens names to `most` letters if necessary, by removing their common beginning.
-fn shorten(names: &[String], most: usize) -> Vec<String> {
-    if names.iter().all(|name| name.chars().count() <= most) {
+/// Shortens names to `max` letters if necessary, by removing their common beginning.
+fn shorten(names: &[String], max: usize) -> Vec<String> {
+    if names.iter().all(|name| name.chars().count() <= max) {
         return names.to_vec();
     }
     let begins = |length: &usize| names.iter().all(|name| name.get(..*length) == names[0].get(..*length));
@@ -267,8 +267,8 @@ fn shorten(names: &[String], most: usize) -> Vec<String> {
     let shared = names[0].char_indices().filter_map(ends_a_word).take_while(begins).last().unwrap_or(0);
     let short = |name: &String| {
         let rest = format!("{}{}", if shared > 0 { "…" } else { "" }, &name[shared..]);
-        let cut = rest.chars().count() > most;
-        if cut { rest.chars().take(most - 1).chain(['…']).collect() } else { rest }
+        let cut = rest.chars().count() > max;
+        if cut { rest.chars().take(max - 1).chain(['…']).collect() } else { rest }
     };
     names.iter().map(short).collect()
 }

@@ -29,7 +29,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
     let span = span(&cells)?;
     let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
     let seen = curves.iter().flat_map(|curve| &curve.points).filter(|(at, _)| x.contains(*at));
-    let (least, most) = extent(seen.filter_map(|(_, took)| *took))?;
+    let (min, max) = extent(seen.filter_map(|(_, took)| *took))?;
     let choice = survey.describe_steps(0, steps);
     let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
     let others = &cells.first()?.0.conditions.disruptions;
@@ -51,7 +51,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         metric: Metric::ResponseTime,
         x: Axis::new(x, "time at which the message was due, in s since the event"),
         y: Axis::new(
-            Scale::Log { min: least / 1.3, max: (most * 1.6).max(least * 2.0) },
+            Scale::Log { min: min / 1.3, max: (max * 1.6).max(min * 2.0) },
             "response time (ms)",
         ),
         panels: vec![PanelData { title: String::new(), curves: Curves::OutageCurves { curves, events } }],

@@ -20,8 +20,8 @@ impl Numbers {
         if read.iter().any(|(other, _)| *other != quantity) {
             return None;
         }
-        let most = read.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-        let (unit, factor) = unit(quantity, most);
+        let max = read.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+        let (unit, factor) = unit(quantity, max);
         // Rounded, because quotients of decimals have small errors.
         let clean = |value: f64| format!("{value:.9e}").parse().unwrap_or(value);
         Some(Self { unit, values: read.iter().map(|(_, value)| clean(value / factor)).collect() })
@@ -64,22 +64,22 @@ impl Numbers {
     /// Returns whether a logarithmic axis suits the values: they span more than a decade.
     pub fn span_decades(&self) -> bool {
         let positive = self.values.iter().copied().filter(|value| *value > 0.0);
-        let (least, most) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
-        most >= 20.0 * least && self.values.iter().all(|value| *value >= 0.0)
+        let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
+        max >= 20.0 * min && self.values.iter().all(|value| *value >= 0.0)
     }
 }
 
-/// Returns the unit for values up to `most`, and its size in the unit of [`Quantity::read`].
-const fn unit(quantity: Quantity, most: f64) -> (&'static str, f64) {
+/// Returns the unit for values up to `max`, and its size in the unit of [`Quantity::read`].
+const fn unit(quantity: Quantity, max: f64) -> (&'static str, f64) {
     match quantity {
-        Quantity::Time if most >= 10.0 => ("s", 1.0),
-        Quantity::Time if most < 1e-3 => ("µs", 1e-6),
+        Quantity::Time if max >= 10.0 => ("s", 1.0),
+        Quantity::Time if max < 1e-3 => ("µs", 1e-6),
         Quantity::Time => ("ms", 1e-3),
-        Quantity::BitRate if most >= 1e9 => ("Gbit/s", 1e9),
-        Quantity::BitRate if most >= 1e6 => ("Mbit/s", 1e6),
+        Quantity::BitRate if max >= 1e9 => ("Gbit/s", 1e9),
+        Quantity::BitRate if max >= 1e6 => ("Mbit/s", 1e6),
         Quantity::BitRate => ("kbit/s", 1e3),
-        Quantity::Size if most >= 1e6 => ("MB", 1e6),
-        Quantity::Size if most >= 1e4 => ("kB", 1e3),
+        Quantity::Size if max >= 1e6 => ("MB", 1e6),
+        Quantity::Size if max >= 1e4 => ("kB", 1e3),
         Quantity::Size => ("octets", 1.0),
         Quantity::Share => ("%", 1.0),
         Quantity::Frequency => ("1/s", 1.0),

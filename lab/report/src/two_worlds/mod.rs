@@ -105,7 +105,7 @@ mod tests {
         manifest.experiments = vec![("exp1".to_owned(), "Loss".to_owned())];
         manifest.points = points.iter().map(|result| result.point.clone()).collect();
         manifest.world = world.to_owned();
-        Results { manifest, points, wanted: 0, missing: 0, failed: Vec::new() }
+        Results { manifest, points, needed: 0, missing: 0, failed: Vec::new() }
     }
 
     fn of_ikr53(world: &str, millis: &[u64]) -> Results {

@@ -16,7 +16,7 @@ use super::runs::Runs;
 pub(super) fn ranks(kernel: &Runs, model: &Runs, tolerance: f64) -> Vec<f64> {
     let mut of_model = model.values.clone();
     of_model.sort_by(f64::total_cmp);
-    let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(most, least)| most - least);
+    let spread = of_model.last().zip(of_model.first()).map_or(0.0, |(max, min)| max - min);
     // If both extreme runs are infinite, the spread is not a number.
     if spread <= tolerance || spread.is_nan() {
         return Vec::new();

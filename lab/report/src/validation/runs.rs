@@ -36,9 +36,9 @@ impl Runs {
     /// Returns the ends of the median's interval, or the lowest and the highest run if they are too few for one.
     pub fn ends(&self) -> Option<(f64, f64)> {
         let Bounds { low, high, .. } = self.median?;
-        let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        Some((low.max(least), high.min(most)))
+        let min = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let max = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some((low.max(min), high.min(max)))
     }
 
     /// Creates the runs from their values.

@@ -30,7 +30,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             connect_time: None,
             timeline: None,
             outages: Vec::new(),
-            course: None,
+            outage_curve: None,
             failed_at: None,
             waterfall: None,
             background: Vec::new(),

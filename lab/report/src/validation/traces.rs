@@ -49,8 +49,8 @@ impl ComparedPoint {
                 }
             }
         }
-        let (least, furthest) = (repetitions.least, self.furthest);
-        text + &format!(" --count {messages} --repetitions {least} --seed {seed} --repetition {furthest}")
+        let (min, furthest) = (repetitions.min, self.furthest);
+        text + &format!(" --count {messages} --repetitions {min} --seed {seed} --repetition {furthest}")
     }
 }
 

@@ -8,16 +8,16 @@ const KEYS: usize = 4096;
 /// A limit for each key, and what has happened.
 #[derive(Debug)]
 pub struct Allowance {
-    most: u32,
+    max: u32,
     seconds_each: i64,
     /// How often, and the last time.
     used: BTreeMap<String, (u32, i64)>,
 }
 
 impl Allowance {
-    /// Allows each key `most` at once and another after each `seconds_each`.
-    pub const fn new(most: u32, seconds_each: i64) -> Self {
-        Self { most, seconds_each, used: BTreeMap::new() }
+    /// Allows each key `max` at once and another after each `seconds_each`.
+    pub const fn new(max: u32, seconds_each: i64) -> Self {
+        Self { max, seconds_each, used: BTreeMap::new() }
     }
 
     /// Counts one for `key`; `Err` with the seconds until it may.
@@ -25,7 +25,7 @@ impl Allowance {
         let (used, last) = self.used.get(key).copied().unwrap_or((0, now));
         let passed = now - last;
         let left = used.saturating_sub(u32::try_from(passed / self.seconds_each).unwrap_or(u32::MAX));
-        if left >= self.most {
+        if left >= self.max {
             return Err((self.seconds_each - passed % self.seconds_each) as u32);
         }
         let oldest = || self.used.iter().min_by_key(|(_, (_, last))| *last).map(|(key, _)| key.clone());

@@ -24,7 +24,7 @@ use crate::server::{Server, Shared};
 use crate::turns::StreamTurn;
 
 /// Maximum concurrent streams.
-const MOST_WATCHERS: usize = 4096;
+const MAX_WATCHERS: usize = 4096;
 /// Keepalive interval, because proxies close silent connections.
 const ALIVE: Duration = Duration::from_secs(15);
 /// How soon a browser reconnects after the end of a stream.
@@ -88,8 +88,8 @@ async fn of_all(
 type Begun = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamTurn>);
 
 fn begin(server: &Server, requester: &Requester) -> Result<Begun, Refusal> {
-    if server.hub.watchers() >= MOST_WATCHERS {
-        return Err(Refusal::busy(format!("{MOST_WATCHERS} streams are open"), 10));
+    if server.hub.watchers() >= MAX_WATCHERS {
+        return Err(Refusal::busy(format!("{MAX_WATCHERS} streams are open"), 10));
     }
     // Without login all are the owner of the machine.
     let turn = if server.local.is_some() { None } else { Some(server.turns.stream(requester.id)?) };

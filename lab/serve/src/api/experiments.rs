@@ -235,7 +235,7 @@ async fn again(
 }
 
 /// Maximum links of an experiment.
-const MOST_LINKS: u64 = 100;
+const MAX_LINKS: u64 = 100;
 
 /// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
@@ -255,8 +255,8 @@ async fn share(
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
     let made = move |server: &Server| {
         server.own(&requester, id)?;
-        if server.store.shares(id)? >= MOST_LINKS {
-            return Err(Refusal::conflict(format!("it has {MOST_LINKS} links"), "end them first"));
+        if server.store.shares(id)? >= MAX_LINKS {
+            return Err(Refusal::conflict(format!("it has {MAX_LINKS} links"), "end them first"));
         }
         let key = key::fresh()?;
         server.store.share(id, &key::digest(&key), now())?;

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::blocking::run_blocking;
 use crate::bundle::media_type;
-use crate::directory::{FileLine, directory, inside};
+use crate::directory::{FileEntry, directory, inside};
 use crate::download::{Ranged, download};
 use crate::experiment::Links;
 use crate::extract::{AcceptHeader, PathParameter};
@@ -107,12 +107,12 @@ async fn report_file(
 
 /// Lists the files of its results.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/", params(("id" = i64, Path)), responses(
-    (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
+    (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
     Extract(server): Extract<Shared>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-) -> Result<Json<Vec<FileLine>>, Refusal> {
+) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = move |server: &Server| {
         server.entry(&requester, id)?;
         Ok(directory(&server.command(id)?.results())?)

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::blocking::run_blocking;
-use crate::directory::{FileLine, directory};
+use crate::directory::{FileEntry, directory};
 use crate::download::Ranged;
 use crate::extract::PathParameter;
 use crate::folders::Folder;
@@ -27,11 +27,11 @@ pub fn routes() -> OpenApiRouter<Shared> {
 }
 
 /// Lists the user's own files.
-#[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileLine>)))]
+#[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileEntry>)))]
 async fn mine(
     Extract(server): Extract<Shared>,
     requester: Requester,
-) -> Result<Json<Vec<FileLine>>, Refusal> {
+) -> Result<Json<Vec<FileEntry>>, Refusal> {
     list(server, requester, Folder::Mine).await
 }
 
@@ -77,12 +77,12 @@ async fn discard_mine(
 
 /// Lists the files of a project.
 #[utoipa::path(get, path = "/api/projects/{name}/files/", params(("name" = String, Path)), responses(
-    (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
+    (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn ours(
     Extract(server): Extract<Shared>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
-) -> Result<Json<Vec<FileLine>>, Refusal> {
+) -> Result<Json<Vec<FileEntry>>, Refusal> {
     list(server, requester, Folder::Project(name)).await
 }
 
@@ -127,7 +127,7 @@ async fn discard_ours(
     discard(server, requester, Folder::Project(name), path).await
 }
 
-async fn list(server: Shared, requester: Requester, folder: Folder) -> Result<Json<Vec<FileLine>>, Refusal> {
+async fn list(server: Shared, requester: Requester, folder: Folder) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = move |server: &Server| Ok(directory(&server.folder(&requester, &folder)?)?);
     run_blocking(server, listed).await.map(Json)
 }

@@ -47,7 +47,7 @@ pub struct Machine {
 
 /// A study that comes with the program.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct StudyLine {
+pub struct StudyEntry {
     /// As in `hol reproduce`.
     pub name: &'static str,
     /// One line for people.
@@ -83,9 +83,9 @@ async fn machine(Extract(server): Extract<Shared>, _requester: Requester) -> Res
 }
 
 /// Lists the studies.
-#[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyLine>)))]
-async fn studies(_requester: Requester) -> Json<Vec<StudyLine>> {
-    Json(Study::all().map(|(name, title)| StudyLine { name, title }).collect())
+#[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyEntry>)))]
+async fn studies(_requester: Requester) -> Json<Vec<StudyEntry>> {
+    Json(Study::all().map(|(name, title)| StudyEntry { name, title }).collect())
 }
 
 /// Submits a study as an experiment.

@@ -9,13 +9,13 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::blocking::run_blocking;
-use crate::directory::{FileLine, directory};
+use crate::directory::{FileEntry, directory};
 use crate::download::Ranged;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::Shared;
-use crate::shell::{Line, Shell, ShellOptions};
+use crate::shell::{Shell, ShellOptions, TypedLine};
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new()
@@ -70,7 +70,7 @@ async fn end(
 }
 
 /// Enters a line, when the shell waits for one.
-#[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = Line, responses(
+#[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = TypedLine, responses(
     (status = 204), (status = 400, description = "It is not one line of text", body = Problems),
     (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "A command is running, or there is no shell", body = Problems)))]
@@ -78,7 +78,7 @@ async fn line(
     Extract(server): Extract<Shared>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    JsonBody(Line { line }): JsonBody<Line>,
+    JsonBody(TypedLine { line }): JsonBody<TypedLine>,
 ) -> Result<StatusCode, Refusal> {
     let typed = run_blocking(server, move |server| server.send_line(&requester, id, &line));
     typed.await.map(|()| StatusCode::NO_CONTENT)
@@ -99,12 +99,12 @@ async fn interrupt(
 
 /// Lists the files made in it: captures, and the commands as an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/", params(("id" = i64, Path)), responses(
-    (status = 200, body = Vec<FileLine>), (status = 404, body = Problems)))]
+    (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
     Extract(server): Extract<Shared>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-) -> Result<Json<Vec<FileLine>>, Refusal> {
+) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = run_blocking(server, move |server| Ok(directory(&server.shell_directory(&requester, id)?)?));
     listed.await.map(Json)
 }

@@ -7,7 +7,7 @@ use hol_network::NetworkSpec;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::file::File;
-use super::graph::{Graph, Lan, Line, Link, Traffic};
+use super::graph::{Graph, Lan, Link, LinkSettings, Traffic};
 use super::places;
 use super::values::{self, set, table_of, tables};
 
@@ -79,7 +79,7 @@ fn put_network(
     old: &Graph,
     new: &Graph,
 ) -> Result<(), String> {
-    let usual = Line::of_network(spec);
+    let usual = LinkSettings::of_network(spec);
     let table = network_table(document);
     if spec.nodes.is_empty() && is_between_ends(old, new) {
         put_paths(table, old, new);
@@ -120,7 +120,7 @@ fn is_between_ends(old: &Graph, new: &Graph) -> bool {
 }
 
 fn put_paths(network: &mut dyn TableLike, old: &Graph, new: &Graph) {
-    let usual = Line::of_network(&NetworkSpec::default());
+    let usual = LinkSettings::of_network(&NetworkSpec::default());
     let changed = new.links.iter().zip(&old.links).enumerate().filter(|(_, (link, old))| link != old);
     for (at, (link, _)) in changed {
         let path = network.get_mut("paths").and_then(|paths| nth(paths, at));
@@ -148,7 +148,7 @@ enum Shown<'g> {
 }
 
 impl Shown<'_> {
-    fn put(&self, table: &mut InlineTable, usual: &Line) {
+    fn put(&self, table: &mut InlineTable, usual: &LinkSettings) {
         match self {
             Self::Link(link, old) => {
                 set(table, "from", Some(&link.from));
@@ -181,7 +181,12 @@ fn put_name(table: &mut InlineTable, name: &str, usual: &str) {
     }
 }
 
-fn put_list(network: &mut dyn TableLike, key: &str, shown: Vec<(Option<usize>, Shown<'_>)>, usual: &Line) {
+fn put_list(
+    network: &mut dyn TableLike,
+    key: &str,
+    shown: Vec<(Option<usize>, Shown<'_>)>,
+    usual: &LinkSettings,
+) {
     let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(inline).collect();
     if shown.is_empty() {
         network.remove(key);
@@ -211,7 +216,12 @@ fn inline(table: &dyn TableLike) -> InlineTable {
 }
 
 /// Sets the settings of a link that differ from `usual`; those of the other direction are under `down`.
-fn put_line(table: &mut dyn TableLike, line: &Line, back: Option<&Line>, usual: Option<&Line>) {
+fn put_line(
+    table: &mut dyn TableLike,
+    line: &LinkSettings,
+    back: Option<&LinkSettings>,
+    usual: Option<&LinkSettings>,
+) {
     let usual = |at: usize| usual.map(|usual| usual.fields()[at].1);
     for (at, (key, text)) in line.fields().into_iter().enumerate() {
         if table.contains_key(key) || usual(at) != Some(text) {

@@ -45,9 +45,9 @@ pub struct Link {
     pub from: String,
     pub to: String,
     /// Settings from `from` to `to`.
-    pub line: Line,
+    pub line: LinkSettings,
     /// Settings in the other direction, if different.
-    pub back: Option<Line>,
+    pub back: Option<LinkSettings>,
 }
 
 /// A LAN.
@@ -57,7 +57,7 @@ pub struct Lan {
     pub was: Option<usize>,
     pub name: String,
     pub nodes: Vec<String>,
-    pub line: Line,
+    pub line: LinkSettings,
     pub x: Option<i32>,
     pub y: Option<i32>,
 }
@@ -65,7 +65,7 @@ pub struct Lan {
 /// The settings of a link, as text of an experiment file: a value with its unit, or a table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Line {
+pub struct LinkSettings {
     pub rate: String,
     pub delay: String,
     pub loss: String,
@@ -90,7 +90,7 @@ pub struct Traffic {
     pub start: Option<String>,
 }
 
-impl Line {
+impl LinkSettings {
     /// Returns its fields with their keys in an experiment.
     pub fn fields(&self) -> [(&'static str, &str); 5] {
         let Self { rate, delay, loss, queue, discipline } = self;
@@ -161,7 +161,7 @@ impl Graph {
     }
 
     fn add(&mut self, topology: &Topology, segment: &Segment) {
-        let line = |id: LinkId| Line::of(&topology.links()[usize::from(id.0)].settings);
+        let line = |id: LinkId| LinkSettings::of(&topology.links()[usize::from(id.0)].settings);
         let node = |place: usize| {
             let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
             topology.node_names()[usize::from(interface.node.0)].clone()

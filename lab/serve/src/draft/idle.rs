@@ -27,7 +27,7 @@ pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permiss
     let settings = match format {
         Format::Toml => text.to_owned(),
         Format::Ns if ns::has_traffic(text, permission) => return None,
-        Format::Ns => ns::said(text).unwrap_or_default(),
+        Format::Ns => ns::hol_lines(text).unwrap_or_default(),
     };
     let settings: toml::Table = settings.parse().ok()?;
     if settings.keys().any(|key| USES.contains(&key.as_str())) {

@@ -14,9 +14,9 @@ use super::graph::Graph;
 use crate::plan::point_of;
 
 /// Maximum messages shown of a longer run.
-const MOST_MESSAGES: u64 = 1000;
+const MAX_MESSAGES: u64 = 1000;
 /// Maximum hops shown.
-const MOST_HOPS: usize = 60_000;
+const MAX_HOPS: usize = 60_000;
 
 /// An animation. Times are in ns from the start of the run.
 #[derive(Debug, Default, Serialize, ToSchema)]
@@ -26,7 +26,7 @@ pub struct Movie {
     /// The network of its point, without traffic.
     pub graph: Graph,
     /// The links, shown at their place in the drawing.
-    pub lines: Vec<Line>,
+    pub lines: Vec<MovieLink>,
     /// In the order of sending.
     pub hops: Vec<Hop>,
     /// In the order of the schedule.
@@ -38,7 +38,7 @@ pub struct Movie {
 /// One direction of a link, or the packets of a LAN from one member to another.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = MovieLine)]
-pub struct Line {
+pub struct MovieLink {
     /// Name of the link or LAN in drawings.
     pub name: String,
     /// The sending node.
@@ -92,7 +92,7 @@ pub struct Message {
 /// Returns the animation of one repetition of a point; `text` is that of the experiment, for the positions of nodes.
 pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32) -> Result<Movie, String> {
     let point = point_of(experiment, point)?;
-    if repetition >= point.repetitions.most {
+    if repetition >= point.repetitions.max {
         return Err(format!("repetition {repetition}: there are {}, counted from 0", point.repetitions));
     }
     let point = shortened(point, repetition);
@@ -117,9 +117,9 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
 }
 
 fn shortened(point: &Point, repetition: u32) -> Point {
-    let least = u64::from(point.repetitions.least);
-    let most = MOST_MESSAGES * least;
-    let messages = if point.messages_in(repetition) > MOST_MESSAGES { most } else { point.messages };
+    let min = u64::from(point.repetitions.min);
+    let max = MAX_MESSAGES * min;
+    let messages = if point.messages_in(repetition) > MAX_MESSAGES { max } else { point.messages };
     Point { messages, ..point.clone() }
 }
 
@@ -165,7 +165,7 @@ impl<'t> Camera<'t> {
             self.topology.node_names()[usize::from(node.0)].clone()
         };
         let lan = matches!(segment.medium, Medium::Lan(LinkId(_)));
-        self.movie.lines.push(Line { name: segment.label.clone(), from: node(from), to: node(to), lan });
+        self.movie.lines.push(MovieLink { name: segment.label.clone(), from: node(from), to: node(to), lan });
         self.lines.insert((from, to), self.movie.lines.len() - 1);
         self.movie.lines.len() - 1
     }
@@ -175,7 +175,7 @@ impl Tap for Camera<'_> {
     fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         let Transit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());
-        if event == TapEvent::Sent && self.movie.hops.len() < MOST_HOPS {
+        if event == TapEvent::Sent && self.movie.hops.len() < MAX_HOPS {
             let line = self.line(*from, *to);
             self.open.insert(key, self.movie.hops.len());
             self.movie.hops.push(Hop {

@@ -26,7 +26,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
     let script = read(text, permission)?;
     let source = Source::of_script(NAME_NS, text, permission);
     let (mut rest, network) = match &source {
-        Ok(source) => (said(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
+        Ok(source) => (hol_lines(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
         // There is no traffic yet; a drawing has to start somewhere.
         Err(_) if script.flows.is_empty() && script.programs.is_empty() => (String::new(), None),
         Err(error) => return Err(error.clone()),
@@ -70,7 +70,7 @@ pub fn has_traffic(text: &str, permission: &Permission) -> bool {
 }
 
 /// Returns the `#hol` lines of a script without their prefix.
-pub fn said(text: &str) -> Option<String> {
+pub fn hol_lines(text: &str) -> Option<String> {
     let line = |line: &str| match line {
         "#hol" => Some("\n".to_owned()),
         _ => line.strip_prefix(MARK).map(|said| format!("{said}\n")),
@@ -223,7 +223,7 @@ fn same(file: &File, script: &str) -> Result<(), String> {
         return Err("its axes; keep it as an experiment file".to_owned());
     }
     for (one, other) in whole.points.iter().zip(&script.points) {
-        if asked(one) != asked(other) {
+        if except_network(one) != except_network(other) {
             return Err(format!("all that {one} asks; keep it as an experiment file"));
         }
         let swept: Vec<&str> =
@@ -240,11 +240,11 @@ fn same(file: &File, script: &str) -> Result<(), String> {
 }
 
 /// Returns everything in a point except its network.
-fn asked(point: &Point) -> serde_json::Value {
-    let mut asked = serde_json::to_value(point).expect("a point can be written");
-    let fields = asked.as_object_mut().expect("it is an object");
+fn except_network(point: &Point) -> serde_json::Value {
+    let mut except_network = serde_json::to_value(point).expect("a point can be written");
+    let fields = except_network.as_object_mut().expect("it is an object");
     fields.retain(|key, _| !["id", "network", "provenance"].contains(&key.as_str()));
-    asked
+    except_network
 }
 
 fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> {

@@ -12,7 +12,7 @@ use crate::mistakes::mistakes;
 use crate::reading::work;
 
 /// Maximum messages of a plan whose duration is estimated.
-const MOST_MEASURED: u64 = 10_000_000_000;
+const MAX_MEASURED: u64 = 10_000_000_000;
 
 /// A text to read.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -87,9 +87,9 @@ pub struct PlanSize {
     /// With the minimum number of repetitions.
     pub messages: u64,
     /// Seconds with the minimum number of repetitions; none if not requested.
-    pub least: Option<f64>,
+    pub min_seconds: Option<f64>,
     /// Seconds with the maximum number of repetitions that a precision may need.
-    pub most: Option<f64>,
+    pub max_seconds: Option<f64>,
 }
 
 /// A table with its title; the first row names the columns.
@@ -109,7 +109,7 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
     };
     let mut reading = Reading::default();
     match (&file, ask.format) {
-        (Some(File { whole: Ok(whole), .. }), _) => reading.tell(whole, ask.estimate.then_some(jobs)),
+        (Some(File { whole: Ok(whole), .. }), _) => reading.add_plan(whole, ask.estimate.then_some(jobs)),
         (Some(File { whole: Err(_), .. }), Format::Toml) => {
             let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
             reading.errors = mistakes(&ask.text, work(&ask.text), read).iter().flat_map(faults).collect();
@@ -117,7 +117,7 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
         // Errors of a script are in the script, not in the file made from it.
         (_, _) => match experiment("draft", &ask.text, ask.format, permission) {
             Err(error) => reading.errors = faults(&error),
-            Ok(whole) => reading.tell(&whole, ask.estimate.then_some(jobs)),
+            Ok(whole) => reading.add_plan(&whole, ask.estimate.then_some(jobs)),
         },
     }
     if !reading.errors.is_empty()
@@ -135,7 +135,7 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
 
 impl Reading {
     /// Adds the plan.
-    fn tell(&mut self, experiment: &Experiment, jobs: Option<usize>) {
+    fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(planned(experiment, jobs));
         self.cannot.extend(experiment.why_unsupported().map(|problem| cannot(&problem)));
     }
@@ -161,10 +161,15 @@ impl Reading {
 
 fn planned(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
-    let (runs, messages) = (plan.wanted(&RunResults::default()).len(), plan.messages());
-    let estimate = jobs.filter(|_| messages <= MOST_MEASURED).map(|jobs| plan.estimate(jobs));
-    let (least, most) = (estimate.map(|estimate| estimate.least), estimate.map(|estimate| estimate.most));
-    PlanSize { points: experiment.points.len(), runs, messages, least, most }
+    let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.messages());
+    let estimate = jobs.filter(|_| messages <= MAX_MEASURED).map(|jobs| plan.estimate(jobs));
+    PlanSize {
+        points: experiment.points.len(),
+        runs,
+        messages,
+        min_seconds: estimate.map(|estimate| estimate.min),
+        max_seconds: estimate.map(|estimate| estimate.max),
+    }
 }
 
 fn cannot(problem: &str) -> Unsupported {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::graph::{Lan, Line, Link, Node, Traffic};
+use super::graph::{Lan, Link, LinkSettings, Node, Traffic};
 use super::*;
 
 /// eklund2004, Figure 2.3.
@@ -52,7 +52,7 @@ fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
 /// eklund2004, Figure 2.2, as a hand draws it.
 fn figure() -> Graph {
     let node = |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), was: None };
-    let line = |rate: &str, delay: &str| Line {
+    let line = |rate: &str, delay: &str| LinkSettings {
         rate: rate.to_owned(),
         delay: delay.to_owned(),
         loss: "0%".to_owned(),
@@ -376,17 +376,17 @@ fn an_animation_draws_the_network_of_its_point() {
         let Graph { nodes, links, swept, traffic, .. } = movie(&experiment, text, point, 0).unwrap().graph;
         assert_eq!((nodes[0].x, nodes[0].y), (Some(40), Some(60)));
         assert!(swept.is_empty() && traffic.is_empty());
-        let Line { delay, loss, .. } = links[0].line.clone();
+        let LinkSettings { delay, loss, .. } = links[0].line.clone();
         (delay, loss)
     };
     let expected = [("5ms", "0%"), ("5ms", "3%"), ("40ms", "0%"), ("40ms", "3%")];
     assert_eq!([0, 1, 2, 3].map(settings), expected.map(|(delay, loss)| (delay.to_owned(), loss.to_owned())));
 }
 
-fn any_line() -> impl Strategy<Value = Line> {
+fn any_line() -> impl Strategy<Value = LinkSettings> {
     let rates = select(vec!["400kbit", "2Mbit", "100Mbit", "1Gbit"]);
     let losses = select(vec!["0%", "0.1%", "5%"]);
-    (rates, 0..200_u32, losses, 1..500_u32).prop_map(|(rate, delay, loss, queue)| Line {
+    (rates, 0..200_u32, losses, 1..500_u32).prop_map(|(rate, delay, loss, queue)| LinkSettings {
         rate: rate.to_owned(),
         delay: if delay == 0 { "0s".to_owned() } else { format!("{delay}ms") },
         loss: loss.to_owned(),
@@ -408,7 +408,7 @@ prop_compose! {
             let x = chain.get(at).map(|(_, _, x)| *x);
             Node { name: name(at), x, y: x, was: None }
         });
-        let joined = |at: usize, to: usize, line: &Line, back: Option<Line>| {
+        let joined = |at: usize, to: usize, line: &LinkSettings, back: Option<LinkSettings>| {
             let back = back.filter(|back| back != line);
             Link { name: String::new(), from: name(at), to: name(to), line: line.clone(), back, was: None }
         };

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 const LONGEST_LINE: u64 = 64 << 10;
 
 /// Maximum octets of the files that an experiment names, of which it gets copies: a project has no more.
-const MOST_COPIED: u64 = 1 << 30;
+const MAX_COPIED: u64 = 1 << 30;
 
 /// The directory of these copies, beside the experiment file, where `hol` looks for `project:PATH`.
 const COPIES: &str = "project";
@@ -192,12 +192,12 @@ impl RunnerCommand {
 
     fn copy_files(&self, named: &[String], to: &Path) -> Result<(), Refusal> {
         let files = self.permission.project.as_deref().unwrap_or(Path::new(""));
-        let mut left = MOST_COPIED;
+        let mut left = MAX_COPIED;
         for path in named {
             // One that was removed meanwhile is missed when the text is read again.
             let Some(from) = inside(files, path) else { continue };
             let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
-                let problem = format!("it names files of more than {} MiB", MOST_COPIED >> 20);
+                let problem = format!("it names files of more than {} MiB", MAX_COPIED >> 20);
                 return Err(Refusal::bad(problem, "name fewer or smaller files"));
             };
             left = rest;

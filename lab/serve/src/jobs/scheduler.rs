@@ -14,7 +14,7 @@ use hol_lab::Stopwatch;
 
 use super::note::Note;
 use super::process::{RunnerCommand, Running, log};
-use super::stream::{Line, read};
+use super::stream::{OutputLine, read};
 use crate::directory::occupied;
 use crate::draft;
 use crate::events::Kind;
@@ -322,7 +322,7 @@ impl Scheduler {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         job.heard = job.watch.seconds();
         match read(line) {
-            Line::Progress(progress) => {
+            OutputLine::Progress(progress) => {
                 job.runs = progress.runs;
                 if !std::mem::replace(&mut job.tells, true) && job.asked.is_none() {
                     self.server.happen(id, Event::Tell, "");
@@ -330,13 +330,13 @@ impl Scheduler {
                 if let Err(problem) = self.server.store.advance(id, &progress) {
                     self.server.complain(&problem);
                 }
-                self.server.hub.tell(id, job.project, Kind::Progress, &progress);
+                self.server.hub.publish(id, job.project, Kind::Progress, &progress);
             }
-            Line::Point(row) => self.server.hub.tell(id, job.project, Kind::Point, &row),
-            Line::Interrupted => job.is_interrupted = true,
-            Line::Text(text) => {
+            OutputLine::Point(row) => self.server.hub.publish(id, job.project, Kind::Point, &row),
+            OutputLine::Interrupted => job.is_interrupted = true,
+            OutputLine::Text(text) => {
                 log(&job.command.dir, &text);
-                self.server.hub.tell(id, job.project, Kind::Log, &text);
+                self.server.hub.publish(id, job.project, Kind::Log, &text);
                 if !text.trim().is_empty() {
                     job.word = text;
                 }

@@ -8,7 +8,7 @@ use crate::experiment::Progress;
 
 /// A line.
 #[derive(Debug, PartialEq)]
-pub enum Line {
+pub enum OutputLine {
     /// Its progress.
     Progress(Progress),
     /// A point with its values so far.
@@ -28,12 +28,12 @@ enum Streamed {
 }
 
 /// Parses a line; anything that is not ours is text.
-pub fn read(line: &str) -> Line {
+pub fn read(line: &str) -> OutputLine {
     match serde_json::from_str(line) {
-        Ok(Streamed::Progress(progress)) => Line::Progress(progress),
-        Ok(Streamed::Point(row)) => Line::Point(row),
-        Ok(Streamed::Interrupted(_)) => Line::Interrupted,
-        Err(_) => Line::Text(line.to_owned()),
+        Ok(Streamed::Progress(progress)) => OutputLine::Progress(progress),
+        Ok(Streamed::Point(row)) => OutputLine::Point(row),
+        Ok(Streamed::Interrupted(_)) => OutputLine::Interrupted,
+        Err(_) => OutputLine::Text(line.to_owned()),
     }
 }
 
@@ -44,11 +44,11 @@ mod tests {
     #[test]
     fn lines_for_us_and_lines_for_people() {
         let progress = r#"{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":3,"messages_wanted":6,"share":0.5,"left":null}}"#;
-        assert!(matches!(read(progress), Line::Progress(Progress { runs: 1, left: None, .. })));
-        assert!(matches!(read(r#"{"point":{"mean_ms":20.5}}"#), Line::Point(_)));
-        assert_eq!(read(r#"{"interrupted":true}"#), Line::Interrupted);
+        assert!(matches!(read(progress), OutputLine::Progress(Progress { runs: 1, left: None, .. })));
+        assert!(matches!(read(r#"{"point":{"mean_ms":20.5}}"#), OutputLine::Point(_)));
+        assert_eq!(read(r#"{"interrupted":true}"#), OutputLine::Interrupted);
         for text in ["warning: slow", "{\"progress\":", "{\"other\":1}", "", "{}"] {
-            assert_eq!(read(text), Line::Text(text.to_owned()));
+            assert_eq!(read(text), OutputLine::Text(text.to_owned()));
         }
     }
 }

@@ -19,9 +19,9 @@ use crate::requester::Requester;
 use crate::server::{Server, Shared};
 
 /// Maximum number of experiments, for legibility.
-const MOST: usize = 12;
+const MAX: usize = 12;
 /// Maximum values of an axis that are written out.
-const MOST_VALUES: usize = 6;
+const MAX_VALUES: usize = 6;
 
 /// The query of this page.
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,7 @@ pub async fn page(
     QueryOf(ComparedExperiments { of }): QueryOf<ComparedExperiments>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
-        let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MOST);
+        let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX);
         let mut compared = ids.map(|id| compared(server, &requester, id)).collect::<Result<Vec<_>, _>>()?;
         let (differing, constant) =
             differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());
@@ -98,8 +98,8 @@ fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
         }
     }
     let shown = |values: Vec<String>| match values.len() {
-        0..=MOST_VALUES => values.join(", "),
-        count => format!("{}, … ({count} values)", values[..MOST_VALUES].join(", ")),
+        0..=MAX_VALUES => values.join(", "),
+        count => format!("{}, … ({count} values)", values[..MAX_VALUES].join(", ")),
     };
     values.into_iter().map(|(key, values)| (key, shown(values))).collect()
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::layout::Page;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
-use crate::directory::{FileLine, directory};
+use crate::directory::{FileEntry, directory};
 use crate::extract::QueryOf;
 use crate::folders::Folder;
 use crate::server::Shared;
@@ -37,7 +37,7 @@ pub async fn page(
     Ok(read.await?)
 }
 
-fn body(project: Option<&str>, projects: &[String], files: &[FileLine]) -> Markup {
+fn body(project: Option<&str>, projects: &[String], files: &[FileEntry]) -> Markup {
     let base = project.map_or("/api/me/files/".to_owned(), |name| format!("/api/projects/{name}/files/"));
     html! {
         h1 { @match project { Some(name) => { "Files of " (name) } None => { "Your files" } } }
@@ -66,7 +66,7 @@ fn body(project: Option<&str>, projects: &[String], files: &[FileLine]) -> Marku
                 table.list {
                     thead { tr { th scope="col" { "File" } th scope="col" { "Octets" } th scope="col" { "Delete" } } }
                     tbody {
-                        @for FileLine { path, size } in files {
+                        @for FileEntry { path, size } in files {
                             tr {
                                 td.title { a href={ (base) (percent_encoded(path)) } download { (path) } }
                                 td { (size) }

@@ -32,7 +32,7 @@ use crate::server::{Server, Shared};
 use crate::store;
 
 /// Maximum open terminals: each is a Linux kernel in memory.
-const MOST: usize = 8;
+const MAX: usize = 8;
 /// Maximum characters of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
@@ -48,7 +48,7 @@ pub struct ShellOptions {
 /// A line typed by a user.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct TypedLine {
     /// As in `hol shell`; see `:help`.
     pub line: String,
 }
@@ -130,7 +130,7 @@ impl Server {
         let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let mut transcript = Transcript::default();
         if let Some(note) = note {
-            self.hub.tell(id, entry.project, Kind::Shell, &transcript.add(note));
+            self.hub.publish(id, entry.project, Kind::Shell, &transcript.add(note));
         }
         shells.insert(id, Own { project: entry.project, transcript, process: Some(process) });
         Ok(running)
@@ -144,8 +144,8 @@ impl Server {
         }
         let terminals = shells.values().filter_map(|own| own.process.as_ref());
         let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
-        if used_for == ShellUse::Terminal && terminals >= MOST {
-            return Err(Refusal::busy(format!("{MOST} terminals are open"), 60));
+        if used_for == ShellUse::Terminal && terminals >= MAX {
+            return Err(Refusal::busy(format!("{MAX} terminals are open"), 60));
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Server {
         }
         process.idle = Stopwatch::start();
         let said = transcript.add(json!({ "line": line }));
-        self.hub.tell(id, *project, Kind::Shell, &said);
+        self.hub.publish(id, *project, Kind::Shell, &said);
         Ok(())
     }
 
@@ -227,7 +227,7 @@ impl Server {
                 process.idle = Stopwatch::start();
             }
             let entry = own.transcript.add(said);
-            self.hub.tell(id, own.project, Kind::Shell, &entry);
+            self.hub.publish(id, own.project, Kind::Shell, &entry);
         }
     }
 

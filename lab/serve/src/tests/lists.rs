@@ -102,8 +102,8 @@ async fn a_watcher_hears_what_happens_and_is_let_go_when_the_server_stops() {
     lab.post(&format!("/api/experiments/{id}/swap-out")).send().await;
     let second = next().await.unwrap();
     assert!(second.contains("event: state") && second.contains("swapped_out"), "{second}");
-    lab.server.hub.tell(id + 1, 1, Kind::Log, &"of another");
-    lab.server.hub.tell(id, 1, Kind::Point, &json!({ "mean_ms": 20.5 }));
+    lab.server.hub.publish(id + 1, 1, Kind::Log, &"of another");
+    lab.server.hub.publish(id, 1, Kind::Point, &json!({ "mean_ms": 20.5 }));
     assert_eq!(next().await.unwrap(), "event: point\ndata: {\"mean_ms\":20.5}\n\n");
     lab.server.hub.stop();
     assert_eq!(next().await, None);
@@ -116,10 +116,10 @@ async fn a_watcher_that_is_too_slow_is_told_the_state() {
     let id = lab.submitted().await;
     let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;
     for line in 0..5000 {
-        lab.server.hub.tell(id, 1, Kind::Log, &line);
+        lab.server.hub.publish(id, 1, Kind::Log, &line);
     }
     lab.server.act(&lab.server.local.clone().unwrap(), id, Event::Terminate).unwrap();
-    lab.server.hub.tell(id, 1, Kind::Log, &"the last");
+    lab.server.hub.publish(id, 1, Kind::Log, &"the last");
     let mut stream = response.into_body().into_data_stream();
     let mut heard = Vec::new();
     while !heard.last().is_some_and(|part: &String| part.contains("the last")) {

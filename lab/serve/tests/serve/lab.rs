@@ -513,8 +513,8 @@ fn slow_readers_of_a_large_file_take_little_memory() {
         readers.iter_mut().for_each(|reader| reader.read_exact(&mut part).unwrap());
     }
     let status = fs::read_to_string(format!("/proc/{}/status", lab.process.id())).unwrap();
-    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kibi: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    let max = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kibi: u64 = max.trim().trim_end_matches(" kB").parse().unwrap();
     println!("{READERS} slow readers of {LARGE} octets: {} MiB of memory at most", kibi >> 10);
     assert!(kibi << 10 < 150_000_000, "{kibi} KiB");
 }

@@ -111,7 +111,7 @@ function plan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
   box.hidden = !plan && !idle;
   if (idle) $("#sizes").textContent = "No traffic: while it is swapped in, its nodes run, and you use them in a terminal.";
   if (plan) {
-    const time = plan.least == null ? "measuring how long it takes" : plan.most > plan.least * 1.05 ? `${duration(plan.least)} to ${duration(plan.most)}` : `about ${duration(plan.least)}`;
+    const time = plan.min_seconds == null ? "measuring how long it takes" : plan.max_seconds > plan.min_seconds * 1.05 ? `${duration(plan.min_seconds)} to ${duration(plan.max_seconds)}` : `about ${duration(plan.min_seconds)}`;
     const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
     $("#sizes").textContent = `${one(plan.points, "point")}, ${one(plan.runs, "run")}, ${one(plan.messages, "message")}; ${time}`;
   }

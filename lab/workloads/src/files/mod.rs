@@ -68,7 +68,7 @@ impl Files {
     /// Maximum octets stored on a server: both ends of the kernel world share one machine's memory.
     const MAX_STORED: u64 = 256 << 20;
     /// Maximum requests per batch: all records of a batch stay in memory until the batch ends.
-    const MOST_REQUESTS: u64 = 1 << 20;
+    const MAX_REQUESTS: u64 = 1 << 20;
 
     fn blocks(&self) -> u64 {
         self.size.0.div_ceil(self.block.0)
@@ -127,7 +127,7 @@ impl Workload for Files {
                 "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
             );
         }
-        if self.requests() > Self::MOST_REQUESTS {
+        if self.requests() > Self::MAX_REQUESTS {
             return files(
                 "a batch has at most 1048576 requests; lower `files`, or raise `block` or `messages`",
             );

@@ -60,7 +60,7 @@ impl Fec {
     }
 
     fn ulp(k: u8, n: u8) -> Option<Self> {
-        ((1..=ulpfec::MOST).contains(&k) && n == k + 1).then_some(Self::Ulp { k })
+        ((1..=ulpfec::MAX).contains(&k) && n == k + 1).then_some(Self::Ulp { k })
     }
 }
 
@@ -77,8 +77,8 @@ impl FromStr for Fec {
         numbers.and_then(|(k, n)| code(k, n)).ok_or_else(|| {
             format!(
                 "`fec` is {text:?}, but needs the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 one more than the packets of a group, which are at most {}, as in \"{ULPFEC}6/7\"",
-                ParityCode::MOST,
-                ulpfec::MOST
+                ParityCode::MAX,
+                ulpfec::MAX
             )
         })
     }

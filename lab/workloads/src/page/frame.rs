@@ -33,9 +33,9 @@ const HEADERS: u8 = 1;
 
 impl Frame {
     /// Minimum octets of a frame: the header, and the size of a file.
-    pub(crate) const LEAST: u64 = 16;
+    pub(crate) const MIN: u64 = 16;
     /// Maximum octets after the header. RFC 9113 section 4.2.
-    pub(crate) const MOST: u64 = 1 << 14;
+    pub(crate) const MAX: u64 = 1 << 14;
 
     /// Parses a whole frame.
     pub(crate) fn read(octets: &[u8]) -> Result<Self, &'static str> {
@@ -53,7 +53,7 @@ impl Frame {
 pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some([a, b, c]) = octets.first_chunk() else { return Ok(None) };
     let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
-    if length as u64 > Frame::MOST {
+    if length as u64 > Frame::MAX {
         Err(FramingError("impossible length"))
     } else {
         Ok(Some(HEADER + length))
@@ -99,14 +99,13 @@ impl Frames {
 
     /// Builds the next part of a file of which `left` octets remain; also returns the octets included.
     pub(crate) fn data(&mut self, way: ConnectionReuse, number: u32, left: u32) -> (Bytes, u32) {
-        const MOST: u32 = Frame::MOST as u32;
+        const MAX: u32 = Frame::MAX as u32;
         if way == ConnectionReuse::Multiplexed {
-            let part = left.min(MOST);
+            let part = left.min(MAX);
             return (self.frame(HEADER + part as usize, DATA, number).freeze(), part);
         }
         // The rest must leave room for a header.
-        let part =
-            if left > MOST && left - MOST < HEADER as u32 { MOST - HEADER as u32 } else { left.min(MOST) };
+        let part = if left > MAX && left - MAX < HEADER as u32 { MAX - HEADER as u32 } else { left.min(MAX) };
         (self.frame(part as usize, DATA, number).freeze(), part)
     }
 

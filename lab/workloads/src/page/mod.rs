@@ -29,7 +29,7 @@ impl Page {
     }
 
     fn is_possible(octets: u64) -> bool {
-        (Frame::LEAST..=Self::LARGEST).contains(&octets)
+        (Frame::MIN..=Self::LARGEST).contains(&octets)
     }
 }
 
@@ -61,7 +61,7 @@ impl Workload for Page {
         }
         if !size.is_possible(Self::is_possible) {
             return page(
-                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4, `most` no less \
+                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4, `max` no less \
                  than `median`, and one of weights above 0",
             );
         }
@@ -70,10 +70,10 @@ impl Workload for Page {
                 "`waves` has to be between 1 and the number of `objects`, because each wave has at least one",
             );
         }
-        if !(Frame::LEAST..=Frame::MOST).contains(&request.0) {
+        if !(Frame::MIN..=Frame::MAX).contains(&request.0) {
             return page("`request` needs at least 16 octets and at most 16384");
         }
-        if !(Frame::LEAST..=Frame::MOST).contains(&head.0) {
+        if !(Frame::MIN..=Frame::MAX).contains(&head.0) {
             return page("`head` needs at least 16 octets and at most 16384");
         }
         Ok(())

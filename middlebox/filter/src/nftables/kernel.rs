@@ -96,7 +96,7 @@ impl Kernel {
 
     /// Returns true if the table exists.
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
-        match self.socket.tell(about(table, Kind::GetTable, 0)) {
+        match self.socket.execute(about(table, Kind::GetTable, 0)) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(NO_ENTRY) => Ok(false),
             Err(error) => Err(error.into()),

@@ -45,20 +45,20 @@ impl Middlebox {
             && batch.has_room()
             && let Some((requester, mut sweep)) = self.sweeps.pop_front()
         {
-            let most = self.max_ends();
-            for Rule { pid, .. } in self.find_overruled(now, &mut sweep, most, batch) {
+            let max = self.max_ends();
+            for Rule { pid, .. } in self.find_overruled(now, &mut sweep, max, batch) {
                 self.end(pid, batch);
             }
-            examined += most;
+            examined += max;
             if !sweep.is_finished() {
                 self.sweeps.push_front((requester, sweep));
             }
         }
     }
 
-    fn find_overruled(&mut self, now: Time, sweep: &mut Sweep, most: usize, batch: &mut Batch) -> Vec<Rule> {
-        batch.count(work::EXAMINATION * most as u64);
-        self.rules.sweep(now, sweep, most)
+    fn find_overruled(&mut self, now: Time, sweep: &mut Sweep, max: usize, batch: &mut Batch) -> Vec<Rule> {
+        batch.count(work::EXAMINATION * max as u64);
+        self.rules.sweep(now, sweep, max)
     }
 
     /// Cancels the sweep of a disable rule that was undone.

@@ -90,7 +90,7 @@ fn switch_loopback_on() {
     const UP: [u8; 4] = 1u32.to_ne_bytes();
     let index = 1u32.to_ne_bytes();
     let link = [[0; 4], index, UP, UP].concat();
-    Socket::routing().unwrap().tell(Message::new(RTM_NEWLINK, 0, &link)).unwrap();
+    Socket::routing().unwrap().execute(Message::new(RTM_NEWLINK, 0, &link)).unwrap();
 }
 
 fn simcod() -> Command {

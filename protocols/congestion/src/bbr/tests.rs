@@ -374,7 +374,7 @@ fn acknowledgments_that_are_gathered_are_noticed() {
 /// tcp_bbr.c, bbr_min_tso_segs: segments are sent one by one below 1.2 Mbit/s.
 #[test]
 fn slow_paths_get_their_segments_one_by_one() {
-    assert_eq!([0, 149_999, 150_000].map(least_train), [1, 1, 2]);
+    assert_eq!([0, 149_999, 150_000].map(min_train), [1, 1, 2]);
 }
 
 /// tcp_bbr.c, bbr_update_gains: the rate of a policer is not probed.

@@ -134,13 +134,13 @@ fn the_modes_follow_one_another_and_the_bandwidth_is_found() {
 fn the_queue_stays_short_while_it_cruises() {
     let mut path = Path::new();
     path.run(3, |_| ());
-    let (mut most, mut sum, mut looks) = (0, 0.0, 0.0);
+    let (mut max, mut sum, mut looks) = (0, 0.0, 0.0);
     path.run(9, |path| {
-        most = most.max(path.flight.len() as u32);
+        max = max.max(path.flight.len() as u32);
         sum += path.queue();
         looks += 1.0;
     });
-    assert!((PRODUCT..=2 * PRODUCT + 5).contains(&most), "{most} segments in flight");
+    assert!((PRODUCT..=2 * PRODUCT + 5).contains(&max), "{max} segments in flight");
     assert!(sum / looks < f64::from(PRODUCT) / 4.0, "{} segments wait in the mean", sum / looks);
     let used = looks / (6.0 * RATE as f64);
     assert!(used > 0.97, "{used} of the line");
@@ -150,10 +150,10 @@ fn the_queue_stays_short_while_it_cruises() {
 #[test]
 fn every_ten_seconds_it_looks_for_the_round_trip() {
     let mut path = Path::new();
-    let (mut least, mut probed) = (u32::MAX, Vec::new());
+    let (mut min, mut probed) = (u32::MAX, Vec::new());
     path.run(35, |path| {
         if path.bbr.mode == Mode::ProbeRoundTrip {
-            least = least.min(path.flight.len() as u32);
+            min = min.min(path.flight.len() as u32);
             probed.push(path.bbr.min_rtt.rtt.unwrap_or_default());
         }
     });
@@ -167,7 +167,7 @@ fn every_ten_seconds_it_looks_for_the_round_trip() {
         let apart = pair[1].0.since(pair[0].0);
         assert!((RTT_LIFETIME..RTT_LIFETIME + Duration::from_millis(500)).contains(&apart), "{apart}");
     }
-    assert!(least <= 4, "{least} segments are in flight at the least: BBRMinPipeCwnd");
+    assert!(min <= 4, "{min} segments are in flight at the least: BBRMinPipeCwnd");
     let seen = probed.last().copied().unwrap_or_default();
     assert!(seen <= ROUND_TRIP + Duration::from_millis(1), "{seen}");
 }

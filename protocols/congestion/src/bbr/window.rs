@@ -3,7 +3,7 @@
 use hol_base::Duration;
 
 use super::bandwidth::{Bandwidth, UNIT};
-use super::{AckSample, Bbr, Mode, Recovery, least_train};
+use super::{AckSample, Bbr, Mode, Recovery, min_train};
 use crate::pacing::Pacing;
 
 /// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
@@ -62,14 +62,14 @@ impl Bbr {
     /// Returns the segments that a sender passes on at once, in units.
     fn train(&self) -> u32 {
         let rate = self.pacing().rate;
-        Pacing::train(rate, self.segment, least_train(rate)) * self.quantum
+        Pacing::train(rate, self.segment, min_train(rate)) * self.quantum
     }
 
     /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.min_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
-            Some(least) => bandwidth.bdp(least, gain),
+            Some(min) => bandwidth.bdp(min, gain),
         }
     }
 
@@ -123,8 +123,8 @@ impl Bbr {
 
     /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
     fn allowance(&self) -> u32 {
-        let most = self.estimate().units_in(MAX_AGGREGATION);
-        if self.full.reached { self.aggregation.excess().min(most) } else { 0 }
+        let max = self.estimate().units_in(MAX_AGGREGATION);
+        if self.full.reached { self.aggregation.excess().min(max) } else { 0 }
     }
 
     /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the

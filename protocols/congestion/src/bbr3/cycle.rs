@@ -109,13 +109,13 @@ impl Bbr3 {
 
     /// Returns whether so little is in flight that cruising may start: BBRIsTimeToCruise.
     fn is_time_to_cruise(&self, ack: &AckSample) -> bool {
-        let headroom = self.in_flight_with_headroom().is_none_or(|most| ack.in_flight <= most);
+        let headroom = self.in_flight_with_headroom().is_none_or(|max| ack.in_flight <= max);
         headroom && ack.in_flight <= self.in_flight_at(self.model.max_bandwidth(), UNIT)
     }
 
     /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.
     fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) -> bool {
-        let is_bound = self.model.long_in_flight.is_some_and(|most| cwnd >= most);
+        let is_bound = self.model.long_in_flight.is_some_and(|max| cwnd >= max);
         if ack.is_cwnd_limited && is_bound {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
@@ -125,9 +125,9 @@ impl Bbr3 {
 
     /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
-        let most = self.model.long_in_flight?;
-        let headroom = scaled(most, HEADROOM).max(self.quantum);
-        Some(most.saturating_sub(headroom).max(self.min_window()))
+        let max = self.model.long_in_flight?;
+        let headroom = scaled(max, HEADROOM).max(self.quantum);
+        Some(max.saturating_sub(headroom).max(self.min_window()))
     }
 
     /// Doubles the growth of inflight_longterm for the next round: BBRRaiseInflightLongtermSlope.
@@ -138,15 +138,15 @@ impl Bbr3 {
     }
 
     /// Raises inflight_longterm by one unit for each `up_count` acknowledged units: BBRProbeInflightLongtermUpward.
-    fn grow_long_term(&mut self, ack: &AckSample, most: u32, cwnd: u32) {
-        if !ack.is_cwnd_limited || cwnd < most {
+    fn grow_long_term(&mut self, ack: &AckSample, max: u32, cwnd: u32) {
+        if !ack.is_cwnd_limited || cwnd < max {
             return;
         }
         let Some(count) = self.cycle.up_count else { return };
         self.cycle.up_acked += ack.delivered;
         let grown = self.cycle.up_acked / count;
         self.cycle.up_acked -= grown * count;
-        self.model.long_in_flight = Some(most.saturating_add(grown));
+        self.model.long_in_flight = Some(max.saturating_add(grown));
         if self.rounds.began {
             self.raise_slope(cwnd);
         }
@@ -170,11 +170,11 @@ impl Bbr3 {
         if is_too_high(lost, sample.in_flight) {
             return;
         }
-        let Some(most) = self.model.long_in_flight else { return };
-        let most = most.max(sample.in_flight);
-        self.model.long_in_flight = Some(most);
+        let Some(max) = self.model.long_in_flight else { return };
+        let max = max.max(sample.in_flight);
+        self.model.long_in_flight = Some(max);
         if self.state == State::Up {
-            self.grow_long_term(ack, most, cwnd);
+            self.grow_long_term(ack, max, cwnd);
         }
     }
 }

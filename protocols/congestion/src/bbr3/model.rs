@@ -126,8 +126,8 @@ impl Model {
     /// Limits the bandwidth by the short-term bound, which is reset on entering a state that accelerates.
     /// Draft, section 5.6.1: BBRBoundBWForModel.
     pub(super) fn bound_bandwidth(&mut self) {
-        let most = self.max_bandwidth();
-        self.bandwidth = self.short_bandwidth.map_or(most, |bound| bound.min(most));
+        let max = self.max_bandwidth();
+        self.bandwidth = self.short_bandwidth.map_or(max, |bound| bound.min(max));
     }
 }
 

@@ -39,7 +39,7 @@ impl RoundTrip {
             (self.probed, self.probed_at) = (Some(rtt), now);
         }
         let is_less = match (self.probed, self.min) {
-            (Some(probed), Some(least)) => probed < least,
+            (Some(probed), Some(min)) => probed < min,
             (Some(_), None) => true,
             (None, _) => false,
         };

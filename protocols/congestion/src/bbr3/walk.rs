@@ -229,10 +229,10 @@ fn a_short_queue_bounds_what_is_in_flight() {
 #[test]
 fn every_five_seconds_it_looks_for_the_round_trip() {
     let mut path = Path::new(1000, 0.0);
-    let mut least = u32::MAX;
+    let mut min = u32::MAX;
     path.run(22, |path| {
         if path.bbr.state == State::ProbeRtt {
-            least = least.min(path.flight.len() as u32);
+            min = min.min(path.flight.len() as u32);
         }
     });
     let probes: Vec<(Time, Duration)> = path
@@ -249,7 +249,7 @@ fn every_five_seconds_it_looks_for_the_round_trip() {
         let apart = pair[1].0.since(pair[0].0);
         assert!((INTERVAL..INTERVAL + Duration::from_millis(700)).contains(&apart), "{apart}");
     }
-    assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&least), "{least}");
+    assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&min), "{min}");
 }
 
 /// Section 5.3.3.5: for small bandwidth-delay products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.

@@ -24,7 +24,7 @@ impl Bbr3 {
     fn product(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.round_trip.min {
             None => self.initial_window,
-            Some(least) => bandwidth.bdp(least, gain),
+            Some(min) => bandwidth.bdp(min, gain),
         }
     }
 
@@ -81,11 +81,11 @@ impl Bbr3 {
             self.losses.end_recovery();
         }
         let product = self.product(self.model.bandwidth, self.state.cwnd_gain());
-        let most = self.with_budget(product.saturating_add(self.aggregation.excess()));
+        let max = self.with_budget(product.saturating_add(self.aggregation.excess()));
         let grown = cwnd.saturating_add(ack.delivered);
         if self.full.reached {
-            *cwnd = grown.min(most);
-        } else if *cwnd < most || self.deliveries.delivered() < self.initial_window {
+            *cwnd = grown.min(max);
+        } else if *cwnd < max || self.deliveries.delivered() < self.initial_window {
             *cwnd = grown;
         }
         *cwnd = (*cwnd).max(self.min_window());

@@ -41,19 +41,19 @@ fn main() {
     println!("| octets a message | ours: ns a message | dcsctp | usrsctp |\n| --- | --- | --- | --- |");
     for octets in [128, 1024, 16_384] {
         let bulk = Bulk { messages: octets_in_all / octets as u64, octets };
-        let mut least = [None::<u64>; 3];
+        let mut min = [None::<u64>; 3];
         for _ in 0..rounds {
             let took = [
                 Some(timed(|| ours::carry(bulk))),
                 Some(timed(|| dcsctp::carry(bulk))),
                 usrsctp.as_ref().map(|program| program.carry(bulk)),
             ];
-            for (least, took) in least.iter_mut().zip(took) {
-                *least = (*least).into_iter().chain(took).min();
+            for (min, took) in min.iter_mut().zip(took) {
+                *min = (*min).into_iter().chain(took).min();
             }
         }
         let [ours, dcsctp, usrsctp] =
-            least.map(|ns| ns.map_or("-".to_owned(), |ns| (ns / bulk.messages).to_string()));
+            min.map(|ns| ns.map_or("-".to_owned(), |ns| (ns / bulk.messages).to_string()));
         println!("| {octets} | {ours} | {dcsctp} | {usrsctp} |");
     }
 }

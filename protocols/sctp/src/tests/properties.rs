@@ -144,8 +144,8 @@ pub(super) fn check(pair: &Pair, sendings: &[Sending]) {
                     && (begins_only || meets_old_numbers)
             };
             let promised = sent.reliability == Reliability::Full && !sendings.iter().any(leaves_hole);
-            let least = u32::from(promised);
-            assert!((least..=1).contains(&copies), "message {index} arrived {copies} times: {sent:?}");
+            let min = u32::from(promised);
+            assert!((min..=1).contains(&copies), "message {index} arrived {copies} times: {sent:?}");
         }
     }
 }

@@ -496,8 +496,8 @@ fn a_config_that_no_endpoint_could_work_with_is_named() {
         breaks(&mut config);
         assert_eq!(config.check().map_err(|error| error.key), Err(key));
     }
-    let least = Config { mss: 88, window_scale: 14, dupthresh: 1, initial_window: 1, ..linux() };
-    assert_eq!(Config { send_buffer: hol_base::ByteCount(1), ..least }.check(), Ok(()));
+    let min = Config { mss: 88, window_scale: 14, dupthresh: 1, initial_window: 1, ..linux() };
+    assert_eq!(Config { send_buffer: hol_base::ByteCount(1), ..min }.check(), Ok(()));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn arguments<'a>(transport: &'a str, background: &'a str) -> Vec<&'a str> {
     [&["compare", transport][..], &CONDITIONS, &[background]].concat()
 }
 
-fn beside(transport: &str, background: &str) -> Value {
+fn with_background(transport: &str, background: &str) -> Value {
     let line = ok(Path::new("."), &arguments(transport, background));
     serde_json::from_str(line.trim()).expect(&line)
 }
@@ -43,12 +43,12 @@ fn beside(transport: &str, background: &str) -> Value {
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
-    let alone = beside("tcp", "background=[]");
+    let alone = with_background("tcp", "background=[]");
     let throughput = |row: &Value| row["throughput_kbps"].as_f64().unwrap();
     assert!((330.0..=390.0).contains(&throughput(&alone)), "{alone}");
     let greedy =
         "background=[{ transport = 'tcp', count = 2, workload = { kind = 'bulk', from = 'other' } }]";
-    let [row, again] = [(); 2].map(|()| beside("tcp", greedy));
+    let [row, again] = [(); 2].map(|()| with_background("tcp", greedy));
     assert!(throughput(&row) < 0.8 * throughput(&alone), "{row}");
     assert!(row["background_kbps"].as_f64().unwrap() > 40.0, "{row}");
     assert!(row["connect_ms"].as_f64().unwrap() > 52.0, "{row}");
@@ -91,7 +91,7 @@ fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] 
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn two_associations_carry_every_message_and_the_run_repeats_itself() {
     let [one, row, again] =
-        ["sctp", "sctp:associations=2", "sctp:associations=2"].map(|t| beside(t, "background=[]"));
+        ["sctp", "sctp:associations=2", "sctp:associations=2"].map(|t| with_background(t, "background=[]"));
     assert!(row["failed"] == 0 && row["unconnected"] == 0, "{row}");
     assert_eq!(row["digest"], again["digest"]);
     assert_ne!(row["digest"], one["digest"]);

@@ -75,6 +75,6 @@ fn streams_share_a_path_as_in_linux() {
     assert_alike(&all);
     // The schedulers differ: shortest first has the lowest mean, round robin the highest.
     let mean = |scheduler: &str| all[&(scheduler.to_owned(), true)].map(|[mean, _]| mean);
-    let [least, most] = [mean("prio,stream_values=2/1/0"), mean("rr")];
-    assert!(least[0] < 0.8 * most[0] && least[1] < 0.8 * most[1], "{least:?} {most:?}");
+    let [min, max] = [mean("prio,stream_values=2/1/0"), mean("rr")];
+    assert!(min[0] < 0.8 * max[0] && min[1] < 0.8 * max[1], "{min:?} {max:?}");
 }

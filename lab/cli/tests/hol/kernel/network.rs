@@ -256,9 +256,9 @@ fn packets_that_wait_meet_a_new_rate_as_in_the_model() {
         let [kernel, model] = in_both(queue);
         let kernel: BTreeMap<u64, Duration> = delays(&kernel).into_iter().collect();
         let apart = delays(&model).into_iter().map(|(id, model)| (model.abs_diff(kernel[&id]), id));
-        let most = apart.max().unwrap();
+        let max = apart.max().unwrap();
         // (100 + 28 + 14) octets at 400 kbit/s.
-        assert!(most.0 < Duration::from_micros(2840) + FLOOR * 2, "{queue}: {} at {}", most.0, most.1);
+        assert!(max.0 < Duration::from_micros(2840) + FLOOR * 2, "{queue}: {} at {}", max.0, max.1);
     }
     for queue in ["40p", "5120B"] {
         let [kernel, model] = in_both(queue).map(|run| lost(&run).len());

@@ -77,7 +77,7 @@ fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told(
     assert_eq!(code(&output), 3, "{world}: {}", text(&output.stderr));
     let trips = round_trips(&printed);
     // 10 ms each way, then 50 ms one way; the second ping needs no ARP request (RFC 826).
-    let took = |trip: f64, least: f64| (least..least + beside).contains(&trip);
+    let took = |trip: f64, min: f64| (min..min + beside).contains(&trip);
     assert!(took(trips[0], 20.0) && took(trips[1], 60.0), "{world}: {printed}");
     assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{world}: {printed}");
 }

@@ -17,7 +17,7 @@ use super::run_state::Programs;
 /// The directory whose files the user receives.
 const OUT: &str = "out";
 /// The largest total size of these files of all nodes, in octets.
-const MOST: u64 = 32 << 20;
+const MAX: u64 = 32 << 20;
 
 /// The results of programs.
 #[derive(Debug, Default)]
@@ -78,11 +78,11 @@ impl Programs<'_> {
     fn files(&self) -> Result<Vec<u8>, String> {
         let mut archive = Builder::new(Vec::new());
         archive.mode(HeaderMode::Deterministic);
-        let mut left = MOST;
+        let mut left = MAX;
         for (node, container) in &self.containers {
             add_files(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
         }
-        if left == MOST { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
+        if left == MAX { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
     }
 }
 
@@ -105,7 +105,7 @@ fn add_files(
         } else if kind.is_file() {
             let length = entry.metadata().map_err(said)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
-                return Err(format!("{} and the files before it exceed {} MiB", name.display(), MOST >> 20));
+                return Err(format!("{} and the files before it exceed {} MiB", name.display(), MAX >> 20));
             };
             *left = rest;
             archive.append_path_with_name(entry.path(), &name).map_err(said)?;

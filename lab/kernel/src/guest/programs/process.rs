@@ -257,7 +257,7 @@ fn enter_before_exec(
 #[expect(unsafe_code, reason = "see its only caller")]
 fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
     let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    let limit = |most| libc::rlimit { rlim_cur: most, rlim_max: most };
+    let limit = |max| libc::rlimit { rlim_cur: max, rlim_max: max };
     // SAFETY: the caller guarantees that the descriptors are open.
     unsafe {
         if libc::write(procs_file, c"0".as_ptr().cast(), 1) != 1 {

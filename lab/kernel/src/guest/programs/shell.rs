@@ -18,7 +18,7 @@ use crate::guest::clock::{Clock, wall};
 use crate::guest::host_channel::{self, HostChannel};
 use crate::guest::schedule::Schedule;
 use crate::netem;
-use crate::session_step::{Action, GuestMessage, LineOutcome, Step, StepResult};
+use crate::session_step::{Action, CommandOutcome, GuestMessage, Step, StepResult};
 
 /// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth (`INTERVAL_DIVISOR`) of the time
 /// that the line has run, a delay that users do not notice.
@@ -119,11 +119,11 @@ impl<'s> Shell<'s> {
     }
 
     /// Returns how the last line ended.
-    fn last_outcome(&mut self, node: &str) -> Result<Option<LineOutcome>, GuestError> {
+    fn last_outcome(&mut self, node: &str) -> Result<Option<CommandOutcome>, GuestError> {
         let Some(line) = self.lines.last_mut() else { return Ok(None) };
         let exit_code = line.poll_exit()?.map_or(0, Status::code);
         let (exceeded_memory, shell_state) = (line.was_out_of_memory(), shell_state::read_saved(node));
-        Ok(Some(LineOutcome { exit_code, exceeded_memory, shell_state }))
+        Ok(Some(CommandOutcome { exit_code, exceeded_memory, shell_state }))
     }
 
     /// Lets time pass until `due`, or until the last line has ended if it `is_awaited`. Returns the time of an interrupt that came before;

@@ -16,7 +16,7 @@ const UDP: u8 = 17;
 /// Turns in which an innocent agent gets its answer: one may be in progress when it asks.
 const FEW_TURNS: usize = 3;
 /// Maximum cost of one request beyond a turn that is not full: the maximum elements of a rule, exchanged for as many.
-const MOST_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
+const MAX_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
 
 /// Returns a firewall that can block, with the footprints of nftables, and two agents that authenticate.
 fn world_with(quota: &str, limits: Limits) -> World {
@@ -96,8 +96,8 @@ fn attack(world: &mut World, attacker: &mut Client, octets: &[u8]) {
         };
         innocent.ask(world, Request::Plc { pid, lifetime: Lifetime(0) }).unwrap();
     }
-    let most = world.daemon.metrics.numbers().max_work;
-    assert!(most <= Limits::TURN_WORK + MOST_ADDED, "a turn of {most}");
+    let max = world.daemon.metrics.numbers().max_work;
+    assert!(max <= Limits::TURN_WORK + MAX_ADDED, "a turn of {max}");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
     let all = AddressTuple { prefix_length: 16, ..internal(0, 0, 1) };
     attacker.write(&octets([disable(all, AddressTuple { prefix_length: 0, ..external(0, 1) })].into_iter()));
     let mut innocent = world.agent_named("innocent");
-    let (mut received, mut most, mut turns) = (vec![0; 20], 0, 0);
+    let (mut received, mut max, mut turns) = (vec![0; 20], 0, 0);
     let mut piece = vec![0; 1 << 16];
     let mut goes_on = true;
     while goes_on {
@@ -207,7 +207,7 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
             }
         }
         while attacker.socket.read(&mut piece).is_ok_and(|count| count > 0) {}
-        most = most.max(world.daemon.connections.waiting());
+        max = max.max(world.daemon.connections.waiting());
         turns += 1;
         if turns % 16 == 0 {
             let request = innocent.agent.ask(per(5004, 1)).unwrap();
@@ -216,7 +216,7 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
             innocent.answer(world).unwrap();
         }
     }
-    assert!(most <= limits.backlog + (1 << 20), "{most} octets waited");
+    assert!(max <= limits.backlog + (1 << 20), "{max} octets waited");
     // An ARE has 24 octets: RFC 4540 section 5.3.19. Rules of the innocent agent ended as well.
     let told = held * 24;
     assert!(received.iter().all(|received| *received >= told), "{received:?} of {told}");
@@ -249,8 +249,8 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     }
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
-    let most = world.daemon.metrics.numbers().max_work;
-    assert!(most <= Limits::TURN_WORK + Limits::SHARE, "a turn of {most}");
+    let max = world.daemon.metrics.numbers().max_work;
+    assert!(max <= Limits::TURN_WORK + Limits::SHARE, "a turn of {max}");
 }
 
 #[test]

@@ -56,12 +56,12 @@ fn a_browser_gets_no_answer_but_the_end() {
 
 #[test]
 fn thousands_that_say_nothing_hold_up_nobody_and_are_gone_after_a_minute() {
-    let most = 1500;
-    let limits = Limits { connections: most, ..Limits::default() };
+    let max = 1500;
+    let limits = Limits { connections: max, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut agent = world.agent();
-    let silent: Vec<TcpStream> = (0..most + 50).map(|_| world.connect()).collect();
-    assert_eq!(world.daemon.connections.len(), most, "there are never more");
+    let silent: Vec<TcpStream> = (0..max + 50).map(|_| world.connect()).collect();
+    assert_eq!(world.daemon.connections.len(), max, "there are never more");
     assert!(!world.turn(), "they keep nobody busy");
     agent.enable(world, 5004, 3600).unwrap();
     let mut late = world.agent();

@@ -60,8 +60,8 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
     world.settle();
     let mut answer = [0; 1 << 14];
     assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
-    let most = world.daemon.metrics.numbers().max_work;
-    assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&most), "a turn of {most}");
+    let max = world.daemon.metrics.numbers().max_work;
+    assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&max), "a turn of {max}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Theirs {
             Reliability::Lifetime(time) => {
                 lifetime = Some(std::time::Duration::from_nanos(time.as_nanos()));
             }
-            Reliability::Retransmissions(most) => max_retransmissions = Some(most as u16),
+            Reliability::Retransmissions(max) => max_retransmissions = Some(max as u16),
         }
         let how = SendOptions { unordered, lifetime, max_retransmissions, lifecycle_id: None };
         self.socket.send(Message::new(StreamId(stream), PpId(ppid), payload.to_vec()), &how).unwrap();

@@ -74,7 +74,7 @@ impl Frame {
     fn send(message: &Message) -> Self {
         let retransmissions = match message.reliability {
             Reliability::Full => None,
-            Reliability::Retransmissions(most) => Some(most),
+            Reliability::Retransmissions(max) => Some(max),
             Reliability::Lifetime(_) => panic!("no talk has messages that live for a time"),
         };
         let Message { stream, unordered, ref payload, .. } = *message;
@@ -82,10 +82,10 @@ impl Frame {
     }
 
     fn write(&self, now: Time, to: &mut impl Write) {
-        let most = self.retransmissions.map_or(-1, |most| most as i32);
+        let max = self.retransmissions.map_or(-1, |max| max as i32);
         let micros = (now.as_nanos() / 1000) as u32;
         let words = [self.kind as u32, micros, self.stream.into(), self.unordered.into()];
-        let words = [&words[..], &[self.octets.len() as u32, most as u32, self.flag.into()]].concat();
+        let words = [&words[..], &[self.octets.len() as u32, max as u32, self.flag.into()]].concat();
         let head: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
         to.write_all(&[&head, &self.octets[..]].concat()).unwrap();
     }

@@ -158,9 +158,9 @@ fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
     let provenance = run["facts"]["provenance"].as_str().unwrap();
     assert!(provenance.ends_with(", 8 instructions a ns"), "{provenance}");
     let metrics = &run["facts"]["programs"][0]["metrics"];
-    for (metric, least) in [("computed", 10_000_000.0), ("slept", 100_000_000.0)] {
+    for (metric, min) in [("computed", 10_000_000.0), ("slept", 100_000_000.0)] {
         let took = number(metrics, metric);
-        assert!((least..least + 200_000.0).contains(&took), "{metric}: {took} ns, {provenance}");
+        assert!((min..min + 200_000.0).contains(&took), "{metric}: {took} ns, {provenance}");
     }
 }
 

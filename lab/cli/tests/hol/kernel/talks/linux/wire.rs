@@ -82,8 +82,8 @@ impl Wire {
 
     /// Waits for a packet, at most until the endpoint is due, and passes it to the endpoint.
     fn listen(&mut self, due: Option<Time>) {
-        const MOST: Duration = Duration::from_millis(20);
-        let wait = due.map_or(MOST, |due| due.saturating_since(self.now()).min(MOST));
+        const MAX: Duration = Duration::from_millis(20);
+        let wait = due.map_or(MAX, |due| due.saturating_since(self.now()).min(MAX));
         let wait = std::time::Duration::from_nanos(wait.as_nanos().max(1000));
         self.socket.set_read_timeout(Some(wait)).unwrap();
         let mut octets = [0; 1 << 16];

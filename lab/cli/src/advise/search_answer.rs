@@ -7,7 +7,7 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 use super::Crossover;
 
 /// A description of the probes of one line.
-pub(super) struct LineAnswer<'a> {
+pub(super) struct SearchAnswer<'a> {
     pub transport: &'a str,
     pub than: &'a str,
     pub axis: &'a Axis,
@@ -29,7 +29,7 @@ pub(super) struct ProbeNumbers {
     pub is_known: bool,
 }
 
-impl LineAnswer<'_> {
+impl SearchAnswer<'_> {
     /// Returns a crossover as JSON for programs.
     pub(super) fn crossing(&self, bracket: Bracket) -> Crossover {
         let Bracket { low, high, before, after } = bracket;

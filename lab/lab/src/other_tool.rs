@@ -77,7 +77,7 @@ pub fn compression(octets: &[u8]) -> Option<&'static str> {
 
 /// Returns which other tool's file this is and what to do with it, as the end of a sentence that begins with the file's name; `None` if the
 /// tool is unknown.
-pub fn foreign(octets: &[u8]) -> Option<&'static str> {
+pub fn describe_other_tool(octets: &[u8]) -> Option<&'static str> {
     let compressed = COMPRESSED.iter().map(|(magic, _, sentence)| (magic, sentence));
     let mut binary = compressed.chain(BINARY.iter().map(|(magic, sentence)| (magic, sentence)));
     if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
@@ -107,11 +107,11 @@ mod tests {
             ("#!/bin/sh\ntc qdisc add dev eth0 root netem delay 5ms\n", "tc"),
         ] {
             match tool {
-                "" => assert_eq!(foreign(text.as_bytes()), None),
-                tool => assert!(foreign(text.as_bytes()).unwrap().contains(tool), "{text}"),
+                "" => assert_eq!(describe_other_tool(text.as_bytes()), None),
+                tool => assert!(describe_other_tool(text.as_bytes()).unwrap().contains(tool), "{text}"),
             }
         }
-        assert!(foreign(b"\x1f\x8b\x08").unwrap().contains("gunzip"));
-        assert!(foreign(b"\x0a\x0d\x0d\x0a\x1c").unwrap().contains("hol path learn"));
+        assert!(describe_other_tool(b"\x1f\x8b\x08").unwrap().contains("gunzip"));
+        assert!(describe_other_tool(b"\x0a\x0d\x0d\x0a\x1c").unwrap().contains("hol path learn"));
     }
 }
