@@ -41,8 +41,8 @@ pub struct Replay {
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
     /// Use at most this many messages, from the first one on
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    max: usize,
+    #[arg(long, alias = "most", value_name = "N", default_value_t = 10_000)]
+    max_messages: usize,
 }
 
 /// Repetitions of the experiment, each with all messages.
@@ -77,16 +77,16 @@ impl Replay {
     /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
     fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = messages.exchanges.len();
-        if all > self.max {
+        if all > self.max_messages {
             notes.push(format!(
-                "the capture has {all} messages, of which the first {} are used: --most N",
-                self.max
+                "the capture has {all} messages, of which the first {} are used: --max-messages N",
+                self.max_messages
             ));
         }
         if messages.unsolicited > 0 {
             notes.push(format!("{} messages without a request are ignored", messages.unsolicited));
         }
-        let taken = &messages.exchanges[..all.min(self.max)];
+        let taken = &messages.exchanges[..all.min(self.max_messages)];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {

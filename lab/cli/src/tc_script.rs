@@ -21,7 +21,7 @@ const DEFAULT_MTU: u64 = 1500;
 /// Returns a shell script that gives interfaces the links of `network`, which comes from `file`; an error names the key
 /// that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
-    if !network.changes().is_empty() {
+    if !network.link_changes().is_empty() {
         return Err("tc cannot express a path that changes during a run (events, a trace, loss bursts with durations, a handover); remove these keys".to_owned());
     }
     let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;

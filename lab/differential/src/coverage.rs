@@ -57,7 +57,7 @@ impl Coverage {
     }
 
     /// Records that a key or an option was refused in combination with the rest of a scenario.
-    pub fn refuse(&mut self, key: String, problem: String) {
+    pub fn record_refusal(&mut self, key: String, problem: String) {
         self.refused.insert(key, problem);
     }
 

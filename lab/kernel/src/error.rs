@@ -234,7 +234,7 @@ impl KernelError {
         let cure = match (action, full, passing) {
             (_, true, true) => "; free some space, or set TMPDIR to a directory with space",
             (_, true, false) => "; free some space, or set XDG_CACHE_HOME to a directory with space",
-            ("read", ..) => "",
+            ("read" | "wait for the process in" | "wait for the process of", ..) => "",
             (_, false, true) => "; set TMPDIR to a writable directory",
             (_, false, false) => "; set XDG_CACHE_HOME to a writable directory",
         };

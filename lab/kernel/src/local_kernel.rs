@@ -137,7 +137,7 @@ fn run_process(
             return Err(KernelError::Interrupted);
         }
     }
-    let status = child.end().map_err(|e| KernelError::file("wait for", program, e))?;
+    let status = child.end().map_err(|e| KernelError::file("wait for the process of", program, e))?;
     let console = Console::new(&whole(&mut said)?);
     let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
         let ended = MachineFault::Ended(format!("its process ended with {status} and without a result"));

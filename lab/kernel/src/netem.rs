@@ -6,7 +6,7 @@
 
 use hol_base::{Duration, Seed};
 use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
-use hol_traffic::{Changing, ShapedLink};
+use hol_traffic::{ChangingSettings, ShapedLink};
 
 use crate::KernelError;
 
@@ -38,7 +38,7 @@ impl BuildableNetwork {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
             shaped_link.changing =
-                Changing { anything: true, delay: true, loss, rate: shaped_link.changing.rate };
+                ChangingSettings { anything: true, delay: true, loss, rate: shaped_link.changing.rate };
         }
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
     let links = ShapedLink::all_of(&network)?;
-    behind_the_delay(&links, network.changes())?;
+    behind_the_delay(&links, network.link_changes())?;
     Ok(BuildableNetwork { network, mtu, links })
 }
 

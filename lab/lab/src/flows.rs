@@ -8,12 +8,14 @@ use crate::run_result::RunResult;
 impl PointResult {
     /// Returns the rate of completed messages, per second.
     pub fn messages_per_s(&self) -> Option<Interval> {
-        self.over_runs(|run| per_second(run, run.summary.completed).filter(|_| run.stopped.is_none()))
+        self.interval_over_runs(|run| {
+            per_second(run, run.summary.completed).filter(|_| run.stopped.is_none())
+        })
     }
 
     /// Returns the mean throughput of a background flow during the measured flow, in kbit/s; `None` without competitors.
     pub fn background_kbps(&self) -> Option<Interval> {
-        self.over_runs(|run| {
+        self.interval_over_runs(|run| {
             let shares = self.shares(run)?;
             let octets: u64 = shares.iter().sum();
             kbps(run, octets).map(|all| all / shares.len() as f64)

@@ -197,7 +197,7 @@ impl PointResult {
     }
     /// Returns the mean over the repetitions that have a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
-        self.over_runs(|run| metric.of_run(&self.point, run))
+        self.interval_over_runs(|run| metric.of_run(&self.point, run))
     }
     /// Returns the metrics that programs report.
     pub fn defined(&self) -> impl Iterator<Item = DefinedMetric> {
@@ -222,8 +222,8 @@ impl PointResult {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
     }
 
-    /// Returns the sum of a value over all runs.
-    pub(crate) fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
+    /// Returns the mean of a value over all runs, with its confidence interval.
+    pub(crate) fn interval_over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }
 

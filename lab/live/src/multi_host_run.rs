@@ -281,8 +281,8 @@ fn random_run_id() -> Result<[u8; 32], String> {
 
 fn peer_facts(session: &Session, clocks: &Clocks) -> PeerHostReport {
     PeerHostReport {
-        address: session.address.to_string(),
-        from: session.own.to_string(),
+        address: session.peer_address.to_string(),
+        from: session.own_address.to_string(),
         kernel: session.host.kernel.clone(),
         clocksource: session.host.clocksource.clone(),
         offset: clocks.offset(),

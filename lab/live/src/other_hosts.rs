@@ -13,7 +13,7 @@ use crate::host::{self, Host};
 use crate::multi_host_run::HostRun;
 use crate::path_router::PathRouter;
 use crate::peer::{Peer, PeerIdentity};
-use crate::place::{HostRole, Place};
+use crate::place::{HostAndPort, HostRole};
 use crate::placement::{AddressPair, Placement};
 use crate::places::{LOCAL_HOST, Places};
 use crate::plain_network::plain;
@@ -40,7 +40,7 @@ impl OtherHosts {
     pub(crate) fn new(places: Places, via: Option<PathRouter>) -> Self {
         let relay = Relay::default();
         let peer =
-            |(host, place): (usize, &Place)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
+            |(host, place): (usize, &HostAndPort)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
         Self {
             peers: (LOCAL_HOST + 1..).zip(&places.hosts).map(peer).collect(),
             places,

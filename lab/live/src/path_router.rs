@@ -9,7 +9,7 @@ use hol_scenario::{LinkDirectionCounters, RouterReport, RunError};
 
 use crate::control::{HostDescription, LinkCounters};
 use crate::peer::Peer;
-use crate::place::{HostRole, Place};
+use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::router::lines;
 use crate::session::Session;
@@ -24,12 +24,12 @@ pub(crate) struct PathRouter {
 
 impl PathRouter {
     /// Creates a router, without contacting it.
-    pub(crate) fn new(place: Place) -> Self {
+    pub(crate) fn new(place: HostAndPort) -> Self {
         Self { host: Peer::new(HostRole::Routes, place, Relay::default()), interfaces: Mutex::default() }
     }
 
     /// Returns the address of the router.
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &HostAndPort {
         &self.host.place
     }
 
@@ -119,7 +119,7 @@ impl RouterPath<'_> {
     pub(crate) fn facts(&self) -> RouterReport {
         let HostDescription { kernel, clocksource } = self.session.host.clone();
         let [client, server] = self.interfaces.clone();
-        RouterReport { address: self.session.address.to_string(), kernel, clocksource, client, server }
+        RouterReport { address: self.session.peer_address.to_string(), kernel, clocksource, client, server }
     }
 
     /// Checks that packets between the hosts pass through the router, from the round trips `before` the path was shaped and `now`, in ns.

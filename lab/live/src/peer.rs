@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hol_scenario::{RunError, Scenario};
 
 use crate::control::{ControlError, HostDescription};
-use crate::place::{HostRole, Place};
+use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
 use crate::secret::Secret;
 use crate::session::Session;
@@ -26,7 +26,7 @@ pub(crate) struct PeerIdentity {
 #[derive(Debug)]
 pub(crate) struct Peer {
     role: HostRole,
-    pub(crate) place: Place,
+    pub(crate) place: HostAndPort,
     /// The identity at first contact, which is the same for all runs of a process.
     known: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<Session>>,
@@ -38,7 +38,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// Creates a host, without contacting it.
-    pub(crate) fn new(role: HostRole, place: Place, relay: Relay) -> Self {
+    pub(crate) fn new(role: HostRole, place: HostAndPort, relay: Relay) -> Self {
         Self { role, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
     }
 
@@ -64,7 +64,11 @@ impl Peer {
 
     /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
     fn check_identity(&self, session: &Session) -> Result<(), RunError> {
-        let now = PeerIdentity { host: session.host.clone(), own: session.own, address: session.address };
+        let now = PeerIdentity {
+            host: session.host.clone(),
+            own: session.own_address,
+            address: session.peer_address,
+        };
         let mut known = lock(&self.known);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),

@@ -9,12 +9,12 @@ pub const DEFAULT_PORT: u16 = 7640;
 
 /// The name or address of a host, and the port of its control channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct HostAndPort {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-impl FromStr for Place {
+impl FromStr for HostAndPort {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -38,7 +38,7 @@ impl FromStr for Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for HostAndPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, port } = self;
         if host.contains(':') { write!(f, "[{host}]") } else { f.write_str(host) }?;
@@ -79,11 +79,14 @@ mod tests {
 
     #[test]
     fn a_place_is_a_host_with_an_optional_port() {
-        let place = |text: &str| text.parse::<Place>();
-        assert_eq!(place("192.0.2.7").unwrap(), Place { host: "192.0.2.7".to_owned(), port: DEFAULT_PORT });
+        let place = |text: &str| text.parse::<HostAndPort>();
+        assert_eq!(
+            place("192.0.2.7").unwrap(),
+            HostAndPort { host: "192.0.2.7".to_owned(), port: DEFAULT_PORT }
+        );
         assert_eq!(place("lab2.example:99").unwrap().to_string(), "lab2.example:99");
         assert_eq!(place(&format!("lab2:{DEFAULT_PORT}")).unwrap().to_string(), "lab2");
-        let ipv6 = Place { host: "2001:db8::7".to_owned(), port: 99 };
+        let ipv6 = HostAndPort { host: "2001:db8::7".to_owned(), port: 99 };
         assert_eq!(
             (place("[2001:db8::7]:99").unwrap(), ipv6.to_string()),
             (ipv6, "[2001:db8::7]:99".to_owned())

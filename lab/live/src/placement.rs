@@ -72,7 +72,7 @@ impl Placement {
             let [near, far] = [self.address(client, server), self.address(server, client)];
             check_reachable(assignment, [near, far])?;
             (assignment.client.addresses, assignment.server.addresses) = (vec![near], vec![far]);
-            (assignment.gathers, assignment.stamps) = (true, true);
+            (assignment.is_batching, assignment.reports_receive_time) = (true, true);
             if matches!(assignment.transport.kind(), Kind::Tcp | Kind::Mptcp | Kind::Sctp) {
                 assignment.workload.connect_timeout.get_or_insert(CONNECT_TIMEOUT);
             }

@@ -6,7 +6,7 @@ use std::fmt;
 use hol_network::Topology;
 use hol_scenario::Scenario;
 
-use crate::place::Place;
+use crate::place::HostAndPort;
 
 /// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
 pub(crate) const LOCAL_HOST: usize = 0;
@@ -15,7 +15,7 @@ pub(crate) const LOCAL_HOST: usize = 0;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Places {
     /// The hosts, without duplicates.
-    pub(crate) hosts: Vec<Place>,
+    pub(crate) hosts: Vec<HostAndPort>,
     /// The host number of each node.
     nodes: BTreeMap<String, usize>,
     /// The host number of all unnamed nodes, except that of the measured client.
@@ -47,7 +47,7 @@ impl Places {
         Ok(places)
     }
 
-    fn number_of(&mut self, place: Place) -> usize {
+    fn number_of(&mut self, place: HostAndPort) -> usize {
         let known = self.hosts.iter().position(|host| *host == place);
         1 + known.unwrap_or_else(|| {
             self.hosts.push(place);

@@ -17,7 +17,7 @@ use crate::control::{
     ControlError, HostDescription, Inbox, LinkCounters, MAX_SAMPLES, Outbox, Plan, Reply, Request,
     authenticate,
 };
-use crate::place::{HostRole, Place};
+use crate::place::{HostAndPort, HostRole};
 use crate::placement::AddressPair;
 use crate::relay::Relay;
 use crate::secret::Secret;
@@ -43,8 +43,8 @@ const PINGING: u64 = 1_000_000_000;
 pub(crate) struct Session {
     pub(crate) host: HostDescription,
     /// Addresses of the other host and of this one.
-    pub(crate) address: IpAddr,
-    pub(crate) own: IpAddr,
+    pub(crate) peer_address: IpAddr,
+    pub(crate) own_address: IpAddr,
     stream: TcpStream,
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     replies: Receiver<Result<(Reply, u64), ControlError>>,
@@ -54,7 +54,7 @@ impl Session {
     /// Connects to a host and performs the handshake.
     pub(crate) fn open(
         role: HostRole,
-        place: &Place,
+        place: &HostAndPort,
         secret: &Secret,
         relay: Relay,
     ) -> Result<Self, RunError> {
@@ -72,7 +72,8 @@ impl Session {
             }
             other => return Err(unusable(out_of_place(&other))),
         };
-        let own = stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip().to_canonical();
+        let own_address =
+            stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip().to_canonical();
         let (sender, replies) = channel();
         let outbox = Arc::new(Mutex::new(outbox));
         thread::spawn(move || listen(inbox, &sender, &relay));
@@ -80,12 +81,12 @@ impl Session {
         thread::spawn(move || {
             send_keepalives(|| weak.upgrade().is_some_and(|outbox| send(&outbox, &Request::Alive).is_ok()));
         });
-        Ok(Self { host, address: address.ip().to_canonical(), own, stream, outbox, replies })
+        Ok(Self { host, peer_address: address.ip().to_canonical(), own_address, stream, outbox, replies })
     }
 
     /// Returns the addresses of the two hosts.
     pub(crate) fn address_pair(&self) -> AddressPair {
-        AddressPair { first: self.own, other: self.address }
+        AddressPair { first: self.own_address, other: self.peer_address }
     }
 
     fn send(&self, request: &Request) -> Result<(), ControlError> {
@@ -314,7 +315,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 }
 
 /// Returns the address of a host; prefers IPv4, on which a host listens by default.
-fn resolve(role: HostRole, place: &Place) -> Result<SocketAddr, String> {
+fn resolve(role: HostRole, place: &HostAndPort) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
     })?;
@@ -322,7 +323,7 @@ fn resolve(role: HostRole, place: &Place) -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", role.name()))
 }
 
-fn unreached(problem: &std::io::Error, role: HostRole, place: &Place) -> String {
+fn unreached(problem: &std::io::Error, role: HostRole, place: &HostAndPort) -> String {
     let (port, command) = (place.port, role.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {

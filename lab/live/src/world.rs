@@ -60,7 +60,7 @@ impl Live {
             return others.run(scenario, seed, interval, goes_on);
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
-        assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
+        assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
         let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| failed(&problem))?;

@@ -46,7 +46,7 @@ pub struct CrossoverSearch {
     /// upper end on a logarithmic axis, or of the whole axis on a linear one.
     pub precision: f64,
     /// Maximum number of points sampled in addition to those given.
-    pub max: usize,
+    pub max_points: usize,
 }
 
 impl CrossoverSearch {
@@ -72,7 +72,7 @@ impl CrossoverSearch {
         round: impl Fn(f64) -> f64,
         mut probe: impl FnMut(f64) -> Result<Probe, E>,
     ) -> Result<(), E> {
-        for _ in 0..self.max {
+        for _ in 0..self.max_points {
             let Some((at, x)) = self.next(probes, &round) else { break };
             probes.insert(at, probe(x)?);
         }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SEARCH: CrossoverSearch = CrossoverSearch { logarithmic: true, precision: 0.02, max: 40 };
+    const SEARCH: CrossoverSearch = CrossoverSearch { logarithmic: true, precision: 0.02, max_points: 40 };
 
     /// Probes a curve that crosses zero at `at`; within `doubt` of it the result is undecided.
     fn curve(at: f64, doubt: f64) -> impl FnMut(f64) -> Result<Probe, ()> {
@@ -227,7 +227,7 @@ mod tests {
                 winner: if (1.5..30.0).contains(&x) { Winner::Second } else { Winner::First },
             })
         };
-        CrossoverSearch { logarithmic: false, max: 2, ..SEARCH }
+        CrossoverSearch { logarithmic: false, max_points: 2, ..SEARCH }
             .run(&[0.0, 10.0, 90.0], |x| x, probe)
             .unwrap();
         assert_eq!(places[3..], [50.0, 30.0]);
@@ -239,7 +239,7 @@ mod tests {
             let round = |x: f64| (x / step).round() * step;
             let probes = SEARCH.run(&[0.1, 10.0], round, curve(at, doubt)).unwrap();
             prop_assert!(probes.windows(2).all(|pair| pair[0].x < pair[1].x), "{probes:?}");
-            prop_assert!(probes.len() <= 2 + SEARCH.max);
+            prop_assert!(probes.len() <= 2 + SEARCH.max_points);
             for border in brackets(&probes) {
                 prop_assert!(border.low <= at && at <= border.high, "{border:?}");
             }

@@ -16,7 +16,7 @@ impl HostAddresses {
     /// Returns the state at the start of the run, without addresses that are added later.
     pub(crate) fn new(topology: &Topology) -> Self {
         let changes: Vec<_> = topology.address_changes().iter().rev().copied().collect();
-        let absent = changes.iter().filter(|change| change.comes).map(|change| change.address).collect();
+        let absent = changes.iter().filter(|change| change.is_added).map(|change| change.address).collect();
         Self { absent, changes }
     }
 
@@ -29,7 +29,7 @@ impl HostAddresses {
     pub(crate) fn change(&mut self) -> Option<AddressChange> {
         let change = self.changes.pop()?;
         self.absent.retain(|absent| *absent != change.address);
-        if !change.comes {
+        if !change.is_added {
             self.absent.push(change.address);
         }
         Some(change)
@@ -37,7 +37,7 @@ impl HostAddresses {
 
     /// Returns the next address that will be added.
     pub(crate) fn next_address(&self) -> Option<Address> {
-        self.changes.iter().rev().find(|change| change.comes).map(|change| change.address)
+        self.changes.iter().rev().find(|change| change.is_added).map(|change| change.address)
     }
 
     /// Returns whether the host has this address.

@@ -9,12 +9,12 @@ use crate::connection::Connection;
 
 /// The time of the next sample; never if there is no interval.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticks {
+pub(crate) struct SampleTimes {
     interval: Option<Duration>,
     next: Time,
 }
 
-impl Ticks {
+impl SampleTimes {
     /// Creates the times of samples at this interval.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         Self { interval, next: if interval.is_some() { Time::ZERO } else { Time::MAX } }

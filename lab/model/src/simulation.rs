@@ -13,7 +13,7 @@ use crate::demux::{Demux, PacketReceiver};
 use crate::host_addresses::HostAddresses;
 use crate::record_sink::RecordSink;
 use crate::running_flow::RunningFlow;
-use crate::sampling::{self, Ticks};
+use crate::sampling::{self, SampleTimes};
 use crate::wake_ups::WakeUps;
 
 /// The state of a run.
@@ -89,15 +89,15 @@ impl<'t> Simulation<'t> {
     /// run. Records are passed on every few steps, while they are still in the cache.
     pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
         const STEPS: usize = 256;
-        let mut ticks = Ticks::new(record_sink.interval());
+        let mut sample_times = SampleTimes::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
             self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
         }
         while self.running_flows[MEASURED].flow.stopped().is_none() {
             record_sink.settle(&mut self.running_flows)?;
-            if !self.run_for(STEPS, ticks.next()) {
-                self.sample(ticks.next(), record_sink);
-                ticks.advance();
+            if !self.run_for(STEPS, sample_times.next()) {
+                self.sample(sample_times.next(), record_sink);
+                sample_times.advance();
             }
         }
         Ok(self.now)
@@ -226,17 +226,19 @@ impl<'t> Simulation<'t> {
 
     /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
     fn change_address(&mut self) {
-        let Some(AddressChange { node, address, comes, .. }) = self.host_addresses.change() else { return };
+        let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.change() else {
+            return;
+        };
         self.agenda.set(ENTRIES * self.running_flows.len(), self.host_addresses.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
                 let has_event =
-                    if comes { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
+                    if is_added { Input::AddressAdded(address) } else { Input::AddressRemoved(address) };
                 self.handle_input(socket, has_event);
                 self.serve(socket);
             }
         }
-        if comes {
+        if is_added {
             for socket in std::mem::take(&mut self.awaiting_address) {
                 self.command(socket, Command::Connect);
             }

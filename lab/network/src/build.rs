@@ -41,7 +41,7 @@ impl Topology {
             links: Vec::new(),
             segments: Vec::new(),
             routes: Arc::default(),
-            changes: Vec::new(),
+            link_changes: Vec::new(),
             address_changes: Vec::new(),
             route_changes: Vec::new(),
         };
@@ -60,7 +60,7 @@ impl Topology {
         if let Some(handover) = &spec.handover {
             topology.add_handover(handover, spec.paths.len())?;
         }
-        topology.changes.sort_by_key(|change| change.at);
+        topology.link_changes.sort_by_key(|change| change.at);
         Ok(topology)
     }
 
@@ -213,7 +213,11 @@ impl Topology {
         }
         let at = Time::ZERO + at;
         for link in links {
-            self.changes.extend(changes.iter().cloned().map(|change| ScheduledChange { at, link, change }));
+            self.link_changes.extend(changes.iter().cloned().map(|change| ScheduledChange {
+                at,
+                link,
+                change,
+            }));
         }
         Ok(())
     }
@@ -273,9 +277,9 @@ mod tests {
              { at = '5s', rate = '1Mbit', loss = '1%' }]",
         )
         .unwrap();
-        let links: Vec<u16> = topology.changes.iter().map(|change| change.link.0).collect();
+        let links: Vec<u16> = topology.link_changes.iter().map(|change| change.link.0).collect();
         assert_eq!(links, [0, 0, 1, 1, 2, 2, 3, 3, 3]);
-        assert_eq!(topology.changes[8].change, LinkChange::Down);
+        assert_eq!(topology.link_changes[8].change, LinkChange::Down);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl QueuedPacket {
 }
 
 /// A packet from the head of a queue, and the octets that remain queued.
-pub(crate) type Taken = Option<(QueuedPacket, u64)>;
+pub(crate) type DequeuedPacket = Option<(QueuedPacket, u64)>;
 
 /// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): rounded to it, a packet may be dropped one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -153,13 +153,13 @@ impl Codel {
     pub(crate) fn next(
         &mut self,
         now: Time,
-        mut take: impl FnMut() -> Taken,
+        mut take: impl FnMut() -> DequeuedPacket,
         mut lose: impl FnMut(Transit),
     ) -> Option<Transit> {
         let now = Ticks::of(now.as_nanos());
         let mut first = take();
         let is_late = self.is_late(now, &first);
-        let mut replace = |first: &mut Taken| {
+        let mut replace = |first: &mut DequeuedPacket| {
             let dropped = std::mem::replace(first, take());
             dropped.into_iter().for_each(|(waiting, _)| lose(waiting.transit));
         };
@@ -191,14 +191,14 @@ impl Codel {
     }
 
     /// Marks the packet instead of dropping it, if allowed.
-    fn marks(&mut self, first: &mut Taken) -> bool {
+    fn marks(&mut self, first: &mut DequeuedPacket) -> bool {
         let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
         self.marked += u64::from(marked);
         marked
     }
 
     /// Marks a packet above the threshold. Linux: `ce_threshold`.
-    fn mark_above_threshold(&mut self, now: Ticks, first: &mut Taken) {
+    fn mark_above_threshold(&mut self, now: Ticks, first: &mut DequeuedPacket) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
         let is_marked = waiting.transit.packet.ecn == Ecn::Congested;
         if waiting.sojourn(now) > Ticks::of(threshold.as_nanos()) && waiting.mark() {
@@ -221,7 +221,7 @@ impl Codel {
 
     /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; RFC 8289 section 5.5 takes
     /// exactly an interval, too.
-    fn is_late(&mut self, now: Ticks, first: &Taken) -> bool {
+    fn is_late(&mut self, now: Ticks, first: &DequeuedPacket) -> bool {
         let target = Ticks::of(self.spec.target.as_nanos());
         let waits_long =
             |(waiting, behind): &(QueuedPacket, u64)| waiting.sojourn(now) >= target && *behind > self.enough;
@@ -289,7 +289,7 @@ impl CodelQueue {
 }
 
 /// Removes the head of `queue` and updates the count of `octets`.
-pub(crate) fn take(queue: &mut VecDeque<QueuedPacket>, octets: &mut u64, overhead: u64) -> Taken {
+pub(crate) fn take(queue: &mut VecDeque<QueuedPacket>, octets: &mut u64, overhead: u64) -> DequeuedPacket {
     let first = queue.pop_front()?;
     *octets -= first.transit.length() + overhead;
     Some((first, *octets))

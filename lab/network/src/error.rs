@@ -76,6 +76,8 @@ pub enum NetworkError {
     AddressFamily { address: Address, of: String, ip: Ip },
     #[error("no route from {from:?} to {to:?}; add a link")]
     NoWay { from: String, to: String },
+    #[error("no route from {0:?} to any other node; add a link")]
+    Isolated(String),
     #[error(
         "{nodes} nodes with {addresses} addresses need more than {max} routes; use fewer nodes, or LANs, in which a node has one address"
     )]

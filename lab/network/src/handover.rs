@@ -110,9 +110,9 @@ impl HandoverSpec {
 
     /// Returns when the client's address on each path is added and removed, in order of time.
     pub(crate) fn address_changes(&self, topology: &Topology) -> Vec<AddressChange> {
-        let change = |at, path, comes| {
+        let change = |at, path, is_added| {
             let interface = topology.interfaces[usize::from(ends(topology, path)[0].0)];
-            AddressChange { at: Time::ZERO + at, node: interface.node, address: interface.address, comes }
+            AddressChange { at: Time::ZERO + at, node: interface.node, address: interface.address, is_added }
         };
         let mut changes = vec![change(self.attached(), NEW, true), change(self.leaves(), OLD, false)];
         changes.sort_by_key(|change| change.at);
@@ -166,12 +166,12 @@ mod tests {
     #[test]
     fn both_paths_work_for_the_length_of_the_region_over_the_speed() {
         let topology = topology("speed = 12.5\noverlap = 5\nat = '600ms'\nattach = '50ms'").unwrap();
-        let times: Vec<u64> = topology.changes().iter().map(|change| change.at.as_millis()).collect();
+        let times: Vec<u64> = topology.link_changes().iter().map(|change| change.at.as_millis()).collect();
         assert_eq!(times, [0, 0, 600, 600, 1000, 1000]);
         let changes = topology.address_changes();
         let seen: Vec<_> = changes
             .iter()
-            .map(|change| (change.at.as_millis(), change.address.to_string(), change.comes))
+            .map(|change| (change.at.as_millis(), change.address.to_string(), change.is_added))
             .collect();
         assert_eq!(seen, [(650, "10.0.2.1".to_owned(), true), (1000, "10.0.1.1".to_owned(), false)]);
         assert!(changes.iter().all(|change| change.node == topology.node("client").unwrap()));
@@ -180,8 +180,11 @@ mod tests {
     #[test]
     fn a_client_that_attaches_late_has_no_address_for_a_while() {
         let topology = topology("speed = 20\noverlap = 1\nat = '1s'\nattach = '100ms'").unwrap();
-        let seen: Vec<_> =
-            topology.address_changes().iter().map(|change| (change.at.as_millis(), change.comes)).collect();
+        let seen: Vec<_> = topology
+            .address_changes()
+            .iter()
+            .map(|change| (change.at.as_millis(), change.is_added))
+            .collect();
         assert_eq!(seen, [(1050, false), (1100, true)]);
     }
 

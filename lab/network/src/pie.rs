@@ -94,7 +94,7 @@ impl Pie {
 
     /// Returns whether to drop an arriving packet; `is_short`: whether fewer octets are queued than in two of
     /// the longest packets. RFC 8033 section 4.1; drops are spread as in section 5.4.
-    fn hits_next(&mut self, is_short: bool) -> bool {
+    fn drops_or_marks(&mut self, is_short: bool) -> bool {
         let is_well = self.qdelay < self.spec.target / 2 && self.drop_prob < 0.2;
         if self.burst_allowance > Duration::ZERO || is_well || is_short {
             return false;
@@ -221,7 +221,7 @@ impl PieQueue {
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
-        } else if self.pie.hits_next(self.octets < self.enough) && !self.marks(&mut transit) {
+        } else if self.pie.drops_or_marks(self.octets < self.enough) && !self.marks(&mut transit) {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::DroppedEarly);
         } else {
@@ -332,7 +332,7 @@ mod tests {
         let mut pie = queue(PieSpec::default()).pie;
         (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
         let mut strikes = || {
-            let dropped = pie.hits_next(false);
+            let dropped = pie.drops_or_marks(false);
             if dropped {
                 pie.accu_prob = 0.0;
             }

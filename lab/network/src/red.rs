@@ -101,9 +101,9 @@ impl Red {
         })
     }
 
-    /// Returns whether to drop a packet that finds `packets` packets with `octets` octets queued, on a link
+    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link
     /// of `rate` that is idle since `free_at`, or busy until then.
-    pub(crate) fn hits_next(
+    pub(crate) fn drops_or_marks(
         &mut self,
         now: Time,
         (packets, octets): (u64, u64),
@@ -186,7 +186,8 @@ mod tests {
     fn share(spec: RedSpec, queue: u64) -> f64 {
         let mut red = red(RedSpec { weight: 1.0, ..spec });
         let rate: BitRate = "1Mbit".parse().unwrap();
-        let dropped = (0..20_000).filter(|_| red.hits_next(Time::ZERO, (queue, 0), Time::MAX, rate)).count();
+        let dropped =
+            (0..20_000).filter(|_| red.drops_or_marks(Time::ZERO, (queue, 0), Time::MAX, rate)).count();
         dropped as f64 / 20_000.0
     }
 
@@ -215,12 +216,12 @@ mod tests {
         let mut red = red(RedSpec::default());
         let rate: BitRate = "400kbit".parse().unwrap();
         for _ in 0..500 {
-            red.hits_next(Time::ZERO, (20, 0), Time::MAX, rate);
+            red.drops_or_marks(Time::ZERO, (20, 0), Time::MAX, rate);
         }
         assert!((red.average - 20.0 * (1.0 - 0.998_f64.powi(500))).abs() < 1e-9);
         // 500 octets are 10 ms, so 10 s are 1000 steps.
         let before = red.average;
-        red.hits_next(Time::from_millis(11_000), (0, 0), Time::from_millis(1000), rate);
+        red.drops_or_marks(Time::from_millis(11_000), (0, 0), Time::from_millis(1000), rate);
         assert!((red.average - before * 0.998_f64.powi(1000)).abs() < 1e-9);
     }
 
@@ -234,7 +235,7 @@ mod tests {
             red.average = 100.0;
             for number in 1..=arrivals {
                 let now = Time::from_millis(1000 * number / arrivals);
-                assert!(red.hits_next(now, (0, 0), Time::ZERO, rate), "the average is far above `max`");
+                assert!(red.drops_or_marks(now, (0, 0), Time::ZERO, rate), "the average is far above `max`");
             }
             red.average
         };
@@ -247,7 +248,7 @@ mod tests {
         let rate: BitRate = "1Mbit".parse().unwrap();
         let spec = RedSpec { weight: 1.0, drop: Ratio::new(1.0).unwrap(), ..RedSpec::default() };
         let mut red = red(spec);
-        let mut strikes = |queue| red.hits_next(Time::ZERO, (queue, 0), Time::MAX, rate);
+        let mut strikes = |queue| red.drops_or_marks(Time::ZERO, (queue, 0), Time::MAX, rate);
         assert!(!strikes(14));
         assert!((0..50).any(|_| strikes(14)), "nine in ten of the others are");
         assert!(!strikes(4) && !strikes(14));

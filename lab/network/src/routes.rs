@@ -15,17 +15,18 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     if nodes * addresses > MAX_ROUTES {
         return Err(NetworkError::TooManyRoutes { nodes, addresses, max: MAX_ROUTES });
     }
-    let places = places(topology);
+    let attachments = attachments(topology);
     let mut routes = vec![Vec::new(); nodes];
     for target in &topology.segments {
-        let distances = distances(topology, &places, target);
+        let distances = distances(topology, &attachments, target);
         for (index, own_routes) in routes.iter_mut().enumerate() {
             let node = NodeId(index as u16);
             let Some(distance) = distances[index] else {
                 let to = topology.node_name(owner(topology, target.interfaces[0])).to_owned();
                 return Err(NetworkError::NoWay { from: topology.node_name(node).to_owned(), to });
             };
-            let onward = (distance > 0).then(|| next_hop(topology, &places[index], &distances, distance));
+            let onward =
+                (distance > 0).then(|| next_hop(topology, &attachments[index], &distances, distance));
             for destination in &target.interfaces {
                 if owner(topology, *destination) != node {
                     let (segment, from, to) = onward
@@ -43,8 +44,7 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     }
     for (index, own_routes) in routes.iter_mut().enumerate() {
         if own_routes.is_empty() {
-            let from = topology.node_name(NodeId(index as u16)).to_owned();
-            return Err(NetworkError::NoWay { from, to: "any other node".to_owned() });
+            return Err(NetworkError::Isolated(topology.node_name(NodeId(index as u16)).to_owned()));
         }
         own_routes.sort_unstable_by_key(|route| route.destination);
     }
@@ -52,21 +52,21 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
 }
 
 /// The position of a node on a segment.
-type Place<'t> = (&'t Segment, InterfaceId);
+type Attachment<'t> = (&'t Segment, InterfaceId);
 
 /// Returns for each node its segments, in the order of the table.
-fn places(topology: &Topology) -> Vec<Vec<Place<'_>>> {
-    let mut places = vec![Vec::new(); topology.nodes()];
+fn attachments(topology: &Topology) -> Vec<Vec<Attachment<'_>>> {
+    let mut attachments = vec![Vec::new(); topology.nodes()];
     for segment in &topology.segments {
         for interface in &segment.interfaces {
-            places[usize::from(owner(topology, *interface).0)].push((segment, *interface));
+            attachments[usize::from(owner(topology, *interface).0)].push((segment, *interface));
         }
     }
-    places
+    attachments
 }
 
 /// Returns how many hops each node is from `target`; `None` for unreachable nodes.
-fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -> Vec<Option<u32>> {
+fn distances(topology: &Topology, attachments: &[Vec<Attachment<'_>>], target: &Segment) -> Vec<Option<u32>> {
     let mut distances = vec![None; topology.nodes()];
     let mut reached: VecDeque<NodeId> = VecDeque::new();
     for interface in &target.interfaces {
@@ -76,7 +76,7 @@ fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -
     }
     while let Some(node) = reached.pop_front() {
         let next = distances[usize::from(node.0)].map(|distance| distance + 1);
-        for (segment, _) in &places[usize::from(node.0)] {
+        for (segment, _) in &attachments[usize::from(node.0)] {
             for interface in &segment.interfaces {
                 let neighbour = owner(topology, *interface);
                 let distance = &mut distances[usize::from(neighbour.0)];
@@ -93,13 +93,13 @@ fn distances(topology: &Topology, places: &[Vec<Place<'_>>], target: &Segment) -
 /// Returns the first segment of a node with a neighbour one hop nearer, and the interfaces at both ends.
 fn next_hop<'t>(
     topology: &Topology,
-    places: &[Place<'t>],
+    attachments: &[Attachment<'t>],
     distances: &[Option<u32>],
     distance: u32,
 ) -> (&'t Segment, InterfaceId, InterfaceId) {
     let nearer =
         |interface: &InterfaceId| distances[usize::from(owner(topology, *interface).0)] == Some(distance - 1);
-    let mut ways = places
+    let mut ways = attachments
         .iter()
         .filter_map(|(segment, own)| Some((*segment, *own, *segment.interfaces.iter().find(|i| nearer(i))?)));
     ways.next().expect("a node at a distance has a neighbour that is nearer")

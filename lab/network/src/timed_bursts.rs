@@ -43,7 +43,7 @@ impl Topology {
     /// Returns the changes of a run with `seed`, by time: those of the experiment, and the starts and ends of
     /// bursts.
     pub fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
-        let mut changes = self.changes.clone();
+        let mut changes = self.link_changes.clone();
         for (id, link) in (0..).zip(&self.links) {
             if let LossSpec::TimedBursts(bursts) = link.settings.loss {
                 changes.extend(bursts.changes(LinkId(id), seed.derive(&link.name).derive("bursts").rng()));

@@ -23,7 +23,7 @@ pub struct Topology {
     /// For each node, the route to every foreign address, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
     /// The changes of links, in order of time.
-    pub(crate) changes: Vec<ScheduledChange>,
+    pub(crate) link_changes: Vec<ScheduledChange>,
     /// The changes of addresses, in order of time.
     pub(crate) address_changes: Vec<AddressChange>,
     /// The changes of routes, in order of time.
@@ -107,7 +107,7 @@ pub struct AddressChange {
     /// The address.
     pub address: Address,
     /// Whether the address is added; otherwise it is removed.
-    pub comes: bool,
+    pub is_added: bool,
 }
 
 /// A node's route to an address changes.
@@ -183,8 +183,8 @@ impl Topology {
     }
 
     /// Returns the changes during the run, in order of time.
-    pub fn changes(&self) -> &[ScheduledChange] {
-        &self.changes
+    pub fn link_changes(&self) -> &[ScheduledChange] {
+        &self.link_changes
     }
 
     /// Returns the addresses added and removed during the run, in order of time. An address that is added is

@@ -37,10 +37,10 @@ pub struct Assignment {
     pub ending: Ending,
     /// Whether the sender passes waiting messages to the kernel in groups and reads between them. In real
     /// time, a late sender could not catch up message by message.
-    pub gathers: bool,
+    pub is_batching: bool,
     /// Whether the kernel reports when it received data, to measure how long messages waited in the sockets
     /// of TCP, MPTCP and UDP.
-    pub stamps: bool,
+    pub reports_receive_time: bool,
 }
 
 /// How the connections of a run end once its records are complete.

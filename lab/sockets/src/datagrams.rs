@@ -24,7 +24,7 @@ const MAX_OCTETS: usize = 65_000;
 pub(crate) struct Datagrams {
     pub(crate) socket: Socket,
     /// Whether several datagrams are read per turn.
-    gathers: bool,
+    is_batching: bool,
     /// Whether several datagrams can be sent in one call.
     segments: bool,
     /// This many datagrams at the front must be sent one by one.
@@ -67,20 +67,20 @@ impl Datagrams {
     }
 
     /// Wraps a socket that is, or will be, connected to this address.
-    pub(crate) fn new(socket: Socket, peer: IpAddr, gathers: bool) -> Self {
+    pub(crate) fn new(socket: Socket, peer: IpAddr, is_batching: bool) -> Self {
         let set = |name, value: libc::c_int| {
             system::set_option(&socket, libc::SOL_UDP, name, &value.to_ne_bytes()).is_ok()
         };
-        if gathers {
+        if is_batching {
             // A kernel without this option delivers datagrams one by one.
             set(libc::UDP_GRO, 1);
         }
         // A kernel without this option (before Linux 4.18) would send several datagrams as one.
-        let segments = gathers && set(libc::UDP_SEGMENT, 0);
+        let segments = is_batching && set(libc::UDP_SEGMENT, 0);
         let (options, current_ecn) = (IpOptions::of(peer), Ecn::NotCapable);
         Self {
             socket,
-            gathers,
+            is_batching,
             segments,
             unbatched: 0,
             options,
@@ -176,7 +176,7 @@ impl Datagrams {
         buffer: &mut [u8],
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), ConnectionFault> {
-        read_up_to(reads(self.gathers), || {
+        read_up_to(reads(self.is_batching), || {
             if let Some(DatagramBatch { octets, ecn, each }) = self.receive(buffer)? {
                 octets.chunks(each).for_each(|octets| take(octets, ecn));
             }
@@ -267,13 +267,13 @@ mod tests {
     use crate::turns::BUFFER;
 
     /// Returns two connected sockets over loopback.
-    fn pair(gathers: bool) -> [Datagrams; 2] {
+    fn pair(is_batching: bool) -> [Datagrams; 2] {
         let here = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
         let sockets = [(); 2].map(|()| Datagrams::open(&here, true).unwrap());
         for (one, other) in [(0, 1), (1, 0)] {
             sockets[one].connect(&sockets[other].local_addr().unwrap()).unwrap();
         }
-        sockets.map(|socket| Datagrams::new(socket, here.addresses[0], gathers))
+        sockets.map(|socket| Datagrams::new(socket, here.addresses[0], is_batching))
     }
 
     /// Returns datagrams of these lengths and marks, all different.
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn batched_datagrams_arrive_unchanged_with_their_ecn_marks() {
-        for gathers in [false, true] {
-            let [mut one, mut other] = pair(gathers);
+        for is_batching in [false, true] {
+            let [mut one, mut other] = pair(is_batching);
             let sent = datagrams(&MIXED);
             sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
             one.flush().unwrap();

@@ -25,7 +25,7 @@ use crate::host_addresses::HostAddresses;
 use crate::peer_report::ReportReceiver;
 use crate::read_delays::ReadDelayRecorder;
 use crate::referee::Referee;
-use crate::ticks::Ticks;
+use crate::sample_timer::SampleTimer;
 use crate::token::Token;
 use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, failed_to, own_port};
 use crate::turns::MAX_AT_ONCE;
@@ -69,7 +69,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) was_stopped: bool,
     pub(crate) paths: Vec<PathChange>,
     /// Sampling times, if samples are requested.
-    pub(crate) ticks: Option<Ticks>,
+    pub(crate) sample_timer: Option<SampleTimer>,
     /// Scratch space for reads.
     pub(crate) buffer: Box<[u8]>,
 }
@@ -122,7 +122,10 @@ impl EventLoop<'_> {
         // Records stay in memory to the end, because a run in real time has few.
         while !self.was_stopped && !self.client.application.end(ended) {}
         while !self.server.application.end(self.clock.now()) {}
-        let samples = self.ticks.as_mut().map_or(Vec::new(), |ticks| std::mem::take(&mut ticks.samples));
+        let samples = self
+            .sample_timer
+            .as_mut()
+            .map_or(Vec::new(), |sample_timer| std::mem::take(&mut sample_timer.samples));
         let is_clients = |sample: &Sample| {
             matches!(sample.of, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
         };
@@ -218,16 +221,18 @@ impl EventLoop<'_> {
 
     /// Samples all senders, without influencing the timing of anything else.
     fn sample(&mut self) -> Result<(), SocketsError> {
-        let Self { ticks: Some(ticks), client, server, clock, .. } = self else { return Ok(()) };
+        let Self { sample_timer: Some(sample_timer), client, server, clock, .. } = self else {
+            return Ok(());
+        };
         for flow_side in [client, server] {
-            flow_side.sample(clock.now(), &mut ticks.samples);
+            flow_side.sample(clock.now(), &mut sample_timer.samples);
         }
         self.await_tick()
     }
 
     fn await_tick(&mut self) -> Result<(), SocketsError> {
-        let Self { ticks: Some(ticks), clock, .. } = self else { return Ok(()) };
-        ticks.set(clock, clock.now()).map_err(failed_to("set the alarm"))
+        let Self { sample_timer: Some(sample_timer), clock, .. } = self else { return Ok(()) };
+        sample_timer.set(clock, clock.now()).map_err(failed_to("set the alarm"))
     }
 
     fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
@@ -452,7 +457,7 @@ impl EventLoop<'_> {
     fn poll_application(&mut self, end: Side) -> Result<(), SocketsError> {
         loop {
             let now = self.clock.now();
-            if self.assignment.gathers && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
+            if self.assignment.is_batching && self.flow_side(end).sent_this_turn == MAX_AT_ONCE {
                 return self.set_wake(end, now, now);
             }
             match self.flow_side(end).application.poll(now) {

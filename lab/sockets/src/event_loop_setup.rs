@@ -25,9 +25,9 @@ use crate::quic::Quic;
 use crate::read_delays::ReadDelayRecorder;
 use crate::referee::{Referee, Reporter};
 use crate::run_links::RunLinks;
+use crate::sample_timer::SampleTimer;
 use crate::sctp::Sctp;
 use crate::tcp::Tcp;
-use crate::ticks::Ticks;
 use crate::token::Token;
 use crate::transceiver::{Opener, failed_to, own_port};
 use crate::turns::{BUFFER, reads};
@@ -101,10 +101,11 @@ pub(crate) fn event_loop<'p>(
         .as_ref()
         .map_or(Ok(()), |wake_signal| poller.add(wake_signal, Token::WakeSignal, Interest::Read));
     watched.map_err(failed_to("watch for others"))?;
-    let ticks = interval.map(|interval| Ticks::new(interval, workload.start)).transpose();
-    let ticks = ticks.map_err(failed_to("make a timer"))?;
-    let watched =
-        ticks.as_ref().map_or(Ok(()), |ticks| poller.add(&ticks.alarm, Token::Tick, Interest::Read));
+    let sample_timer = interval.map(|interval| SampleTimer::new(interval, workload.start)).transpose();
+    let sample_timer = sample_timer.map_err(failed_to("make a timer"))?;
+    let watched = sample_timer
+        .as_ref()
+        .map_or(Ok(()), |sample_timer| poller.add(&sample_timer.alarm, Token::Tick, Interest::Read));
     watched.map_err(failed_to("watch the timer"))?;
     let remote = RemoteApplication::default();
     let remote_progress = Rc::clone(&remote.progress);
@@ -129,8 +130,8 @@ pub(crate) fn event_loop<'p>(
     }
     let [client, server] = [(client, 0), (server, 1)]
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
-    let held = (opener.has_timers(), assignment.gathers);
-    let waits = || assignment.stamps.then(|| ReadDelayRecorder::since(clock.origin()));
+    let held = (opener.has_timers(), assignment.is_batching);
+    let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || Referee::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
     let (is_single_ended, referee, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
@@ -163,7 +164,7 @@ pub(crate) fn event_loop<'p>(
         remote_clients: BTreeMap::new(),
         was_stopped: false,
         paths: Vec::new(),
-        ticks,
+        sample_timer,
         buffer: vec![0; BUFFER].into_boxed_slice(),
         clock,
     })
@@ -206,17 +207,21 @@ fn on_its_host(
 
 fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
     let framing_fn = assignment.workload.framing_fn(stream_layout(&assignment.transport));
-    let (gathers, stamps) = (assignment.gathers, assignment.stamps);
+    let (is_batching, reports_receive_time) = (assignment.is_batching, assignment.reports_receive_time);
     match assignment.transport.protocol() {
-        Protocol::Tcp { config, .. } => {
-            Box::new(Tcp { family: Tcp::FAMILY, config: config.clone(), framing_fn, gathers, stamps })
-        }
+        Protocol::Tcp { config, .. } => Box::new(Tcp {
+            family: Tcp::FAMILY,
+            config: config.clone(),
+            framing_fn,
+            is_batching,
+            reports_receive_time,
+        }),
         Protocol::Mptcp { config, .. } => Box::new(Mptcp(Tcp {
             family: Mptcp::FAMILY,
             config: config.clone(),
             framing_fn,
-            gathers,
-            stamps,
+            is_batching,
+            reports_receive_time,
         })),
         Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, .. } => {
             let sctp = |family| Sctp {
@@ -231,19 +236,19 @@ fn opener(assignment: &Assignment, here: &LocalEnd<'_>) -> Box<dyn Opener> {
                 SocketStyle::OneToOne => Box::new(sctp(Sctp::FAMILY)),
                 SocketStyle::OneToMany => Box::new(OneToMany(sctp(OneToMany::FAMILY))),
                 SocketStyle::Own => {
-                    Box::new(OverUdp(UserspaceSctp::new(config, *unordered, *reliability, gathers)))
+                    Box::new(OverUdp(UserspaceSctp::new(config, *unordered, *reliability, is_batching)))
                 }
             }
         }
-        Protocol::Udp { .. } => Box::new(Udp { reads: reads(gathers), stamps }),
+        Protocol::Udp { .. } => Box::new(Udp { reads: reads(is_batching), reports_receive_time }),
         Protocol::Quic { config, mapping, .. } => {
             // Each host counts its endpoints from zero, so the seeds must differ.
             let seed = match here {
                 LocalEnd::Server(..) => assignment.seed.derive("server"),
                 LocalEnd::Both | LocalEnd::Client(..) => assignment.seed,
             };
-            Box::new(OverUdp(Quic::new(config, *mapping, framing_fn, seed, here.shared(), gathers)))
+            Box::new(OverUdp(Quic::new(config, *mapping, framing_fn, seed, here.shared(), is_batching)))
         }
-        Protocol::Unix { .. } => Box::new(Unix { framing_fn, gathers }),
+        Protocol::Unix { .. } => Box::new(Unix { framing_fn, is_batching }),
     }
 }

@@ -72,7 +72,7 @@ impl FlowSide {
     pub(crate) fn new(
         end: Side,
         application: Box<dyn Application>,
-        (has_timers, gathers): (bool, bool),
+        (has_timers, is_batching): (bool, bool),
         waits: Option<ReadDelayRecorder>,
     ) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl FlowSide {
             wake: Time::MAX,
             sent_this_turn: 0,
             has_timers,
-            holds_back: has_timers || gathers,
+            holds_back: has_timers || is_batching,
             reads: true,
             connections: Vec::new(),
             finished_counts: Counts::default(),
@@ -534,7 +534,7 @@ mod tests {
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         own.set_nonblocking(true).unwrap();
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let opener = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
+        let opener = Unix { framing_fn: workload.kind.workload().framing_fn(), is_batching: false };
         let transceiver = opener.transceiver(own.into(), &EndAddresses { addresses: vec![], port: 0 });
         let (recorder, poller) = (EventRecorder::default(), Poller::new().unwrap());
         let words = Rc::clone(&recorder.0);

@@ -72,8 +72,8 @@ pub fn assignments(
             server_host,
             processors,
             ending,
-            gathers: false,
-            stamps: false,
+            is_batching: false,
+            reports_receive_time: false,
         }
     };
     [measured].into_iter().chain(background).chain(onward).enumerate().map(assignment).collect()

@@ -32,7 +32,7 @@ pub(crate) trait UserspaceTransport {
     fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Self::Endpoint;
 
     /// Returns whether several datagrams are sent or read at a time.
-    fn gathers(&self) -> bool;
+    fn is_batching(&self) -> bool;
 
     /// Returns whether messages wait for [`Transceiver::send_all`].
     fn defers_sending(&self) -> bool;
@@ -90,7 +90,7 @@ impl<P: UserspaceTransport> OverUdp<P> {
     fn connection(&self, end: Side, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         let endpoint = self.0.endpoint(end, &socket, peer);
         Box::new(Connection {
-            datagrams: Datagrams::new(socket, peer.addresses[0], self.0.gathers()),
+            datagrams: Datagrams::new(socket, peer.addresses[0], self.0.is_batching()),
             endpoint,
             defers_sending: self.0.defers_sending(),
             begins: end == Side::Client,

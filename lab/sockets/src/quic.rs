@@ -33,7 +33,7 @@ pub(crate) struct Quic {
     /// Number of endpoints so far, from which their seeds derive.
     endpoints: Cell<u64>,
     /// Whether messages sent at once share datagrams, and several datagrams are sent or read at a time.
-    gathers: bool,
+    is_batching: bool,
 }
 
 impl Quic {
@@ -44,7 +44,7 @@ impl Quic {
         framing_fn: FramingFn,
         seed: Seed,
         shared: Option<&[u8; 32]>,
-        gathers: bool,
+        is_batching: bool,
     ) -> Self {
         let log = KeyLog::default();
         let tls = match shared {
@@ -59,7 +59,7 @@ impl Quic {
             log,
             seed: seed.derive("quic"),
             endpoints: Cell::new(0),
-            gathers,
+            is_batching,
         }
     }
 }
@@ -85,12 +85,12 @@ impl over_udp::UserspaceTransport for Quic {
         Connection { peer, endpoint, framing }
     }
 
-    fn gathers(&self) -> bool {
-        self.gathers
+    fn is_batching(&self) -> bool {
+        self.is_batching
     }
 
     fn defers_sending(&self) -> bool {
-        self.gathers
+        self.is_batching
     }
 
     fn secrets(&self) -> String {

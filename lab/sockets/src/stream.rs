@@ -110,16 +110,21 @@ impl<K: StreamKind> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Wraps a socket that is, or will be, open. With `gathers` it holds messages back until
-    /// [`Self::send_all`]; with `stamps` it reports when the kernel received what it reads.
-    pub(crate) fn new(socket: Socket, framing_fn: FramingFn, gathers: bool, stamps: bool) -> Self {
-        let gathered = gathers.then(MessageBatch::default);
+    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until
+    /// [`Self::send_all`]; with `reports_receive_time` it reports when the kernel received what it reads.
+    pub(crate) fn new(
+        socket: Socket,
+        framing_fn: FramingFn,
+        is_batching: bool,
+        reports_receive_time: bool,
+    ) -> Self {
+        let gathered = is_batching.then(MessageBatch::default);
         Self {
             socket,
             framer: Framer::new(framing_fn),
             taken: 0,
             gathered,
-            stamped: TimestampedReader::new(stamps),
+            stamped: TimestampedReader::new(reports_receive_time),
         }
     }
 
@@ -220,13 +225,13 @@ mod tests {
 
     use super::*;
 
-    /// Returns both ends of a connection, of which the first `gathers`.
-    fn pair(gathers: bool) -> (Stream, Socket) {
+    /// Returns both ends of a connection, of which the first `is_batching`.
+    fn pair(is_batching: bool) -> (Stream, Socket) {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();
         own.set_nonblocking(true).unwrap();
         peer.set_nonblocking(true).unwrap();
-        (Stream::new(own, workload.kind.workload().framing_fn(), gathers, false), peer)
+        (Stream::new(own, workload.kind.workload().framing_fn(), is_batching, false), peer)
     }
 
     fn read(peer: &Socket) -> Vec<u8> {
@@ -249,8 +254,8 @@ mod tests {
 
     #[test]
     fn messages_without_room_and_the_end_wait_in_order() {
-        for gathers in [false, true] {
-            let (mut stream, peer) = pair(gathers);
+        for is_batching in [false, true] {
+            let (mut stream, peer) = pair(is_batching);
             let message = |number: u32| number.to_be_bytes().repeat(10_000);
             let (mut sent, mut received_at, mut had_no_room) = (0, Vec::new(), 0);
             while sent < 100 {
@@ -269,7 +274,7 @@ mod tests {
                 received_at.extend(read(&peer));
                 stream.send_all().unwrap();
             }
-            assert_eq!(received_at, (0..100).flat_map(message).collect::<Vec<u8>>(), "{gathers}");
+            assert_eq!(received_at, (0..100).flat_map(message).collect::<Vec<u8>>(), "{is_batching}");
             assert!(!stream.waits_for_room());
             assert_eq!((&peer).read(&mut [0; 1]).unwrap(), 0);
         }

@@ -23,9 +23,9 @@ pub(crate) struct Tcp {
     pub(crate) config: hol_tcp::Config,
     pub(crate) framing_fn: FramingFn,
     /// Whether waiting messages are sent together.
-    pub(crate) gathers: bool,
+    pub(crate) is_batching: bool,
     /// Whether the kernel reports receive times.
-    pub(crate) stamps: bool,
+    pub(crate) reports_receive_time: bool,
 }
 
 impl Tcp {
@@ -64,7 +64,7 @@ impl Tcp {
                 .with_retries(self.config.keepalive_probes);
             socket.set_tcp_keepalive(&keepalive).map_err(failed_to("set SO_KEEPALIVE"))?;
         }
-        if self.stamps {
+        if self.reports_receive_time {
             receive_timestamps::enable(&socket);
         }
         Ok(socket)
@@ -72,7 +72,7 @@ impl Tcp {
 
     /// Creates the framed stream of a socket.
     pub(crate) fn stream(&self, socket: Socket) -> Stream {
-        Stream::new(socket, self.framing_fn, self.gathers, self.stamps)
+        Stream::new(socket, self.framing_fn, self.is_batching, self.reports_receive_time)
     }
 }
 

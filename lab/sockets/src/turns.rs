@@ -9,8 +9,8 @@ pub(crate) const MAX_AT_ONCE: usize = 64;
 pub(crate) const BUFFER: usize = 1 << 16;
 
 /// Returns the number of reads from a socket per turn.
-pub(crate) const fn reads(gathers: bool) -> usize {
-    if gathers { MAX_AT_ONCE } else { 1 }
+pub(crate) const fn reads(is_batching: bool) -> usize {
+    if is_batching { MAX_AT_ONCE } else { 1 }
 }
 
 /// Reads until nothing is left, at most `max` times.

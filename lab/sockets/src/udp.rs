@@ -24,7 +24,7 @@ pub(crate) struct Udp {
     /// Number of datagrams read per turn.
     pub(crate) reads: usize,
     /// Whether the kernel reports receive times.
-    pub(crate) stamps: bool,
+    pub(crate) reports_receive_time: bool,
 }
 
 impl Udp {
@@ -33,7 +33,7 @@ impl Udp {
 
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;
-        if self.stamps {
+        if self.reports_receive_time {
             receive_timestamps::enable(&socket);
         }
         Ok(socket)
@@ -53,7 +53,7 @@ impl Opener for Udp {
         Box::new(Messages {
             socket,
             reads: self.reads,
-            stamped: TimestampedReader::new(self.stamps),
+            stamped: TimestampedReader::new(self.reports_receive_time),
             early: VecDeque::new(),
             received: BTreeSet::new(),
             counts: Counts::default(),
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_duplicate_datagram_is_delivered_once() {
         let site = EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 };
-        let udp = Udp { reads: 1, stamps: false };
+        let udp = Udp { reads: 1, reports_receive_time: false };
         let socket = udp.listen(&site).unwrap();
         socket.set_nonblocking(false).unwrap();
         let to = (Ipv4Addr::LOCALHOST, transceiver::own_port(&socket).unwrap());

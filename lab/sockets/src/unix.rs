@@ -17,7 +17,7 @@ use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, failed_to};
 pub(crate) struct Unix {
     pub(crate) framing_fn: FramingFn,
     /// Whether waiting messages are sent together.
-    pub(crate) gathers: bool,
+    pub(crate) is_batching: bool,
 }
 
 /// Returns an abstract name, which exists as long as its socket: unix(7). It is unique per network namespace
@@ -60,7 +60,10 @@ impl Opener for Unix {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: Stream::new(socket, self.framing_fn, self.gathers, false), of: Kind })
+        Box::new(Connection {
+            stream: Stream::new(socket, self.framing_fn, self.is_batching, false),
+            of: Kind,
+        })
     }
 }
 
@@ -91,7 +94,7 @@ mod tests {
     #[test]
     fn a_listening_server_accepts_and_a_missing_one_refuses() {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
-        let unix = Unix { framing_fn: workload.kind.workload().framing_fn(), gathers: false };
+        let unix = Unix { framing_fn: workload.kind.workload().framing_fn(), is_batching: false };
         let site =
             EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: std::process::id() as u16 };
         let connected = || unix.transceiver(unix.connect(&site, &site).unwrap(), &site).opened();

@@ -30,7 +30,7 @@ pub(crate) struct UserspaceSctp {
     unordered: bool,
     reliability: Reliability,
     /// Whether several datagrams are sent or read at a time.
-    gathers: bool,
+    is_batching: bool,
 }
 
 impl UserspaceSctp {
@@ -38,12 +38,12 @@ impl UserspaceSctp {
     const ENCAPSULATION: u64 = 8;
 
     /// Creates the opener.
-    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, gathers: bool) -> Self {
+    pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, is_batching: bool) -> Self {
         const ETHERNET: u64 = 1500;
         let room = if config.mtu.0 == 0 { ETHERNET } else { config.mtu.0 } - Self::ENCAPSULATION;
         // The kernel already adds the wake-up delay.
         let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
-        Self { config: Arc::new(config), unordered, reliability, gathers }
+        Self { config: Arc::new(config), unordered, reliability, is_batching }
     }
 }
 
@@ -83,8 +83,8 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
         Association { endpoint, local, remote, usual, linger, rests_at: None }
     }
 
-    fn gathers(&self) -> bool {
-        self.gathers
+    fn is_batching(&self) -> bool {
+        self.is_batching
     }
 
     /// Returns true: an endpoint bundles the messages that an application sends at once.

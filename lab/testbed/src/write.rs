@@ -70,7 +70,7 @@ impl<'t> Writer<'t> {
         if self.topology.ip() == Ip::V6 {
             writeln!(self.script, "\n# ns has no IPv6; set it in the experiment")?;
         }
-        if !self.topology.changes().is_empty() {
+        if !self.topology.link_changes().is_empty() {
             writeln!(
                 self.script,
                 "\n# ns cannot express changes during the run; set them in the experiment"

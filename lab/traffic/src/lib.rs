@@ -14,5 +14,5 @@ mod shaper;
 
 pub use discipline::Discipline;
 pub use red::{IdleAverageDecay, RedParameters};
-pub use shaped_link::{Changing, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
+pub use shaped_link::{ChangingSettings, Emulator, Filter, Loss, ShapedLink, Stage, Unsupported, apply};
 pub use shaper::{Shaper, ShaperQueue};

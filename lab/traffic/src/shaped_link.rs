@@ -23,12 +23,12 @@ pub struct ShapedLink {
     /// The settings at the start.
     pub settings: Settings,
     /// The settings that change during the run; their stages must exist from the start.
-    pub changing: Changing,
+    pub changing: ChangingSettings,
 }
 
 /// Which settings of a link change during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Changing {
+pub struct ChangingSettings {
     /// Whether any setting may change.
     pub anything: bool,
     /// Whether the delay changes.
@@ -135,7 +135,7 @@ const IDLE: Emulator = Emulator {
     corrupt: Ratio::ZERO,
 };
 
-impl Changing {
+impl ChangingSettings {
     fn of(changes: &[ScheduledChange], link: LinkId) -> Self {
         let own = || changes.iter().filter(|scheduled| scheduled.link == link);
         Self {
@@ -159,7 +159,8 @@ impl ShapedLink {
         let links = (0..).zip(network.links()).map(|(id, link)| Self {
             name: link.name.clone(),
             settings: link.settings.clone(),
-            changing: Changing::of(network.changes(), LinkId(id)).with_timed_bursts(&link.settings.loss),
+            changing: ChangingSettings::of(network.link_changes(), LinkId(id))
+                .with_timed_bursts(&link.settings.loss),
         });
         links.map(|link| link.check().map(|()| link)).collect()
     }

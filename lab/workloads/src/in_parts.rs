@@ -8,13 +8,13 @@ use crate::contract::{ConnectionId, Outgoing};
 /// The octets accepted so far, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct InParts {
-    connections: BTreeMap<ConnectionId, Taken>,
+    connections: BTreeMap<ConnectionId, StreamBuffer>,
     /// Whether it returns only the rest of a message that it cannot accept, as the model does.
     returns_rest: bool,
 }
 
 #[derive(Debug, Default)]
-struct Taken {
+struct StreamBuffer {
     stream: Vec<u8>,
     /// Octets that it has accepted of an incomplete message.
     part: usize,
@@ -28,7 +28,7 @@ impl InParts {
 
     /// Accepts up to `room` octets of a message; returns the input that the application gets.
     pub(crate) fn send(&mut self, mut outgoing: Outgoing, room: usize) -> Option<Outgoing> {
-        let Taken { stream, part } = self.connections.entry(outgoing.connection).or_default();
+        let StreamBuffer { stream, part } = self.connections.entry(outgoing.connection).or_default();
         let left = outgoing.payload.slice(*part..);
         let taken = left.slice(..room.min(left.len()));
         stream.extend_from_slice(&taken);
@@ -47,7 +47,7 @@ impl InParts {
     /// If a message starts in the middle of another, so that its octets are not the start of a message.
     pub(crate) fn lengths(&self, length_of: FramingFn) -> Vec<usize> {
         let mut lengths = Vec::new();
-        for Taken { stream, .. } in self.connections.values() {
+        for StreamBuffer { stream, .. } in self.connections.values() {
             let mut rest = &stream[..];
             while let Some(length) = length_of(rest).expect("a message begins here") {
                 lengths.push(length);

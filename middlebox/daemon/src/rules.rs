@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hol_journal::{JournalError, Recorded};
+use hol_journal::{JournalError, RecordedRule};
 use hol_simco::{Owner, Reply};
 
 use crate::clock::Clock;
@@ -15,5 +15,5 @@ pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
     let now = Clock::of(state).now();
     let recorded = hol_journal::read(state)?.into_iter();
     let in_force = recorded.filter(|recorded| recorded.rule.is_in_force(now));
-    Ok(in_force.map(|Recorded { rule, owner }| rule.status(now, Owner::new(owner))).collect())
+    Ok(in_force.map(|RecordedRule { rule, owner }| rule.status(now, Owner::new(owner))).collect())
 }

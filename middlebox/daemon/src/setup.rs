@@ -14,7 +14,7 @@ use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{
     DefaultPolicy, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, footprint,
 };
-use hol_journal::{Durability, Journal, JournalError, Recorded};
+use hol_journal::{Durability, Journal, JournalError, RecordedRule};
 use hol_simco::{
     Authentication, Capabilities, Change, Config, ConfigError, IpVersion, Lifetime, Middlebox, Policy,
     PolicyError, Prefix, SecretError, SharedSecrets, Unauthenticated,
@@ -469,7 +469,7 @@ impl Settings {
             log.write(clock.now(), Level::Warn, "journal-torn", &[("what", truncated_tail)]);
         }
         let (now, rules) = (clock.now(), recorded.len());
-        for Recorded { rule, owner } in recorded {
+        for RecordedRule { rule, owner } in recorded {
             if let Err(error) = middlebox.restore(now, rule, &owner) {
                 log.write(clock.now(), Level::Warn, "not-restored", &[("reason", &error)]);
                 if self.audit {

@@ -18,7 +18,7 @@ use hol_simco::{Change, Rule};
 
 use self::kernel::{EXISTS, Kernel, NO_ENTRY, Refusal};
 use self::ownership::Ownership;
-use self::reconciliation::Missing;
+use self::reconciliation::PendingAddition;
 use self::sets::Sets;
 use self::steps::Steps;
 use self::survey::Survey;
@@ -42,7 +42,7 @@ pub struct Nftables {
     /// True if the table is known to match, except for missing elements.
     is_known: bool,
     /// Elements that a reconciliation has not added yet.
-    missing: Vec<Missing>,
+    missing: Vec<PendingAddition>,
     /// A search for surplus elements in a large table.
     survey: Option<Survey>,
 }

@@ -1,6 +1,6 @@
 //! Journal entries: the result of a change.
 
-use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
+use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 
 /// The kinds of entries.
 const CURRENT: u8 = 1;
@@ -10,7 +10,7 @@ const ENDED: u8 = 2;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// The current state of a new or changed rule.
-    Current(Recorded),
+    Current(RecordedRule),
     /// The rule has ended.
     Ended(Pid),
 }
@@ -27,7 +27,7 @@ pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mu
 }
 
 /// Appends the entry of a current rule.
-pub(crate) fn write_rule(recorded: &Recorded, out: &mut Vec<u8>) {
+pub(crate) fn write_rule(recorded: &RecordedRule, out: &mut Vec<u8>) {
     write_with_length(CURRENT, out, |out| recorded.rule.record(&Owner::new(recorded.owner.clone()), out));
 }
 
@@ -58,7 +58,7 @@ fn parse(octets: &[u8]) -> Option<(Entry, &[u8], &[u8])> {
     let length = usize::from(u16::from_be_bytes([*l0, *l1]));
     let (body, rest) = rest.split_at_checked(length)?;
     let entry = match *kind {
-        CURRENT => Entry::Current(Recorded::parse(body).ok()?),
+        CURRENT => Entry::Current(RecordedRule::parse(body).ok()?),
         ENDED => Entry::Ended(Pid(u32::from_be_bytes(body.try_into().ok()?))),
         _ => return None,
     };

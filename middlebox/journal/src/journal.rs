@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
-use hol_simco::{AgentId, Change, Owner, Pid, Recorded};
+use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 
 use crate::appender::Appender;
 use crate::frame::{Format, FramePosition};
@@ -50,7 +50,7 @@ pub struct Journal {
 impl Journal {
     /// Opens the journal in this directory, creating it if necessary, and returns the current rules in the
     /// order of their latest change, including expired ones. Only one process can have it open.
-    pub fn open(dir: &Path) -> Result<(Self, Vec<Recorded>), JournalError> {
+    pub fn open(dir: &Path) -> Result<(Self, Vec<RecordedRule>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
         let mut recovered = recover(dir)?;

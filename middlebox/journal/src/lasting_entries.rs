@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use hol_simco::{Pid, Recorded};
+use hol_simco::{Pid, RecordedRule};
 
 use crate::JournalError;
 use crate::entry::{Entry, parse_all};
@@ -79,7 +79,7 @@ impl LastingEntries {
         &self,
         dir: &Path,
         numbers: &[u64],
-        mut visit: impl FnMut(Recorded, &[u8]),
+        mut visit: impl FnMut(RecordedRule, &[u8]),
     ) -> Result<(), JournalError> {
         let mut number = 0;
         for segment in numbers {

@@ -71,7 +71,7 @@ mod segment;
 mod usage;
 
 pub use error::{JournalError, TruncatedTail};
-pub use hol_simco::Recorded;
+pub use hol_simco::RecordedRule;
 pub use journal::{Durability, Journal};
 pub use reader::read;
 pub use replica::{Replica, write_entry};

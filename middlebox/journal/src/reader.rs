@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use hol_simco::Recorded;
+use hol_simco::RecordedRule;
 
 use crate::entry::Entry;
 use crate::lasting_entries::{SegmentEnd, for_each_entry_of};
@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 10;
 ///
 /// Nothing is written, locked or removed: a recording process continues, and its concurrent records may be
 /// missing.
-pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
+pub fn read(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
     let mut attempts = 1;
     loop {
         match read_once(dir) {
@@ -33,7 +33,7 @@ pub fn read(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
     }
 }
 
-fn read_once(dir: &Path) -> Result<Vec<Recorded>, JournalError> {
+fn read_once(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
     // The mark is read before the segments, which therefore contain at least as much.
     let mark = mark::read(dir)?;
     let numbers = segment::list(dir)?.numbers;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use hol_simco::{Pid, Recorded};
+use hol_simco::{Pid, RecordedRule};
 
 use crate::frame;
 use crate::lasting_entries::{LastingEntries, SegmentEnd};
@@ -14,7 +14,7 @@ use crate::{JournalError, TruncatedTail, mark};
 /// The result of a complete history.
 pub(crate) struct RecoveredState {
     /// The current rules.
-    pub rules: Vec<Recorded>,
+    pub rules: Vec<RecordedRule>,
     /// PIDs of ended rules.
     pub ended: Vec<Pid>,
     /// Number of entries.

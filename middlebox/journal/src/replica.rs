@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use hol_simco::{Pid, Recorded};
+use hol_simco::{Pid, RecordedRule};
 
 use crate::entry::{self, Entry, parse_all};
 use crate::usage::Usage;
@@ -23,7 +23,7 @@ pub struct Replica {
 }
 
 /// Appends the entry of a rule, for [`Replica::add`].
-pub fn write_entry(recorded: &Recorded, out: &mut Vec<u8>) {
+pub fn write_entry(recorded: &RecordedRule, out: &mut Vec<u8>) {
     entry::write_rule(recorded, out);
 }
 
@@ -87,7 +87,7 @@ impl Replica {
             let Some((entry, octets)) = parsed else { return Err(JournalError::Unreadable) };
             let is_current = |pid: &Pid| now.get(pid).copied().unwrap_or_else(|| self.current.contains(pid));
             match entry {
-                Entry::Current(Recorded { rule, .. }) => {
+                Entry::Current(RecordedRule { rule, .. }) => {
                     if is_current(&rule.pid) {
                         superseded += 1;
                     } else {

@@ -66,7 +66,7 @@ pub use parameters::{
 pub use policy::{AgentId, Policy, PolicyError, Right};
 pub use prefix::{Prefix, PrefixError};
 pub use quota::{ExhaustedResource, Quota};
-pub use recorded_rule::Recorded;
+pub use recorded_rule::RecordedRule;
 pub use refusal::Refusal;
 pub use reply::{DisabledRule, EnabledRule, GrantedRule, Reply};
 pub use request::{Enable, PortMapping, Request};

@@ -11,7 +11,7 @@ use crate::{
 
 /// A recorded rule, for [`Middlebox::restore`](crate::Middlebox::restore).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedRule {
     /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`], since identifiers belong to one policy.
     pub rule: Rule,
     /// The name of the agent that owns it.
@@ -36,7 +36,7 @@ impl Attribute for Expiry {
 }
 
 impl Rule {
-    /// Appends the rule, with its owner's name instead of an identifier. [`Recorded::parse`] reads it.
+    /// Appends the rule, with its owner's name instead of an identifier. [`RecordedRule::parse`] reads it.
     pub fn record(&self, owner: &Owner, out: &mut Vec<u8>) {
         out.add(&self.pid);
         out.add(&Expiry(self.expires));
@@ -63,7 +63,7 @@ impl Rule {
     }
 }
 
-impl Recorded {
+impl RecordedRule {
     /// Parses exactly one rule written by [`Rule::record`].
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let mut body = Attributes::new(octets);
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_rule_comes_back_as_it_was() {
         for rule in one_of_each() {
-            let recorded = Recorded { rule, owner: "call-server".to_owned() };
-            assert_eq!(Recorded::parse(&octets(&rule)), Ok(recorded));
+            let recorded = RecordedRule { rule, owner: "call-server".to_owned() };
+            assert_eq!(RecordedRule::parse(&octets(&rule)), Ok(recorded));
         }
     }
 
@@ -175,12 +175,12 @@ mod tests {
             let octets = octets(&rule);
             let mut surplus = octets.clone();
             surplus.add(&tuple(Location::Internal, "10.0.0.5:5004"));
-            assert!(Recorded::parse(&surplus).is_err());
-            assert!(Recorded::parse(&octets[..octets.len() - 1]).is_err());
+            assert!(RecordedRule::parse(&surplus).is_err());
+            assert!(RecordedRule::parse(&octets[..octets.len() - 1]).is_err());
         }
         let [twice, ..] = one_of_each();
         let mut repeated = octets(&twice);
         repeated.add(&tuple(Location::Inside, "10.0.0.1:9"));
-        assert_eq!(Recorded::parse(&repeated), Err(ParseError::SurplusAttribute));
+        assert_eq!(RecordedRule::parse(&repeated), Err(ParseError::SurplusAttribute));
     }
 }

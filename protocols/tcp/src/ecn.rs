@@ -262,7 +262,7 @@ impl Endpoint {
     }
 
     /// Handles the codepoint of received data.
-    pub(crate) fn data_marked(&mut self, ecn: Ecn) {
+    pub(crate) fn on_data_ecn(&mut self, ecn: Ecn) {
         if self.marks.on_data(ecn) {
             self.acks.on_mark(self.rcv.offered());
         }

@@ -225,7 +225,7 @@ impl Endpoint {
         }
         if start.after(nxt) {
             self.acknowledge_before_marks(now, ecn, nxt);
-            self.data_marked(ecn);
+            self.on_data_ecn(ecn);
             return self.hold(text, piece, cut);
         }
         let waiting = !self.reassembly.is_empty();
@@ -234,7 +234,7 @@ impl Endpoint {
         self.data_received(now, text, memory);
         if !text.is_empty() {
             self.acknowledge_before_marks(now, ecn, nxt);
-            self.data_marked(ecn);
+            self.on_data_ecn(ecn);
         }
         if waiting {
             if let Some(duplicate) = self.reassembly.unreported_below(self.rcv.nxt()) {

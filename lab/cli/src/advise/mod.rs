@@ -44,8 +44,8 @@ pub struct Advise {
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
-    max: Option<usize>,
+    #[arg(long, alias = "most", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    max_repetitions: Option<usize>,
     /// Set a key, as in network.loss=1%
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
@@ -99,7 +99,7 @@ impl Advise {
             source: &source,
             axis: &axis,
             precision: self.precision.value(),
-            max: self.max,
+            max_repetitions: self.max_repetitions,
             threads: threads(self.jobs),
             stop: stop_on_interrupt()?,
             finished: hol_lab::RunResults::default(),

@@ -30,7 +30,7 @@ pub(super) struct Sampler<'a> {
     /// Precision of the crossover.
     pub precision: f64,
     /// Maximum number of repetitions of a point.
-    pub max: Option<usize>,
+    pub max_repetitions: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,
     /// All runs so far; none is performed twice.
@@ -58,7 +58,7 @@ impl Sampler<'_> {
         let search = CrossoverSearch {
             logarithmic: numbers.span_decades(),
             precision: self.precision,
-            max: MAX_ADDED_POINTS,
+            max_points: MAX_ADDED_POINTS,
         };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.position(step)).collect();
         let compared = ComparedTransports { others, transport, than };
@@ -112,7 +112,7 @@ impl Sampler<'_> {
         let points = self.points(text, compared)?;
         let asked = points.first().map_or(1, |point| point.repetitions.min);
         let max = self
-            .max
+            .max_repetitions
             .map_or(DEFAULT_MAX_REPETITIONS.max(16 * asked), |max| u32::try_from(max).unwrap_or(u32::MAX));
         let mut repetitions = if confirm { max } else { MIN_REPETITIONS.max(asked).min(max) };
         loop {

@@ -265,7 +265,7 @@ impl Session<'_> {
                 let same = (outcome.judged == JudgedBy::Packets).then(|| outcome.has_same_packets());
                 coverage.add(&scenario, outcome.agrees, same);
             }
-            refused.into_iter().for_each(|(key, problem)| coverage.refuse(key, problem));
+            refused.into_iter().for_each(|(key, problem)| coverage.record_refusal(key, problem));
         }
         let refused: String =
             coverage.refused().map(|(key, problem)| format!("{key}: {problem}\n")).collect();

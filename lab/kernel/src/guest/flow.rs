@@ -39,7 +39,7 @@ pub(super) fn all<'t>(
     });
     if is_local_kernel() {
         // Delays of the socket layer take real time here, as in the live world.
-        assignments.iter_mut().for_each(|flow| (flow.gathers, flow.stamps) = (true, true));
+        assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
     }
     let networks = assignments.iter().map(|Assignment { workload, .. }| {
         [workload.from(), workload.to()].map(|name| &topology.node(node(name)).file)

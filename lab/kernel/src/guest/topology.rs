@@ -119,11 +119,11 @@ impl Topology {
         let moves = plan.network.address_changes().iter().map(|change| {
             let attachment = self.attachment(plan, change)?;
             attachment.remove()?;
-            if !change.comes {
+            if !change.is_added {
                 attachment.add()?;
             }
             let path_manager = has_mptcp.then(PathManager::open).transpose()?;
-            Ok(AttachmentChange { at: change.at, is_added: change.comes, attachment, path_manager })
+            Ok(AttachmentChange { at: change.at, is_added: change.is_added, attachment, path_manager })
         });
         moves.collect()
     }
@@ -195,7 +195,7 @@ impl Topology {
             table: route::source_table(place),
             peers,
             router: own.near.hardware,
-            metric: if change.comes { 1 } else { 2 },
+            metric: if change.is_added { 1 } else { 2 },
         })
     }
 

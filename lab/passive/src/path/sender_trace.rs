@@ -47,12 +47,12 @@ struct SentPacket {
     /// Whether nothing was in flight when the packet was captured.
     is_quiet: bool,
     /// The first sign that a later packet had overtaken this one, if there was any.
-    overtaken: Option<Overtaken>,
+    overtaken: Option<Overtaking>,
 }
 
 /// The time at which it became known that a packet was overtaken, and the time of the event before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Overtaken {
+struct Overtaking {
     at: u64,
     before: u64,
 }
@@ -220,7 +220,7 @@ impl SenderTrace {
             };
             let latest = self.deliver(left..right, at);
             if let Some(latest) = latest {
-                self.mark_overtaken(left, latest, Overtaken { at, before });
+                self.mark_overtaken(left, latest, Overtaking { at, before });
             }
             is_early |= latest.is_some();
             newest = newest.max(latest);
@@ -272,7 +272,7 @@ impl SenderTrace {
     }
 
     /// Marks packets in flight below `place` that were sent before `latest` as overtaken.
-    fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaken) {
+    fn mark_overtaken(&mut self, place: u64, latest: usize, since: Overtaking) {
         for (_, index) in self.in_flight.range(..place).rev().map(|(_, flight)| *flight) {
             let pass = &mut self.packets[index];
             if pass.overtaken.is_some() {
@@ -324,7 +324,7 @@ impl SenderTrace {
 
 impl SentPacket {
     fn of_hole(at: u64, before: u64) -> Self {
-        let (state, overtaken) = (PacketState::Hole(Vec::new()), Some(Overtaken { at, before }));
+        let (state, overtaken) = (PacketState::Hole(Vec::new()), Some(Overtaking { at, before }));
         Self { at, octets: 0, state, is_repeated: false, is_quiet: false, overtaken }
     }
 
@@ -334,7 +334,7 @@ impl SentPacket {
     }
 }
 
-impl Overtaken {
+impl Overtaking {
     const fn lag(self, at: u64) -> OvertakenDelay {
         OvertakenDelay { min: at.saturating_sub(self.at), max: at.saturating_sub(self.before) }
     }

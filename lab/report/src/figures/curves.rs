@@ -3,7 +3,7 @@
 use super::series::{basis, ccdf, means, over_time};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
 use crate::data::{Cell, Dataset, Filter, short};
-use crate::plot::{Axis, Look, Scale, Series, number};
+use crate::plot::{Axis, Scale, Series, SeriesStyle, number};
 
 /// Returns the figure that `spec` describes; `None` if the data have no point of it.
 pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option<Figure> {
@@ -103,7 +103,7 @@ fn curves(
         };
         labels
             .iter()
-            .map(|label| means(spec.metric, label, Look::of_transport(label), &placed(label)))
+            .map(|label| means(spec.metric, label, SeriesStyle::of_transport(label), &placed(label)))
             .collect()
     };
     match spec.kind {
@@ -115,7 +115,7 @@ fn curves(
                 .iter()
                 .filter_map(|label| {
                     let cell = planned(label).first()?.1?;
-                    Some(over_time(spec.metric, label, Look::of_transport(label), cell))
+                    Some(over_time(spec.metric, label, SeriesStyle::of_transport(label), cell))
                 })
                 .collect(),
         ),
@@ -130,7 +130,7 @@ fn curves(
                 let at_loss = all.iter().filter(|(cell, _)| is_close(cell.conditions.loss, *loss));
                 let placed: Vec<_> =
                     at_loss.map(|(cell, measured)| (f64::from(cell.streams), *measured)).collect();
-                means(spec.metric, &format!("{} %", number(*loss)), Look::of_level(index), &placed)
+                means(spec.metric, &format!("{} %", number(*loss)), SeriesStyle::of_level(index), &placed)
             };
             Curves::Means(spec.loss.iter().enumerate().map(level).collect())
         }
@@ -142,7 +142,7 @@ fn curves(
                     Some(ccdf(
                         spec.metric,
                         label,
-                        Look::of_transport(label),
+                        SeriesStyle::of_transport(label),
                         planned(label).first()?.1?,
                         with_theory,
                     ))
@@ -190,9 +190,9 @@ fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
 
 /// Returns the reference line of the paper.
 fn reference(points: &[(f64, f64)]) -> Option<Series> {
-    let look = Look::of_transport("reference");
+    let style = SeriesStyle::of_transport("reference");
     let theory = points.to_vec();
-    let series = Series { theory, ..Series::new("reference", look, Vec::new()) };
+    let series = Series { theory, ..Series::new("reference", style, Vec::new()) };
     (!points.is_empty()).then_some(series)
 }
 
@@ -203,7 +203,7 @@ fn overlay(panels: Vec<PanelData>) -> Vec<PanelData> {
         let Curves::Means(series) = panel.curves else { continue };
         all.extend(series.into_iter().map(|mut series| {
             series.label = format!("{}, {}", series.label, panel.title);
-            series.look = if index == 0 { series.look } else { series.look.on_other_stack() };
+            series.style = if index == 0 { series.style } else { series.style.on_other_stack() };
             series
         }));
     }

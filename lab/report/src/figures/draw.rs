@@ -1,7 +1,7 @@
 //! Draws a figure: its panels side by side on the paper's axes.
 
 use super::{Curves, Figure, PanelData};
-use crate::plot::{self, Frame, Look, Mark, Panel, Scale, Series, Svg, key, mark_key, side_labels};
+use crate::plot::{self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, key, mark_key, side_labels};
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
@@ -147,7 +147,7 @@ fn key_width(label: &str) -> f64 {
     50.0 + LETTER * label.chars().count() as f64
 }
 
-fn key_lines(entries: &[(String, Look)]) -> usize {
+fn key_lines(entries: &[(String, SeriesStyle)]) -> usize {
     let mut x = 0.0;
     let mut lines = 1;
     for (label, _) in entries {
@@ -159,7 +159,7 @@ fn key_lines(entries: &[(String, Look)]) -> usize {
     lines
 }
 
-fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)]) {
+fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
     let (mut x, mut y) = at;
     for entry in entries {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
@@ -206,7 +206,7 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
         Curves::Means(series) => series.iter().filter_map(|one| end(panel, one)).collect(),
         Curves::OutageCurves { curves, .. } => {
-            curves.iter().filter_map(|one| Some((one.label.clone(), one.look, one.end(panel)?))).collect()
+            curves.iter().filter_map(|one| Some((one.label.clone(), one.style, one.end(panel)?))).collect()
         }
         Curves::Ccdfs(_) => return,
     };
@@ -214,13 +214,13 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 }
 
 /// Returns the name of a curve and where it leaves the panel.
-fn end(panel: &Panel, series: &Series) -> Option<(String, Look, (f64, f64))> {
+fn end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A reference line has no points.
     let all: Vec<(f64, f64)> =
         if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
     let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
-    Some((series.label.clone(), series.look, panel.at(x, y)))
+    Some((series.label.clone(), series.style, panel.at(x, y)))
 }
 
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
@@ -232,17 +232,17 @@ fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
 }
 
 /// Returns every curve of all panels once, by name.
-pub(super) fn entries(figure: &Figure) -> Vec<(String, Look)> {
-    let mut entries: Vec<(String, Look)> = Vec::new();
+pub(super) fn entries(figure: &Figure) -> Vec<(String, SeriesStyle)> {
+    let mut entries: Vec<(String, SeriesStyle)> = Vec::new();
     for panel in &figure.panels {
-        let named: Vec<(&String, Look)> = match &panel.curves {
-            Curves::Means(series) => series.iter().map(|one| (&one.label, one.look)).collect(),
-            Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.look)).collect(),
-            Curves::OutageCurves { curves, .. } => curves.iter().map(|one| (&one.label, one.look)).collect(),
+        let named: Vec<(&String, SeriesStyle)> = match &panel.curves {
+            Curves::Means(series) => series.iter().map(|one| (&one.label, one.style)).collect(),
+            Curves::Ccdfs(curves) => curves.iter().map(|one| (&one.label, one.style)).collect(),
+            Curves::OutageCurves { curves, .. } => curves.iter().map(|one| (&one.label, one.style)).collect(),
         };
-        for (label, look) in named {
+        for (label, style) in named {
             if !entries.iter().any(|(known, _)| known == label) {
-                entries.push((label.clone(), look));
+                entries.push((label.clone(), style));
             }
         }
     }

@@ -8,7 +8,7 @@ mod spec;
 mod table;
 
 use crate::data::Dataset;
-use crate::plot::{Axis, Ccdf, Look, OutageCurve, Series, Svg, escape};
+use crate::plot::{Axis, Ccdf, OutageCurve, Series, SeriesStyle, Svg, escape};
 use hol_lab::Metric;
 
 pub use spec::{FigureSpec, Kind, StackView, StudyFigures};
@@ -84,8 +84,9 @@ impl Figure {
         if names.len() < 2 {
             return String::new();
         }
-        let item =
-            |(label, look): &(String, Look)| format!("<li class=\"{}\">{}</li>", look.class, escape(label));
+        let item = |(label, style): &(String, SeriesStyle)| {
+            format!("<li class=\"{}\">{}</li>", style.class, escape(label))
+        };
         format!("<ul class=\"names\">{}</ul>", names.iter().map(item).collect::<String>())
     }
 

@@ -11,11 +11,11 @@ const SCRIPT: &str = include_str!("redraw.py");
 
 /// Returns the script that draws `figure`.
 pub fn python(figure: &Figure) -> String {
-    let looks: serde_json::Map<_, _> = entries(figure)
+    let styles: serde_json::Map<_, _> = entries(figure)
         .into_iter()
-        .map(|(label, look)| {
-            let dashes: Vec<f64> = look.dash.split(' ').filter_map(|part| part.parse().ok()).collect();
-            (label, json!([literal_colour(look.class), marker(look.marker), dashes]))
+        .map(|(label, style)| {
+            let dashes: Vec<f64> = style.dash.split(' ').filter_map(|part| part.parse().ok()).collect();
+            (label, json!([literal_colour(style.class), marker(style.marker), dashes]))
         })
         .collect();
     let is_of = |is_kind: fn(&Curves) -> bool| figure.panels.iter().any(|panel| is_kind(&panel.curves));
@@ -27,7 +27,7 @@ pub fn python(figure: &Figure) -> String {
     let [x, y] = [&figure.x, &figure.y].map(range);
     let facts = json!({
         "kind": kind,
-        "looks": looks,
+        "looks": styles,
         "x_label": figure.x.label, "x_scale": x.0, "x_min": x.1, "x_max": x.2, "x_unit": figure.x.unit,
         "y_label": figure.y.label, "y_scale": y.0, "y_min": y.1, "y_max": y.2, "y_unit": figure.y.unit,
     });

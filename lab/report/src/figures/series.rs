@@ -5,17 +5,17 @@ use hol_measure::{Bounds, CONFIDENCE, Interval};
 
 use crate::closed_form;
 use crate::data::{Cell, record_noun};
-use crate::plot::{Ccdf, Gap, Look, Point, Series, number};
+use crate::plot::{Ccdf, Gap, Point, Series, SeriesStyle, number};
 use hol_lab::Metric;
 
 /// The value that represents zero on a logarithmic axis, far below its lower end.
 const TINY: f64 = 1e-9;
 
 /// Returns a curve of means, ascending on the horizontal axis; `None` marks a planned point that was not measured.
-pub fn means(metric: Metric, label: &str, look: Look, cells: &[(f64, Option<&Cell>)]) -> Series {
+pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Option<&Cell>)]) -> Series {
     let mut placed = cells.to_vec();
     placed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut series = Series::new(label, look, Vec::new());
+    let mut series = Series::new(label, style, Vec::new());
     for (x, cell) in placed {
         match cell.map(|cell| (cell, cell.shaped_mean(metric))) {
             Some((cell, Some(value))) => series.points.push(point(metric, x, cell, value)),
@@ -33,16 +33,16 @@ fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
 }
 
 /// Returns a curve over the time of the runs at one point.
-pub fn over_time(metric: Metric, label: &str, look: Look, cell: &Cell) -> Series {
+pub fn over_time(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell) -> Series {
     let point = |(x, values): (f64, Vec<f64>)| {
         let (n, missing) = (values.len(), cell.timelines.len() - values.len());
         Some(Point { x, value: Bounds::of_mean(&values, CONFIDENCE)?, n, missing, collapsed: 0 })
     };
-    Series::new(label, look, cell.over_time(metric).into_iter().filter_map(point).collect())
+    Series::new(label, style, cell.over_time(metric).into_iter().filter_map(point).collect())
 }
 
 /// Returns a distribution with an interval at each of its steps.
-pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: bool) -> Ccdf {
+pub fn ccdf(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell, with_theory: bool) -> Ccdf {
     const PER_DECADE: u32 = 24;
     let distribution = cell.distribution(metric);
     let corners = distribution.ccdf(PER_DECADE, CONFIDENCE);
@@ -61,7 +61,7 @@ pub fn ccdf(metric: Metric, label: &str, look: Look, cell: &Cell, with_theory: b
         _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
     };
     let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
-    Ccdf { label: label.to_owned(), look, points, band, theory }
+    Ccdf { label: label.to_owned(), style, points, band, theory }
 }
 
 /// Returns the 95 % limits, for `ms`, of the share of messages that took longer than `step_ms`, from the variance of the repetitions.
@@ -117,7 +117,7 @@ mod tests {
             })
             .collect();
         let cell = cell_with("SCTP", 1.0, 100.0, &[run]);
-        let curve = ccdf(Metric::ResponseTime, "SCTP", Look::of_transport("SCTP"), &cell, false);
+        let curve = ccdf(Metric::ResponseTime, "SCTP", SeriesStyle::of_transport("SCTP"), &cell, false);
         let rounded: Vec<(f64, f64)> = curve.points.iter().map(|(ms, share)| (ms.round(), *share)).collect();
         assert_eq!(rounded, [(20.0, 0.02), (70.0, 0.02)]);
         assert_eq!(curve.band.len(), 2);

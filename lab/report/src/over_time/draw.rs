@@ -1,7 +1,7 @@
 //! Draws runs over time: five panels below each other with a common time axis, narrow enough for a phone.
 
 use super::{Line, OverTime, Run};
-use crate::plot::{Anchor, Look, Scale, Svg, number};
+use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 
 const WIDTH: f64 = 310.0;
 const LEFT: f64 = 46.0;
@@ -54,11 +54,11 @@ impl OverTime {
     /// Draws each run, all with the same axes.
     pub fn draw(&self) -> Vec<Svg> {
         let labels: Vec<&str> = self.runs.iter().map(|run| run.transport.as_str()).collect();
-        let looks = Look::of_transports(&labels);
+        let styles = SeriesStyle::of_transports(&labels);
         let axes = self.axes();
         (1..)
-            .zip(self.runs.iter().zip(looks))
-            .map(|(count, (run, look))| self.draw_run(count, run, look, &axes))
+            .zip(self.runs.iter().zip(styles))
+            .map(|(count, (run, style))| self.draw_run(count, run, style, &axes))
             .collect()
     }
 
@@ -87,12 +87,14 @@ impl OverTime {
         self.queue.as_ref().and_then(|(_, limit)| *limit).map(|packets| packets as f64)
     }
 
-    fn draw_run(&self, count: usize, run: &Run, look: Look, axes: &Axes) -> Svg {
+    fn draw_run(&self, count: usize, run: &Run, style: SeriesStyle, axes: &Axes) -> Svg {
         let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
         let title = format!("{}{at} over time: goodput, windows, round trip and queue", run.transport);
         let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
         let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
-        svg.group(look.class, "", |svg| svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport));
+        svg.group(style.class, "", |svg| {
+            svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport)
+        });
         let in_flight = axes.octets.called("in flight");
         let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];
         let tops: [f64; 5] = std::array::from_fn(|row| TOP + row as f64 * (NAME + HIGH) + NAME);
@@ -103,7 +105,7 @@ impl OverTime {
                 let (x, _) = field.at(*event, 0.0);
                 svg.line("event", (x, top), (x, top + HIGH));
             }
-            svg.group(look.class, "", |svg| {
+            svg.group(style.class, "", |svg| {
                 svg.clipped((LEFT, top), FIELD, HIGH, |svg| self.fill(svg, &field, row, run));
             });
         }

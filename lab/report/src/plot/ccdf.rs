@@ -1,6 +1,6 @@
 //! Complementary distribution functions on two log axes.
 
-use super::{Look, Panel, Svg};
+use super::{Panel, SeriesStyle, Svg};
 
 /// The share of messages that took longer than a time, as a function of that time.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,7 +8,7 @@ pub struct Ccdf {
     /// The name in legends and tables.
     pub label: String,
     /// Colour and dash.
-    pub look: Look,
+    pub style: SeriesStyle,
     /// Points (time in ms, share that took longer), ascending in time.
     pub points: Vec<(f64, f64)>,
     /// The confidence band (time in ms, lower, upper): 95 % limits of the share.
@@ -21,13 +21,13 @@ impl Ccdf {
     /// Creates the curve of a transport that delivered nothing.
     pub fn empty(label: &str) -> Self {
         let (points, band, theory) = (Vec::new(), Vec::new(), Vec::new());
-        Self { label: label.to_owned(), look: Look::of_transport(label), points, band, theory }
+        Self { label: label.to_owned(), style: SeriesStyle::of_transport(label), points, band, theory }
     }
 
     /// Draws the curve over its band.
     pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
         let frame = panel.frame;
-        svg.group(self.look.class, &self.label, |svg| {
+        svg.group(self.style.class, &self.label, |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 let edge = |pick: fn(&(f64, f64, f64)) -> f64| {
                     stairs(panel, &self.band.iter().map(|at| (at.0, pick(at))).collect::<Vec<_>>())
@@ -35,7 +35,7 @@ impl Ccdf {
                 let (upper, lower) = (edge(|at| at.2), edge(|at| at.1));
                 svg.polygon("band", upper.into_iter().chain(lower.into_iter().rev()));
                 svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
-                svg.polyline("curve", self.look.dash, stairs(panel, &self.points));
+                svg.polyline("curve", self.style.dash, stairs(panel, &self.points));
             });
         });
     }

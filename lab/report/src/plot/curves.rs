@@ -58,7 +58,7 @@ mod tests {
     use hol_measure::Bounds;
 
     use super::*;
-    use crate::plot::{Axis, Frame, Gap, Look, Mark, Point, Scale};
+    use crate::plot::{Axis, Frame, Gap, Mark, Point, Scale, SeriesStyle};
 
     fn panel() -> Panel {
         let frame = Frame { left: 0.0, top: 0.0, width: 400.0, height: 100.0 };
@@ -72,7 +72,7 @@ mod tests {
             Point { x, value, n: 10, missing: 0, collapsed: 0 }
         };
         let xs = (0..values.len()).map(|x| x as f64);
-        Series::new("one", Look::of_transport("TCP"), xs.zip(values).map(point).collect())
+        Series::new("one", SeriesStyle::of_transport("TCP"), xs.zip(values).map(point).collect())
     }
 
     fn drawn(series: &[Series]) -> String {

@@ -3,13 +3,13 @@
 use hol_measure::DelayComponent;
 
 use super::mark::marker;
-use super::{Anchor, Look, Panel, Svg};
+use super::{Anchor, Panel, SeriesStyle, Svg};
 
 /// The minimum distance between two labels, in pixels.
 const LINE: f64 = 13.0;
 
 /// Draws each label at the height where its curve ends (`end` in pixels), moved so that labels do not overlap.
-pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, f64))]) {
+pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, SeriesStyle, (f64, f64))]) {
     let frame = panel.frame;
     let x = frame.left + frame.width + 16.0;
     let mut order: Vec<usize> = (0..labels.len()).collect();
@@ -18,8 +18,8 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, 
         order.iter().map(|&i| labels[i].2.1.clamp(frame.top, frame.top + frame.height)).collect();
     let places = spread(&wanted, frame.top + 4.0, frame.top + frame.height);
     for ((&index, place), from) in order.iter().zip(places).zip(wanted) {
-        let (label, look, _) = &labels[index];
-        svg.group(look.class, "", |svg| {
+        let (label, style, _) = &labels[index];
+        svg.group(style.class, "", |svg| {
             svg.line("leader", (frame.left + frame.width + 2.0, from), (x - 2.0, place));
             svg.text("label", (x, place + 3.5), Anchor::Start, label);
         });
@@ -27,12 +27,12 @@ pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, Look, (f64, 
 }
 
 /// Draws a key of lines, markers and names, from `at` downwards.
-pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, Look)], theory: bool) {
+pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], theory: bool) {
     let mut y = at.1;
-    for (label, look) in entries {
-        svg.group(look.class, "", |svg| {
-            svg.polyline("curve", look.dash, [(at.0, y), (at.0 + 22.0, y)]);
-            marker(svg, look.marker, (at.0 + 11.0, y));
+    for (label, style) in entries {
+        svg.group(style.class, "", |svg| {
+            svg.polyline("curve", style.dash, [(at.0, y), (at.0 + 22.0, y)]);
+            marker(svg, style.marker, (at.0 + 11.0, y));
             svg.text("label", (at.0 + 28.0, y + 3.5), Anchor::Start, label);
         });
         y += 17.0;

@@ -29,4 +29,4 @@ pub use panel::{Frame, Panel};
 pub use scale::{Scale, number};
 pub use series::{Gap, Point, Series};
 pub use svg::{Anchor, Svg, escape};
-pub use theme::{Look, Marker};
+pub use theme::{Marker, SeriesStyle};

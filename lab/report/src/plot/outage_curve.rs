@@ -1,6 +1,6 @@
 //! Draws the response times of messages around an event, over the time at which the messages were due.
 
-use super::{Look, Panel, Svg};
+use super::{Panel, SeriesStyle, Svg};
 
 /// The response times of a run's messages around an event.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,7 +8,7 @@ pub struct OutageCurve {
     /// The name in legends and tables.
     pub label: String,
     /// Colour and dash.
-    pub look: Look,
+    pub style: SeriesStyle,
     /// Response times (s since the event, ms), ascending; `None` if the message never arrived.
     pub points: Vec<(f64, Option<f64>)>,
 }
@@ -17,11 +17,11 @@ impl OutageCurve {
     /// Draws the messages that arrived as a line, and those that did not as a bar at the upper edge.
     pub fn draw(&self, svg: &mut Svg, panel: &Panel) {
         let frame = panel.frame;
-        svg.group(self.look.class, &self.label, |svg| {
+        svg.group(self.style.class, &self.label, |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 for stretch in self.points.chunk_by(|a, b| a.1.is_some() == b.1.is_some()) {
                     let arrived = stretch.iter().filter_map(|(at, took)| Some(panel.at(*at, (*took)?)));
-                    svg.polyline("curve", self.look.dash, arrived);
+                    svg.polyline("curve", self.style.dash, arrived);
                     if let ([(first, None), ..], Some((last, _))) = (stretch, stretch.last()) {
                         let x = |at| panel.at(at, 1.0).0;
                         svg.line("stroke", (x(*first), frame.top + 2.0), (x(*last), frame.top + 2.0));

@@ -4,7 +4,7 @@ use hol_measure::Bounds;
 
 use super::edge::Edge;
 use super::mark::{Mark, marker};
-use super::{Look, Panel, Scale, Svg};
+use super::{Panel, Scale, SeriesStyle, Svg};
 
 /// A measured value with its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Series {
     /// The name in legends and tables.
     pub label: String,
     /// Colour, marker, dash.
-    pub look: Look,
+    pub style: SeriesStyle,
     /// The measured values, ascending in x.
     pub points: Vec<Point>,
     /// The closed form, ascending in x; drawn dashed and without markers.
@@ -47,19 +47,19 @@ pub struct Series {
 
 impl Series {
     /// Creates a curve through `points`, ascending in x, without a closed form or gaps.
-    pub fn new(label: &str, look: Look, points: Vec<Point>) -> Self {
-        Self { label: label.to_owned(), look, points, theory: Vec::new(), gaps: Vec::new() }
+    pub fn new(label: &str, style: SeriesStyle, points: Vec<Point>) -> Self {
+        Self { label: label.to_owned(), style, points, theory: Vec::new(), gaps: Vec::new() }
     }
 
     /// Draws the line through the points and the closed form, without marks.
     pub fn draw_line(&self, svg: &mut Svg, panel: &Panel) {
-        self.draw_dashed(svg, panel, self.look.dash);
+        self.draw_dashed(svg, panel, self.style.dash);
     }
 
     /// Draws the line as [`Series::draw_line`] does, with another dash pattern.
     pub(super) fn draw_dashed(&self, svg: &mut Svg, panel: &Panel, dash: &str) {
         let frame = panel.frame;
-        svg.group(self.look.class, "", |svg| {
+        svg.group(self.style.class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
                 for unbroken in self.unbroken() {
@@ -78,7 +78,7 @@ impl Series {
     /// Draws the points with their error bars. Values off the axis are drawn at the panel's `edge`.
     pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel, edge: &mut Edge) {
         let frame = panel.frame;
-        svg.group(self.look.class, "", |svg| {
+        svg.group(self.style.class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 for point in &self.points {
                     bar(svg, panel, point);
@@ -106,7 +106,7 @@ impl Series {
             AxisPosition::Below => edge.below(panel, point.x),
         };
         match place {
-            AxisPosition::Inside => marker(svg, self.look.marker, at),
+            AxisPosition::Inside => marker(svg, self.style.marker, at),
             AxisPosition::Above => Mark::Above.draw(svg, seen),
             AxisPosition::Below => Mark::Below.draw(svg, seen),
         }

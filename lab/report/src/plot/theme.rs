@@ -24,7 +24,7 @@ pub enum Marker {
 
 /// The look of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Look {
+pub struct SeriesStyle {
     /// CSS class of the colour.
     pub class: &'static str,
     /// Shape of the points.
@@ -33,66 +33,66 @@ pub struct Look {
     pub dash: &'static str,
 }
 
-const fn look(class: &'static str, marker: Marker, dash: &'static str) -> Look {
-    Look { class, marker, dash }
+const fn style(class: &'static str, marker: Marker, dash: &'static str) -> SeriesStyle {
+    SeriesStyle { class, marker, dash }
 }
 
 /// The looks of the transports of the papers, by label without its stack.
-const TRANSPORTS: [(&str, Look); 16] = [
-    ("TCP", look("c-vermilion", Marker::Cross, "")),
-    ("TCP-8", look("c-vermilion", Marker::Down, "5 2")),
-    ("SCTP-1", look("c-ink", Marker::Disc, "")),
-    ("SCTP-2", look("c-purple", Marker::Square, "7 2")),
-    ("SCTP-4", look("c-orange", Marker::Diamond, "5 2")),
-    ("SCTP-8", look("c-green", Marker::Up, "")),
-    ("SCTP-16", look("c-sky", Marker::Down, "4 2")),
-    ("SCTP-1024", look("c-blue", Marker::Ring, "")),
-    ("SCTP-ordered", look("c-blue", Marker::Disc, "")),
-    ("SCTP-unordered", look("c-green", Marker::Up, "")),
-    ("2×SCTP-1", look("c-orange", Marker::Diamond, "")),
-    ("2×TCP", look("c-sky", Marker::Down, "4 2")),
-    ("SCTP", look("c-blue", Marker::Disc, "")),
-    ("UDP", look("c-orange", Marker::Diamond, "5 2")),
-    ("SIP-request", look("c-purple", Marker::Square, "7 2")),
-    ("SIP-invite", look("c-sky", Marker::Down, "4 2")),
+const TRANSPORTS: [(&str, SeriesStyle); 16] = [
+    ("TCP", style("c-vermilion", Marker::Cross, "")),
+    ("TCP-8", style("c-vermilion", Marker::Down, "5 2")),
+    ("SCTP-1", style("c-ink", Marker::Disc, "")),
+    ("SCTP-2", style("c-purple", Marker::Square, "7 2")),
+    ("SCTP-4", style("c-orange", Marker::Diamond, "5 2")),
+    ("SCTP-8", style("c-green", Marker::Up, "")),
+    ("SCTP-16", style("c-sky", Marker::Down, "4 2")),
+    ("SCTP-1024", style("c-blue", Marker::Ring, "")),
+    ("SCTP-ordered", style("c-blue", Marker::Disc, "")),
+    ("SCTP-unordered", style("c-green", Marker::Up, "")),
+    ("2×SCTP-1", style("c-orange", Marker::Diamond, "")),
+    ("2×TCP", style("c-sky", Marker::Down, "4 2")),
+    ("SCTP", style("c-blue", Marker::Disc, "")),
+    ("UDP", style("c-orange", Marker::Diamond, "5 2")),
+    ("SIP-request", style("c-purple", Marker::Square, "7 2")),
+    ("SIP-invite", style("c-sky", Marker::Down, "4 2")),
 ];
 
 /// The looks of other transports, in order.
-const OTHERS: [Look; 7] = [
-    look("c-vermilion", Marker::Cross, ""),
-    look("c-blue", Marker::Disc, ""),
-    look("c-green", Marker::Up, ""),
-    look("c-orange", Marker::Diamond, "5 2"),
-    look("c-purple", Marker::Square, "7 2"),
-    look("c-sky", Marker::Down, "4 2"),
-    look("c-ink", Marker::Ring, "2 2"),
+const OTHERS: [SeriesStyle; 7] = [
+    style("c-vermilion", Marker::Cross, ""),
+    style("c-blue", Marker::Disc, ""),
+    style("c-green", Marker::Up, ""),
+    style("c-orange", Marker::Diamond, "5 2"),
+    style("c-purple", Marker::Square, "7 2"),
+    style("c-sky", Marker::Down, "4 2"),
+    style("c-ink", Marker::Ring, "2 2"),
 ];
 
 /// The looks of several levels, from weak to strong.
-const LEVELS: [Look; 6] = [
-    look("c-level-0", Marker::Disc, ""),
-    look("c-level-1", Marker::Square, ""),
-    look("c-level-2", Marker::Diamond, ""),
-    look("c-level-3", Marker::Up, ""),
-    look("c-level-4", Marker::Down, ""),
-    look("c-level-5", Marker::Ring, ""),
+const LEVELS: [SeriesStyle; 6] = [
+    style("c-level-0", Marker::Disc, ""),
+    style("c-level-1", Marker::Square, ""),
+    style("c-level-2", Marker::Diamond, ""),
+    style("c-level-3", Marker::Up, ""),
+    style("c-level-4", Marker::Down, ""),
+    style("c-level-5", Marker::Ring, ""),
 ];
 
-impl Look {
+impl SeriesStyle {
     /// Returns the look of a transport by its label. The part after a blank names a stack and the part after a plus sign an option, which
     /// do not change the look.
     pub fn of_transport(label: &str) -> Self {
         let base = label.split([' ', '+']).next().unwrap_or(label);
         let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
-        let look = known.map_or(look("c-grey", Marker::Disc, ""), |(_, look)| *look);
-        if label.contains('+') { look.on_other_stack() } else { look }
+        let style = known.map_or(style("c-grey", Marker::Disc, ""), |(_, style)| *style);
+        if label.contains('+') { style.on_other_stack() } else { style }
     }
 
     /// Returns different looks for the transports of one drawing: those of the papers if each has one.
     pub fn of_transports(labels: &[&str]) -> Vec<Self> {
         let known: Vec<Self> = labels.iter().map(|label| Self::of_transport(label)).collect();
         let are_different = (1..known.len()).all(|index| !known[..index].contains(&known[index]));
-        if are_different && known.iter().all(|look| look.class != "c-grey") {
+        if are_different && known.iter().all(|style| style.class != "c-grey") {
             return known;
         }
         let round = |index: usize| ["", "1 2", "9 2", "9 2 2 2"][index / OTHERS.len() % 4];
@@ -123,28 +123,28 @@ mod tests {
 
     #[test]
     fn a_transport_keeps_its_look_on_every_stack() {
-        assert_eq!(Look::of_transport("SCTP-8"), Look::of_transport("SCTP-8 (2006)"));
-        assert_ne!(Look::of_transport("SCTP-8").class, Look::of_transport("TCP").class);
+        assert_eq!(SeriesStyle::of_transport("SCTP-8"), SeriesStyle::of_transport("SCTP-8 (2006)"));
+        assert_ne!(SeriesStyle::of_transport("SCTP-8").class, SeriesStyle::of_transport("TCP").class);
     }
 
     #[test]
     fn transports_in_one_drawing_differ() {
         let labels: Vec<String> = (0..20).map(|k| format!("sctp:streams={k}")).collect();
-        let looks = Look::of_transports(&labels.iter().map(String::as_str).collect::<Vec<_>>());
-        for (index, look) in looks.iter().enumerate() {
-            assert!(!looks[..index].contains(look), "{index}");
+        let styles = SeriesStyle::of_transports(&labels.iter().map(String::as_str).collect::<Vec<_>>());
+        for (index, style) in styles.iter().enumerate() {
+            assert!(!styles[..index].contains(style), "{index}");
         }
-        assert_eq!(Look::of_transports(&["TCP", "SCTP-8"])[1], Look::of_transport("SCTP-8"));
+        assert_eq!(SeriesStyle::of_transports(&["TCP", "SCTP-8"])[1], SeriesStyle::of_transport("SCTP-8"));
         assert_ne!(
-            Look::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[0],
-            Look::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[1]
+            SeriesStyle::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[0],
+            SeriesStyle::of_transports(&["SCTP-8", "SCTP-8 (2006)"])[1]
         );
     }
 
     #[test]
     fn every_colour_is_in_the_style_sheet() {
-        let looks = TRANSPORTS.iter().map(|(_, look)| look.class).chain(LEVELS.map(|look| look.class));
-        for class in looks.chain(OTHERS.map(|look| look.class)).chain(["c-grey"]) {
+        let styles = TRANSPORTS.iter().map(|(_, style)| style.class).chain(LEVELS.map(|style| style.class));
+        for class in styles.chain(OTHERS.map(|style| style.class)).chain(["c-grey"]) {
             assert!(CSS.contains(&format!(".{class}")), "{class}");
         }
     }

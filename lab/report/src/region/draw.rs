@@ -108,7 +108,7 @@ impl Region {
             }
             Some(RegionField { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
         };
-        svg.group(transport.look.class, &format!("{place}: {what}"), |svg| {
+        svg.group(transport.style.class, &format!("{place}: {what}"), |svg| {
             svg.rect(&format!("field {class}"), corner, wide, HIGH);
         });
     }

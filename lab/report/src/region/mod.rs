@@ -6,7 +6,7 @@ use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;
 
 use crate::data::{Cell, Dataset};
-use crate::plot::Look;
+use crate::plot::SeriesStyle;
 use crate::survey::{Axis, Survey};
 use hol_lab::Metric;
 
@@ -52,7 +52,7 @@ pub struct Region {
 #[derive(Debug, Clone)]
 struct TransportRegion {
     label: String,
-    look: Look,
+    style: SeriesStyle,
     /// Its fraction of the points, in percent.
     area: Option<Interval>,
     /// The fields row by row from the lowest value; `None` if a point was not measured.
@@ -109,8 +109,8 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
     let survey = survey.arranged(&spec.axes.each_ref().map(String::as_str), data);
     let [across, up] = survey.axes.get(..2)?.to_vec().try_into().ok()?;
     let labels: Vec<&str> = spec.transports.iter().map(String::as_str).collect();
-    let looks = Look::of_transports(&labels);
-    let of = |(label, look): (&&str, Look)| {
+    let styles = SeriesStyle::of_transports(&labels);
+    let of = |(label, style): (&&str, SeriesStyle)| {
         let transport = survey.transports.iter().position(|known| known == label)?;
         let cell = |x: usize, y: usize| survey.at(transport, &[x, y]);
         let steps =
@@ -119,9 +119,9 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
         let field = |(x, y)| spec.enough.field(cell(x, y)?);
         let area = Interval::of(&spec.enough.areas(&cells), CONFIDENCE);
         let fields = steps().map(|row| row.map(field).collect()).collect();
-        Some(TransportRegion { label: (*label).to_owned(), look, area, fields })
+        Some(TransportRegion { label: (*label).to_owned(), style, area, fields })
     };
-    let transports: Vec<TransportRegion> = labels.iter().zip(looks).filter_map(of).collect();
+    let transports: Vec<TransportRegion> = labels.iter().zip(styles).filter_map(of).collect();
     (!transports.is_empty()).then(|| Region {
         id: format!("region-{number}"),
         caption: spec.caption.clone(),

@@ -129,7 +129,7 @@ fn curves<'d>(
     cells: &mut Vec<&'d Cell>,
 ) -> Vec<crate::plot::Series> {
     let count = survey.transports.len();
-    let series = (0..count).zip(survey.looks()).map(|(transport, look)| {
+    let series = (0..count).zip(survey.styles()).map(|(transport, style)| {
         let placed: Vec<(f64, Option<&Cell>)> = match survey.axes.first() {
             None => vec![(transport as f64, survey.at(transport, &[]))],
             Some(axis) => axis
@@ -143,7 +143,7 @@ fn curves<'d>(
                 .collect(),
         };
         cells.extend(placed.iter().filter_map(|(_, cell)| *cell));
-        means(metric, survey.transports[transport], look, &placed)
+        means(metric, survey.transports[transport], style, &placed)
     });
     series.collect()
 }
@@ -210,10 +210,10 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let y = Axis::new(Scale::Log { min: min_share(survey), max: 1.0 }, Metric::ResponseTime.share_axis());
     let figure = |steps: Vec<usize>| {
         let mut cells = Vec::new();
-        let curves = (0..survey.transports.len()).zip(survey.looks()).filter_map(|(transport, look)| {
+        let curves = (0..survey.transports.len()).zip(survey.styles()).filter_map(|(transport, style)| {
             let cell = survey.at(transport, &steps)?;
             cells.push(cell);
-            Some(ccdf(Metric::ResponseTime, survey.transports[transport], look, cell, true))
+            Some(ccdf(Metric::ResponseTime, survey.transports[transport], style, cell, true))
         });
         let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
         let choice = survey.describe_steps(0, &steps);

@@ -4,7 +4,7 @@ use hol_measure::{CONFIDENCE, benjamini_hochberg};
 
 use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey};
-use crate::plot::{Anchor, Look, Svg, number};
+use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
@@ -38,7 +38,7 @@ struct Best {
 }
 
 /// A transport with its look.
-type LabelledTransport = (String, Look);
+type LabelledTransport = (String, SeriesStyle);
 
 /// A map of the best transports.
 #[derive(Debug, Clone)]
@@ -92,9 +92,9 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
             Best { transport, certainty, ahead }
         })
     };
-    let looks = survey.looks();
+    let styles = survey.styles();
     let transports: Vec<LabelledTransport> =
-        survey.transports.iter().map(|label| (*label).to_owned()).zip(looks).collect();
+        survey.transports.iter().map(|label| (*label).to_owned()).zip(styles).collect();
     let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<Field>>)| Map {
         choice: others
             .iter()
@@ -183,8 +183,8 @@ impl Map {
         let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY.1);
         let height = top + HIGH * rows as f64 + BOTTOM;
         let mut svg = Svg::new(id, needed, height, &self.caption);
-        for ((label, look), (x, y)) in key {
-            svg.group(look.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
+        for ((label, style), (x, y)) in key {
+            svg.group(style.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
             svg.text("tick", (x + 17.0, y + 10.0), Anchor::Start, label);
         }
         for (row, fields) in self.fields.iter().enumerate() {
@@ -250,14 +250,14 @@ impl Map {
             );
             return;
         };
-        let (label, look) = &self.transports[*transport];
+        let (label, style) = &self.transports[*transport];
         let (class, what) = match certainty {
             Certainty::Sure => ("sure", "is best"),
             Certainty::Unsure => ("unsure", "has the best mean, but not significantly"),
             Certainty::Tie => ("tie", "is as good as the second best"),
         };
         let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
-        svg.group(look.class, &format!("{place}: {label} {what}, {by}"), |svg| {
+        svg.group(style.class, &format!("{place}: {label} {what}, {by}"), |svg| {
             svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
             if width > 30.0 {
                 let by = if *certainty == Certainty::Tie { "=" } else { by.as_str() };

@@ -22,7 +22,7 @@ use hol_lab::{DefinedMetric, FigureRequest};
 
 use crate::data::{Cell, Dataset, Filter};
 use crate::figures::Figure;
-use crate::plot::Look;
+use crate::plot::SeriesStyle;
 use hol_lab::Metric;
 
 pub use axes::Axis;
@@ -137,8 +137,8 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the looks of the transports.
-    pub fn looks(&self) -> Vec<Look> {
-        Look::of_transports(&self.transports)
+    pub fn styles(&self) -> Vec<SeriesStyle> {
+        SeriesStyle::of_transports(&self.transports)
     }
 
     /// Returns the metric of the headline.

@@ -4,7 +4,7 @@ use super::Survey;
 use super::figures::{MAX_DISTRIBUTIONS, extent};
 use crate::data::Cell;
 use crate::figures::{Curves, Figure, PanelData};
-use crate::plot::{Axis, Look, OutageCurve, Scale, number};
+use crate::plot::{Axis, OutageCurve, Scale, SeriesStyle, number};
 use hol_lab::Metric;
 
 /// Margins before the event and after the backlog, as a share of the time between them.
@@ -20,11 +20,11 @@ pub fn outage_curves(survey: &Survey<'_>) -> Vec<Figure> {
 }
 
 fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
-    let all = (0..survey.transports.len()).zip(survey.looks());
-    let cells: Vec<(&Cell, Look)> =
-        all.filter_map(|(transport, look)| Some((survey.at(transport, steps)?, look))).collect();
+    let all = (0..survey.transports.len()).zip(survey.styles());
+    let cells: Vec<(&Cell, SeriesStyle)> =
+        all.filter_map(|(transport, style)| Some((survey.at(transport, steps)?, style))).collect();
     let curves: Vec<OutageCurve> =
-        cells.iter().filter_map(|(cell, look)| outage_curve(cell, *look)).collect();
+        cells.iter().filter_map(|(cell, style)| outage_curve(cell, *style)).collect();
     let (first, what) = cells.first()?.0.conditions.disruptions.first()?;
     let span = span(&cells)?;
     let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
@@ -59,16 +59,16 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
     .filter(|figure| !figure.panels[0].curves.is_empty())
 }
 
-fn outage_curve(cell: &Cell, look: Look) -> Option<OutageCurve> {
+fn outage_curve(cell: &Cell, style: SeriesStyle) -> Option<OutageCurve> {
     let ms = |nanos: u64| (nanos as f64 / 1e6).max(1e-3);
     let messages = cell.outage_curve.as_ref()?.messages.iter();
     let points = messages.map(|(due, took)| (*due as f64 / 1e9, took.map(ms))).collect();
-    Some(OutageCurve { label: cell.transport.clone(), look, points })
+    Some(OutageCurve { label: cell.transport.clone(), style, points })
 }
 
 /// Returns the time in s from the first event until the backlog of all transports is gone, or until the last message is
 /// due, whichever is earlier.
-fn span(cells: &[(&Cell, Look)]) -> Option<f64> {
+fn span(cells: &[(&Cell, SeriesStyle)]) -> Option<f64> {
     let first = cells.first()?.0.conditions.disruptions.first()?.0;
     let gone = cells.iter().flat_map(|(cell, _)| cell.outages.first().into_iter().flatten());
     let gone = gone.filter_map(|outage| Some((outage.at + outage.last?).as_secs_f64() - first));

@@ -5,7 +5,7 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution};
 use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
 use crate::plot::{
-    Axis, Ccdf, Edge, Frame, Look, Marker, Panel, Point, Scale, Series, Svg, key, side_labels,
+    Axis, Ccdf, Edge, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
 };
 
 const WIDTH: f64 = 880.0;
@@ -127,7 +127,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
         model.draw_line(svg, panel);
         kernel.draw_marks(svg, panel, &mut edge);
         if let Some(last) = model.points.last() {
-            ends.push((split_label(label).0.to_owned(), model.look, panel.at(last.x, last.value.value)));
+            ends.push((split_label(label).0.to_owned(), model.style, panel.at(last.x, last.value.value)));
         }
     }
     side_labels(svg, panel, &ends);
@@ -147,7 +147,7 @@ fn series<'c>(
     };
     let mut points: Vec<Point> = medians.map(point).filter(|point| point.x > 0.0).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series::new(label, Look::of_transport(label), points)
+    Series::new(label, SeriesStyle::of_transport(label), points)
 }
 
 /// Returns the distributions of both worlds at a point.
@@ -156,10 +156,14 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let curves = [
         ccdf(
             "Linux",
-            Look { class: "c-vermilion", marker: Marker::Disc, dash: "" },
+            SeriesStyle { class: "c-vermilion", marker: Marker::Disc, dash: "" },
             &compared.kernel.latency,
         ),
-        ccdf("model", Look { class: "c-blue", marker: Marker::Ring, dash: "6 3" }, &compared.model.latency),
+        ccdf(
+            "model",
+            SeriesStyle { class: "c-blue", marker: Marker::Ring, dash: "6 3" },
+            &compared.model.latency,
+        ),
     ];
     let times = || curves.iter().flat_map(|curve| curve.points.iter().map(|(ms, _)| *ms));
     let min = times().fold(f64::INFINITY, f64::min).min(compared.conditions.rtt_ms().max(0.1));
@@ -170,16 +174,16 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let panel = Panel { frame, x, y };
     panel.draw(&mut svg, &compared.point.to_string());
     curves.iter().for_each(|curve| curve.draw(&mut svg, &panel));
-    let entries = curves.map(|curve| (curve.label, curve.look));
+    let entries = curves.map(|curve| (curve.label, curve.style));
     key(&mut svg, (LEFT + 576.0, TOP + 10.0), &entries, false);
     svg
 }
 
-fn ccdf(label: &str, look: Look, latency: &Distribution) -> Ccdf {
+fn ccdf(label: &str, style: SeriesStyle, latency: &Distribution) -> Ccdf {
     const PER_DECADE: u32 = 24;
     let corners = latency.ccdf(PER_DECADE, CONFIDENCE);
     let points = corners.iter().map(|corner| (corner.latency.as_millis_f64(), corner.share)).collect();
-    Ccdf { label: label.to_owned(), look, points, band: Vec::new(), theory: Vec::new() }
+    Ccdf { label: label.to_owned(), style, points, band: Vec::new(), theory: Vec::new() }
 }
 
 #[cfg(test)]

@@ -271,7 +271,7 @@ fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> 
         }
     }
     let changes = |topology: &Topology| {
-        format!("{:?}{:?}{:?}", topology.changes(), topology.address_changes(), topology.route_changes())
+        format!("{:?}{:?}{:?}", topology.link_changes(), topology.address_changes(), topology.route_changes())
     };
     let said = addresses(file);
     let own = |topology: &Topology| {

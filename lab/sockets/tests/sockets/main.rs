@@ -37,8 +37,8 @@ fn assignment(transport: &str, kind: &str) -> Assignment {
         server_host: HostSpec::default(),
         processors: [None, None],
         ending: Ending::Abort,
-        gathers: false,
-        stamps: false,
+        is_batching: false,
+        reports_receive_time: false,
     }
 }
 
@@ -88,7 +88,7 @@ fn every_workload_runs_over_sctp() {
 fn assert_read_delays_are_recorded_on_request(transport: &str) {
     let plain = assignment(transport, "echo");
     assert_eq!(here(&plain).unwrap().waits, [None; 2], "{transport}");
-    let asking = Assignment { stamps: true, ..plain };
+    let asking = Assignment { reports_receive_time: true, ..plain };
     // A busy kernel starts to record timestamps some time after they were enabled.
     let mut runs = (0..100).map(|_| here(&asking).unwrap());
     let run_with_waits = runs.find_map(|run| run.waits[0].zip(run.waits[1]).map(|waits| (run, waits)));

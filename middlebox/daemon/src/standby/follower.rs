@@ -182,7 +182,7 @@ fn connect(server: &Server) -> io::Result<StreamOwned<ClientConnection, TcpStrea
 mod tests {
     use std::fs;
 
-    use hol_journal::{Recorded, write_entry};
+    use hol_journal::{RecordedRule, write_entry};
     use hol_simco::{Action, AddressTuple, AgentId, Location, Pid, Rule};
 
     use super::*;
@@ -193,7 +193,7 @@ mod tests {
         let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
         let expires = Time::from_millis(1_800_000_000_000);
         let rule = Rule { pid: Pid(pid), owner: AgentId::NOBODY, expires, action };
-        write_entry(&Recorded { rule, owner: "call-server".to_owned() }, out);
+        write_entry(&RecordedRule { rule, owner: "call-server".to_owned() }, out);
     }
 
     /// Under load the active side sends no heartbeats, because there is always something to record.

@@ -90,7 +90,7 @@ impl Nftables {
     /// thread searches for surplus ones.
     fn assume_all_missing(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let required = self.required.all().filter(|(_, state)| state.end > now);
-        let missing = required.map(|(element, _)| Missing { element, is_wrong: true }).collect();
+        let missing = required.map(|(element, _)| PendingAddition { element, is_wrong: true }).collect();
         let unknown = |set: &String| !sets.all().any(|(_, ours)| ours == set);
         let unknown = self.kernel.sets(self.config.table())?.into_iter().filter(unknown).collect();
         Ok((Difference { corrections: Corrections::default(), surplus: Vec::new(), missing }, unknown))
@@ -120,7 +120,7 @@ impl Nftables {
         sets: &Sets,
         Difference { surplus, mut missing, .. }: Difference,
         begin: impl Fn(&mut Transaction<'_>),
-    ) -> Result<Vec<Missing>, FilterError> {
+    ) -> Result<Vec<PendingAddition>, FilterError> {
         let mut surplus = surplus.into_iter().peekable();
         let mut steps: Vec<Step> = surplus.by_ref().take(MAX_STEPS).collect();
         let first = missing.split_off(missing.len().saturating_sub(MAX_STEPS - steps.len()));
@@ -142,8 +142,8 @@ impl Nftables {
         self.commit(now, &self.sets, steps, |_| {}).inspect_err(|_| self.is_known = false)
     }
 
-    fn additions(&self, now: Time, missing: &[Missing]) -> impl Iterator<Item = Step> {
-        missing.iter().filter_map(move |Missing { element, is_wrong }| {
+    fn additions(&self, now: Time, missing: &[PendingAddition]) -> impl Iterator<Item = Step> {
+        missing.iter().filter_map(move |PendingAddition { element, is_wrong }| {
             let state = self.required.state(element).filter(|state| state.end > now)?;
             Some(Step::new(element, *is_wrong, Some(state), 0))
         })
@@ -152,7 +152,7 @@ impl Nftables {
 
 /// An element that is missing or wrong.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Missing {
+pub(super) struct PendingAddition {
     element: Element,
     is_wrong: bool,
 }
@@ -161,7 +161,7 @@ pub(super) struct Missing {
 struct Difference {
     corrections: Corrections,
     surplus: Vec<Step>,
-    missing: Vec<Missing>,
+    missing: Vec<PendingAddition>,
 }
 
 /// Compares the found elements with the required ones, and removes known ones from `found`.
@@ -175,7 +175,7 @@ fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tabl
         }
         corrections.missing += 1;
         corrections.surplus += usize::from(found.is_some());
-        missing.push(Missing { element, is_wrong: found.is_some() });
+        missing.push(PendingAddition { element, is_wrong: found.is_some() });
     }
     for (shape, set) in sets.all() {
         for (key, _) in found.remove(set).unwrap_or_default() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hol_base::Time;
-use hol_journal::{Durability, Journal, JournalError, Recorded};
+use hol_journal::{Durability, Journal, JournalError, RecordedRule};
 use hol_simco::*;
 use tempfile::TempDir;
 
@@ -48,8 +48,8 @@ impl Held {
     }
 }
 
-impl From<Vec<Recorded>> for Held {
-    fn from(rules: Vec<Recorded>) -> Self {
+impl From<Vec<RecordedRule>> for Held {
+    fn from(rules: Vec<RecordedRule>) -> Self {
         assert!(rules.iter().all(|recorded| recorded.owner == "call-server"));
         Self(rules.into_iter().map(|recorded| (recorded.rule.pid, recorded.rule)).collect())
     }

@@ -115,7 +115,7 @@ impl Bbr3 {
 
     /// Returns whether probing has found no more bandwidth: BBRIsTimeToGoDown.
     fn is_time_to_go_down(&mut self, ack: &AckSample, sample: Option<&Sample>, cwnd: u32) -> bool {
-        let is_bound = self.model.long_in_flight.is_some_and(|max| cwnd >= max);
+        let is_bound = self.model.long_term_in_flight.is_some_and(|max| cwnd >= max);
         if ack.is_cwnd_limited && is_bound {
             self.full.reset(sample.map(Sample::bandwidth).unwrap_or_default());
             return false;
@@ -125,7 +125,7 @@ impl Bbr3 {
 
     /// Returns inflight_longterm less the headroom, in units; `None`: unlimited. BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
-        let max = self.model.long_in_flight?;
+        let max = self.model.long_term_in_flight?;
         let headroom = scaled(max, HEADROOM).max(self.quantum);
         Some(max.saturating_sub(headroom).max(self.min_window()))
     }
@@ -146,7 +146,7 @@ impl Bbr3 {
         self.cycle.up_acked += ack.delivered;
         let grown = self.cycle.up_acked / count;
         self.cycle.up_acked -= grown * count;
-        self.model.long_in_flight = Some(max.saturating_add(grown));
+        self.model.long_term_in_flight = Some(max.saturating_add(grown));
         if self.rounds.began {
             self.raise_slope(cwnd);
         }
@@ -170,9 +170,9 @@ impl Bbr3 {
         if is_too_high(lost, sample.in_flight) {
             return;
         }
-        let Some(max) = self.model.long_in_flight else { return };
+        let Some(max) = self.model.long_term_in_flight else { return };
         let max = max.max(sample.in_flight);
-        self.model.long_in_flight = Some(max);
+        self.model.long_term_in_flight = Some(max);
         if self.state == State::Up {
             self.grow_long_term(ack, max, cwnd);
         }

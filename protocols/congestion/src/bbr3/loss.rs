@@ -34,9 +34,9 @@ pub(super) struct Losses {
 #[derive(Debug, Clone, Copy)]
 struct Undo {
     state: State,
-    short_bandwidth: Option<Bandwidth>,
-    short_in_flight: Option<u32>,
-    long_in_flight: Option<u32>,
+    short_term_bandwidth: Option<Bandwidth>,
+    short_term_in_flight: Option<u32>,
+    long_term_in_flight: Option<u32>,
 }
 
 /// Returns the greater of two bounds; `None` means unlimited.
@@ -87,7 +87,7 @@ impl Bbr3 {
     fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
         self.losses.bw_probe_samples = false;
         if !application_limited {
-            self.model.long_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
+            self.model.long_term_in_flight = Some(in_flight.max(scaled(self.target_in_flight(cwnd), BETA)));
         }
         if self.state == State::Up {
             self.start_down(now);
@@ -105,7 +105,7 @@ impl Bbr3 {
         let lost = ack.lost.wrapping_sub(sample.prior_lost);
         if ack.recovery == Recovery::Fast && ranges >= STARTUP_RANGES && is_too_high(lost, sample.in_flight) {
             self.full.reached = true;
-            self.model.long_in_flight = Some(self.bandwidth_delay_product().max(self.model.latest.1));
+            self.model.long_term_in_flight = Some(self.bandwidth_delay_product().max(self.model.latest.1));
         }
     }
 
@@ -119,9 +119,9 @@ impl Bbr3 {
         let model = &self.model;
         self.losses.undo = Some(Undo {
             state: self.state,
-            short_bandwidth: model.short_bandwidth,
-            short_in_flight: model.short_in_flight,
-            long_in_flight: model.long_in_flight,
+            short_term_bandwidth: model.short_term_bandwidth,
+            short_term_in_flight: model.short_term_in_flight,
+            long_term_in_flight: model.long_term_in_flight,
         });
     }
 
@@ -143,9 +143,9 @@ impl Bbr3 {
         self.full.reset(Bandwidth::default());
         let Some(undo) = self.losses.undo.take() else { return };
         let model = &mut self.model;
-        model.short_bandwidth = greater_bound(model.short_bandwidth, undo.short_bandwidth);
-        model.short_in_flight = greater_bound(model.short_in_flight, undo.short_in_flight);
-        model.long_in_flight = greater_bound(model.long_in_flight, undo.long_in_flight);
+        model.short_term_bandwidth = greater_bound(model.short_term_bandwidth, undo.short_term_bandwidth);
+        model.short_term_in_flight = greater_bound(model.short_term_in_flight, undo.short_term_in_flight);
+        model.long_term_in_flight = greater_bound(model.long_term_in_flight, undo.long_term_in_flight);
         if self.state == State::ProbeRtt || self.state == undo.state {
             return;
         }

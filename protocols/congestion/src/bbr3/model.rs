@@ -81,11 +81,11 @@ pub(super) struct Model {
     /// BBR.bw: the bandwidth that determines the pacing rate.
     pub(super) bandwidth: Bandwidth,
     /// BBR.bw_shortterm.
-    pub(super) short_bandwidth: Option<Bandwidth>,
+    pub(super) short_term_bandwidth: Option<Bandwidth>,
     /// BBR.inflight_shortterm.
-    pub(super) short_in_flight: Option<u32>,
+    pub(super) short_term_in_flight: Option<u32>,
     /// BBR.inflight_longterm.
-    pub(super) long_in_flight: Option<u32>,
+    pub(super) long_term_in_flight: Option<u32>,
     /// BBR.bw_latest and BBR.inflight_latest: the maxima of the latest round.
     pub(super) latest: (Bandwidth, u32),
 }
@@ -112,22 +112,22 @@ impl Model {
 
     /// Removes the short-term bounds: BBRResetShortTermModel.
     pub(super) fn forget_short_term(&mut self) {
-        (self.short_bandwidth, self.short_in_flight) = (None, None);
+        (self.short_term_bandwidth, self.short_term_in_flight) = (None, None);
     }
 
     /// Lowers the short-term bounds after a round with losses. Draft, section 5.5.10.3: BBRInitLowerBounds, BBRLossLowerBounds.
     pub(super) fn reduce_short_term(&mut self, cwnd: u32) {
-        let bandwidth = self.short_bandwidth.unwrap_or_else(|| self.max_bandwidth());
-        let in_flight = self.short_in_flight.unwrap_or(cwnd);
-        self.short_bandwidth = Some(self.latest.0.max(bandwidth.times(BETA)));
-        self.short_in_flight = Some(self.latest.1.max(scaled(in_flight, BETA)));
+        let bandwidth = self.short_term_bandwidth.unwrap_or_else(|| self.max_bandwidth());
+        let in_flight = self.short_term_in_flight.unwrap_or(cwnd);
+        self.short_term_bandwidth = Some(self.latest.0.max(bandwidth.times(BETA)));
+        self.short_term_in_flight = Some(self.latest.1.max(scaled(in_flight, BETA)));
     }
 
     /// Limits the bandwidth by the short-term bound, which is reset on entering a state that accelerates.
     /// Draft, section 5.6.1: BBRBoundBWForModel.
     pub(super) fn bound_bandwidth(&mut self) {
         let max = self.max_bandwidth();
-        self.bandwidth = self.short_bandwidth.map_or(max, |bound| bound.min(max));
+        self.bandwidth = self.short_term_bandwidth.map_or(max, |bound| bound.min(max));
     }
 }
 

@@ -85,7 +85,7 @@ fn startup_ends_where_more_than_two_per_cent_are_lost_in_six_ranges() {
         bbr.losses.round_began = true;
         let ack = AckSample { recovery, lost: ranges, ..ack(100) };
         bbr.check_startup_done(&ack, Some(&sample(100, in_flight, false)));
-        (bbr.state, bbr.model.long_in_flight)
+        (bbr.state, bbr.model.long_term_in_flight)
     };
     assert_eq!(exits(6, 100, Recovery::Fast), (State::Drain, Some(100)));
     assert_eq!(exits(5, 100, Recovery::Fast).0, State::Startup);
@@ -110,7 +110,7 @@ fn drain_ends_with_the_product_in_flight_or_after_three_rounds() {
 fn down_lasts_until_there_is_headroom() {
     let after = |long, in_flight| {
         let mut bbr = in_state(State::Down);
-        bbr.model.long_in_flight = long;
+        bbr.model.long_term_in_flight = long;
         bbr.cycle.wait_for(Duration::from_secs(2), NOW);
         bbr.update_cycle(&ack(in_flight), None, 200);
         bbr.state
@@ -142,7 +142,7 @@ fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
     assert_eq!((bbr.state, bbr.losses.bw_probe_samples), (State::Up, true));
     bbr.rounds.began = false;
     bbr.full.now = true;
-    bbr.model.long_in_flight = Some(200);
+    bbr.model.long_term_in_flight = Some(200);
     bbr.update_cycle(&ack(200), Some(&sample(100, 100, false)), 200);
     assert_eq!((bbr.state, bbr.full.now), (State::Up, false), "the bound was the limit");
     bbr.full.now = true;
@@ -154,15 +154,19 @@ fn up_follows_a_round_of_refill_and_ends_with_a_full_pipe() {
 #[test]
 fn the_bound_grows_ever_faster_while_it_is_used() {
     let mut bbr = in_state(State::Up);
-    bbr.model.long_in_flight = Some(100);
+    bbr.model.long_term_in_flight = Some(100);
     bbr.start_up(NOW, Bandwidth::default(), 100);
     let mut grown = Vec::new();
     for _ in 0..4 {
         for number in 0..100 {
             bbr.rounds.began = number == 99;
-            bbr.update_cycle(&ack(100), Some(&sample(100, 100, false)), bbr.model.long_in_flight.unwrap());
+            bbr.update_cycle(
+                &ack(100),
+                Some(&sample(100, 100, false)),
+                bbr.model.long_term_in_flight.unwrap(),
+            );
         }
-        grown.push(bbr.model.long_in_flight.unwrap());
+        grown.push(bbr.model.long_term_in_flight.unwrap());
     }
     let steps: Vec<u32> = grown.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert_eq!(grown[0], 101);
@@ -178,7 +182,7 @@ fn losses_of_a_probe_bound_what_is_in_flight() {
         for number in 1..=count {
             bbr.on_lost(NOW, &lost(in_flight, number, number), 200);
         }
-        (bbr.model.long_in_flight, bbr.state)
+        (bbr.model.long_term_in_flight, bbr.state)
     };
     assert_eq!(bound(150, 3, true), (None, State::Up), "3 of 150 are 2 %");
     assert_eq!(bound(150, 4, true), (Some(149), State::Down));
@@ -205,7 +209,7 @@ fn losses_reduce_the_short_term_model_to_what_is_delivered() {
         bbr.losses.round_began = true;
         bbr.update_congestion_signals(&sample(delivered, 100, true), 200);
         bbr.model.bound_bandwidth();
-        (bbr.model.bandwidth, bbr.model.short_in_flight)
+        (bbr.model.bandwidth, bbr.model.short_term_in_flight)
     };
     let rate = |segments| Bandwidth::of(segments, ROUND_TRIP);
     assert_eq!(reduced(State::Cruise, 90), (rate(90), Some(139)));
@@ -221,7 +225,7 @@ fn refill_forgets_the_short_term_model() {
     bbr.rounds.since_probe = 63;
     bbr.update_cycle(&ack(90), None, 200);
     assert_eq!(
-        (bbr.state, bbr.model.short_bandwidth, bbr.model.short_in_flight),
+        (bbr.state, bbr.model.short_term_bandwidth, bbr.model.short_term_in_flight),
         (State::Refill, None, None)
     );
 }
@@ -266,9 +270,9 @@ fn a_spurious_recovery_gives_back_what_it_took() {
     for number in 1..=9 {
         bbr.on_lost(NOW, &lost(150, number, number), 200);
     }
-    assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Down, Some(149)));
+    assert_eq!((bbr.state, bbr.model.long_term_in_flight), (State::Down, Some(149)));
     bbr.on_undo(200);
-    assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
+    assert_eq!((bbr.state, bbr.model.long_term_in_flight), (State::Up, None));
 }
 
 /// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
@@ -285,7 +289,7 @@ fn a_state_is_kept_until_the_next_loss() {
     bbr.set_window(&ack(100), &mut cwnd);
     let late = bbr.clone();
     bbr.on_undo(200);
-    assert_eq!((bbr.state, bbr.model.long_in_flight), (State::Up, None));
+    assert_eq!((bbr.state, bbr.model.long_term_in_flight), (State::Up, None));
     let mut bbr = late;
     bbr.state = State::Cruise;
     bbr.losses.in_round = false;
@@ -299,7 +303,7 @@ fn a_state_is_kept_until_the_next_loss() {
 fn each_state_has_its_cap() {
     let window = |state, long, short| {
         let mut bbr = in_state(state);
-        (bbr.model.long_in_flight, bbr.model.short_in_flight) = (long, short);
+        (bbr.model.long_term_in_flight, bbr.model.short_term_in_flight) = (long, short);
         let mut cwnd = 500;
         bbr.set_window(&ack(100), &mut cwnd);
         cwnd

@@ -98,11 +98,11 @@ impl Bbr3 {
     /// Returns the largest window that the model allows. Draft, section 5.6.4.7: BBRBoundCwndForModel.
     fn bound(&self) -> u32 {
         let long = match self.state {
-            State::Down | State::Refill | State::Up => self.model.long_in_flight,
+            State::Down | State::Refill | State::Up => self.model.long_term_in_flight,
             State::Cruise | State::ProbeRtt => self.in_flight_with_headroom(),
             State::Startup | State::Drain => None,
         };
-        let bounds = long.into_iter().chain(self.model.short_in_flight);
+        let bounds = long.into_iter().chain(self.model.short_term_in_flight);
         bounds.min().unwrap_or(u32::MAX).max(self.min_window())
     }
 

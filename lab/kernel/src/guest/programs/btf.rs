@@ -4,7 +4,7 @@ const MAGIC: u16 = 0xeb9f;
 const FUNC: u32 = 12;
 
 /// Returns the id of the function called `name`; `None` if there is none, or if the data is malformed.
-pub(super) fn function(list: &[u8], name: &str) -> Option<u32> {
+pub(super) fn function_id(list: &[u8], name: &str) -> Option<u32> {
     let word = |at: usize| Some(u32::from_le_bytes(*list.get(at..)?.first_chunk()?));
     if u16::from_le_bytes(*list.first_chunk()?) != MAGIC {
         return None;
@@ -71,15 +71,15 @@ mod tests {
         let strings = b"\0update\0update_it\0";
         let types = [(1, 1 << 24, 1), (1, 4 << 24 | 2, 6), (8, FUNC << 24, 0), (1, FUNC << 24, 0)];
         let list = list(&types, strings);
-        assert_eq!(function(&list, "update"), Some(4));
-        assert_eq!(function(&list, "update_it"), Some(3));
-        assert_eq!(function(&list, "up"), None);
+        assert_eq!(function_id(&list, "update"), Some(4));
+        assert_eq!(function_id(&list, "update_it"), Some(3));
+        assert_eq!(function_id(&list, "up"), None);
     }
 
     #[test]
     fn malformed_type_information_has_no_functions() {
         let whole = list(&[(1, 31 << 24, 0)], b"\0a\0");
-        assert_eq!(function(&whole, "a"), None);
-        assert!((0..whole.len()).all(|length| function(&whole[..length], "a").is_none()));
+        assert_eq!(function_id(&whole, "a"), None);
+        assert!((0..whole.len()).all(|length| function_id(&whole[..length], "a").is_none()));
     }
 }

@@ -25,7 +25,7 @@ pub(super) type NetworkNamespace = File;
 /// The namespaces of a node, and its file system in the first of them.
 #[derive(Debug)]
 pub(super) struct Container {
-    pub(super) network: NetworkNamespace,
+    pub(super) network_namespace: NetworkNamespace,
     pub(super) mount_namespace: File,
     pub(super) uts_namespace: File,
     pub(super) ipc_namespace: File,
@@ -50,7 +50,7 @@ impl Container {
             let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =
                 made.join().map_err(|_| "a container was not created")??;
             Ok(Self {
-                network: network.try_clone()?,
+                network_namespace: network.try_clone()?,
                 mount_namespace,
                 uts_namespace,
                 ipc_namespace,

@@ -83,7 +83,7 @@ impl<'s> Programs<'s> {
             self.start(index)?;
             let (processes, containers) = (&mut self.processes, &self.containers);
             let process = processes[index].as_mut().expect("the service was started");
-            let network = &containers[program.node.as_str()].network;
+            let network = &containers[program.node.as_str()].network_namespace;
             let begin = Clock::now();
             while !ready::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());

@@ -238,9 +238,13 @@ fn enter_before_exec(
     directory: &Path,
     procs_file: &File,
 ) -> Result<(), GuestError> {
-    let namespaces =
-        [&container.network, &container.uts_namespace, &container.ipc_namespace, &container.mount_namespace]
-            .map(AsRawFd::as_raw_fd);
+    let namespaces = [
+        &container.network_namespace,
+        &container.uts_namespace,
+        &container.ipc_namespace,
+        &container.mount_namespace,
+    ]
+    .map(AsRawFd::as_raw_fd);
     let paths = [container.root.as_path(), directory].map(|path| CString::new(path.as_os_str().as_bytes()));
     let [root, directory] = paths;
     let (root, directory) = (root?, directory?);

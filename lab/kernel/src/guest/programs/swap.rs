@@ -69,7 +69,7 @@ impl ProtocolSwap {
             return Ok(Self(None));
         }
         let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
-        let Some(function) = btf::function(&types, FUNCTION) else {
+        let Some(function) = btf::function_id(&types, FUNCTION) else {
             // Without the function, only a program that requests Multipath TCP gets it.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),

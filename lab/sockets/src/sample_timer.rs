@@ -9,7 +9,7 @@ use crate::clock::{Alarm, Clock};
 
 /// The alarm for samples, and the samples so far.
 #[derive(Debug)]
-pub(crate) struct Ticks {
+pub(crate) struct SampleTimer {
     pub(crate) alarm: Alarm,
     interval: Duration,
     /// Time from the start of the run to that of the flow, where the flow's clock starts.
@@ -17,7 +17,7 @@ pub(crate) struct Ticks {
     pub(crate) samples: Vec<Sample>,
 }
 
-impl Ticks {
+impl SampleTimer {
     /// Creates the ticks of a flow that starts `start` after its run.
     pub(crate) fn new(interval: Duration, start: Duration) -> io::Result<Self> {
         Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
@@ -43,8 +43,9 @@ mod tests {
     #[test]
     fn ticks_are_multiples_of_the_interval_since_the_run_began() {
         let ms = Time::from_millis;
-        let ticks = |start| Ticks::new(Duration::from_millis(10), Duration::from_millis(start)).unwrap();
-        assert_eq!([0, 3, 10].map(|now| ticks(0).after(ms(now))), [10, 10, 20].map(ms));
-        assert_eq!([0, 5, 6].map(|now| ticks(1004).after(ms(now))), [6, 6, 16].map(ms));
+        let sample_timer =
+            |start| SampleTimer::new(Duration::from_millis(10), Duration::from_millis(start)).unwrap();
+        assert_eq!([0, 3, 10].map(|now| sample_timer(0).after(ms(now))), [10, 10, 20].map(ms));
+        assert_eq!([0, 5, 6].map(|now| sample_timer(1004).after(ms(now))), [6, 6, 16].map(ms));
     }
 }
