@@ -15,7 +15,7 @@ pub struct Omission {
     /// The points to which the reason applies; by default all that no check uses.
     #[serde(default)]
     pub at: Filter,
-    /// The reason, as the end of a sentence: `it speaks of …`.
+    /// The reason, as the end of a sentence: `the claim is about …`.
     pub why: String,
 }
 
