@@ -1,10 +1,10 @@
-# The simulation of the paper in ns-2, written from its words: it prints no script. One association over one line, and a
-# source of constant bit rate.
+# The simulation of the paper in ns-2, written from its description, because the paper contains no script. One association
+# over one link, and a source of constant bit rate.
 #   ns two-streams.tcl STREAMS KBIT_PER_S DELAY_MS LOSS SECONDS SEED TRACE
-# ns-2 2.35 asks an application for no stream: all user data goes on stream 0, however many there are.
+# In ns-2 2.35 an application cannot choose a stream: all user data is sent on stream 0, whatever the number of streams.
 foreach {streams rate delay loss seconds seed trace} $argv break
 ns-random $seed
-# With the number of the stream behind each chunk.
+# Print the stream number after each chunk.
 Trace set show_sctphdr_ 1
 set ns [new Simulator]
 set trace [open $trace w]

@@ -1,5 +1,5 @@
-# The same as throughput.awk with every octet of each packet with data, whether it had come before or not: the wire's
-# rate, in kbit/s.
+# Rate on the wire in kbit/s: like throughput.awk, but with every octet of each packet with data, including
+# retransmissions.
 $8 != 0 || $11 < 1 { next }
 $1 == "+" && $3 == from && !started++ { first = $2 }
 $1 == "r" && $4 == to { octets += $6; last = $2 }
