@@ -27,7 +27,7 @@ pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
 /// Returns the bars, and the meaning of their letters.
 pub fn text(page: &Waterfall) -> String {
     let took =
-        page.took.map_or("that never came".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));
+        page.took.map_or("never completed".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));
     let heads = ["file", "octets", "stream", "", "ms"].map(str::to_owned).to_vec();
     let rows = page.files.iter().enumerate().map(|(file, bar)| row(file, bar, page.end()));
     let table = aligned(&std::iter::once(heads).chain(rows).collect::<Vec<_>>(), |column| column != 3);

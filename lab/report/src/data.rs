@@ -263,7 +263,7 @@ impl Cell {
     /// Explains why the mean depends on the length of the runs.
     pub fn why_unsteady(&self) -> &'static str {
         match self.conditions.path_changes {
-            true => "the path changes during a run, and the mean depends on the length of the runs",
+            true => "the path changes during a run, so the mean depends on the length of the runs",
             false => "the mean depends on the length of the runs",
         }
     }

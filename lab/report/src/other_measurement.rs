@@ -32,7 +32,7 @@ impl OtherMeasurement {
     /// Parses the text of a file called `file`; an error says why it is not a result of iperf3 or flent.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text)
-            .map_err(|error| format!("not JSON, as iperf3 and flent write it: {error}"))?;
+            .map_err(|error| format!("not JSON, the format of iperf3 --json and flent: {error}"))?;
         if let Some(problem) = json["error"].as_str() {
             return Err(format!("iperf3 reports an error: {problem}"));
         }
@@ -61,7 +61,7 @@ fn iperf3(end: &Value) -> Vec<OtherSeries> {
     let trip = |stream: &Value| Some(stream["sender"]["mean_rtt"].as_f64()? / 1000.0).filter(|ms| *ms > 0.0);
     let trips: Vec<f64> = streams.iter().filter_map(trip).collect();
     let round_trip = mean(&trips).map(|ms| OtherSeries {
-        name: "round trip by TCP's estimate".to_owned(),
+        name: "RTT estimated by TCP".to_owned(),
         mean_ms: Some(ms),
         ..OtherSeries::default()
     });

@@ -51,10 +51,10 @@ impl WithinAxis {
         let ([low, high], unit) = (self.axis, self.metric.info().unit);
         let not_carried = match cells.len() - placed.len() {
             0 => String::new(),
-            n => format!(" (at {n} more points the load was not carried)"),
+            n => format!("; at {n} more points the transport did not carry the load"),
         };
         let text = format!(
-            "{} of {} means within {low}–{high} {unit} with their whole intervals, {} outside, {} not precise enough{not_carried}",
+            "{} of {} means are within {low}–{high} {unit} with their whole confidence intervals, {} are outside, {} are not precise enough{not_carried}",
             count(AxisPosition::Inside),
             placed.len(),
             count(AxisPosition::Outside),
@@ -64,7 +64,7 @@ impl WithinAxis {
             let what = match (mean, place) {
                 (None, _) => "no steady state".to_owned(),
                 (Some(mean), AxisPosition::Outside) => format!("{mean} {unit}, outside the axis"),
-                (Some(mean), _) => format!("{mean} {unit}, not precise enough"),
+                (Some(mean), _) => format!("{mean} {unit}, whose interval crosses the end of the axis"),
             };
             format!("{} at {}: {what}", cell.transport, cell.describe_conditions())
         };
@@ -115,13 +115,16 @@ mod tests {
         let finding = of(&[&inside, &outside, &wide]);
         assert_eq!(finding.holds, Some(false));
         assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
-        assert!(finding.text.contains("1 outside, 1 not precise enough"), "{finding:?}");
+        assert!(finding.text.contains("1 are outside, 1 are not precise enough"), "{finding:?}");
         let mut stopped = outside;
         (stopped.stopped, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;
         unsteady.is_steady = false;
         let finding = of(&[&inside, &stopped, &unsteady]);
-        assert!(finding.text.ends_with("(at 1 more points the load was not carried)"), "{finding:?}");
+        assert!(
+            finding.text.ends_with("; at 1 more points the transport did not carry the load"),
+            "{finding:?}"
+        );
         assert_eq!((finding.holds, finding.rows.len()), (None, 1));
     }
 }

@@ -24,7 +24,7 @@ impl Ceiling {
         let reached = |cell: &&Cell| {
             let (mean, ceiling) = (cell.mean_of(Metric::Throughput)?, cell.flows.as_ref()?.ceiling_kbps?);
             let row = format!(
-                "{} at {}: {mean} of {ceiling:.1} kbit/s",
+                "{} at {}: {mean} of at most {ceiling:.1} kbit/s",
                 cell.transport,
                 cell.describe_conditions()
             );
@@ -36,7 +36,7 @@ impl Ceiling {
         let Some(&(min, _)) = shares.first() else { return Finding::no_points() };
         let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
         let text = format!(
-            "{near} of {} points within {} % of the link's capacity; the lowest reaches {:.2} %",
+            "{near} of {} points are within {} % of the highest possible throughput; the lowest reaches {:.2} % of it",
             shares.len(),
             100.0 * self.within,
             100.0 * min

@@ -35,7 +35,7 @@ impl DelayComponents {
         let left = |(cell, split): &(&Cell, MeanDelayBreakdown)| split.network - cell.conditions.rtt_ms();
         let max = cells.iter().map(left).fold(0.0, f64::max);
         let text = format!(
-            "{} points: at most {max:.3} ms are neither round trip, recovery, resequencing nor waiting at the sender",
+            "{} points: at most {max:.3} ms of a mean are neither round-trip time, loss recovery, resequencing nor waiting at the sender",
             cells.len()
         );
         let row = |(cell, split): &(&Cell, MeanDelayBreakdown)| {

@@ -42,7 +42,7 @@ impl Dip {
             let other = view.compared_cell(cell, &self.than)?;
             let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
             let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
-            let row = format!("{transport} at {place}: {here} against {there} kbit/s at {than}");
+            let row = format!("{transport} at {place}: {here} kbit/s, compared with {there} at {than}");
             Some((1.0 - here.mean / there.mean, row))
         };
         let mut falls: Vec<(f64, String)> =
@@ -55,7 +55,7 @@ impl Dip {
             some => some + ": ",
         };
         let text = format!(
-            "{place}throughput falls by {} % or more at {count} of {} points; the deepest fall is {:.1} %",
+            "{place}the throughput is lower by {} % or more at {count} of {} points, by {:.1} % at most",
             100.0 * self.share,
             falls.len(),
             100.0 * deepest

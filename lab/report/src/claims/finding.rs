@@ -37,8 +37,10 @@ impl Finding {
     /// Notes how many repetitions are not in the means: of `all` repetitions, only `used` have a value.
     pub fn with_used_repetitions(mut self, used: u64, all: u64) -> Self {
         if used < all {
-            self.text +=
-                &format!(" ({} of {all} repetitions did not finish and are not in the means)", all - used);
+            self.text += &format!(
+                " ({} of {all} repetitions did not finish and are not included in the means)",
+                all - used
+            );
         }
         self
     }

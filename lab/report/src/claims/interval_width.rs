@@ -30,7 +30,8 @@ impl WiderIntervals {
             let (here, there) = (known(cell)?, known(view.compared_cell(cell, &self.than)?)?);
             let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
             let unit = self.metric.info().unit;
-            let row = format!("{transport} at {place}: {here} {unit}, against {there} {unit} at {than}");
+            let row =
+                format!("{transport} at {place}: {here} {unit}, compared with {there} {unit} at {than}");
             Some((here, there, row))
         };
         let pairs: Vec<_> = view.cells_of(&self.transports, &self.at).iter().filter_map(pair).collect();
@@ -41,8 +42,8 @@ impl WiderIntervals {
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(
-            "wider than at {} at {wider} of {} points; the widest is ± {:.0} % of its mean; at {alike} all repetitions are \
-             alike at {}, and any interval is wider",
+            "the interval is wider than with {} at {wider} of {} points; the widest is ± {:.0} % of its mean; at {alike} points \
+             all repetitions with {} are equal, so any interval is wider",
             self.than,
             pairs.len(),
             100.0 * widest,

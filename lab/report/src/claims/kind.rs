@@ -58,19 +58,19 @@ impl Kind {
             }
             Self::Reading => {
                 "Other interpretations of a finding that the paper leaves open. Not counted: each finding counts once, in the \
-                 interpretation closest to its numbers."
+                 interpretation closest to the paper's numbers."
             }
             Self::Figure => {
                 "Whether our measurements would fit into a figure of the paper. Not counted: an axis or a curve is not a stated result."
             }
             Self::Arithmetic => {
-                "Claims that numbers, the paper's text or a standard decide. Not counted: no measurement of the paper is repeated."
+                "Claims that can be decided by calculation, from the paper's text or from a standard. Not counted: no measurement of the paper is repeated."
             }
             Self::Configuration => {
                 "Checks that the setup matches the paper's. Not counted: they hold by construction."
             }
             Self::Substitute => {
-                "Claims about a system that is not available, or of another paper; replaced or skipped. Not counted: they show little about the original."
+                "Claims about a system that is not available here, or of another paper. They are checked on a substitute or not at all. Not counted: a substitute shows little about the original."
             }
         }
     }

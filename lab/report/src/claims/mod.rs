@@ -231,7 +231,7 @@ impl JudgedClaim {
                 .collect()
         };
         let parts: Vec<String> =
-            [("holds with", Some(true)), ("fails with", Some(false)), ("open with", None)]
+            [("holds with", Some(true)), ("is refuted with", Some(false)), ("is undecided with", None)]
                 .into_iter()
                 .filter(|(_, holds)| !of(*holds).is_empty())
                 .map(|(word, holds)| format!("{word} {}", of(holds).join(" or ")))
@@ -282,7 +282,7 @@ pub fn judge(
 }
 
 /// The text for a stack that this world does not have.
-const MODEL_ONLY: &str = "needs the stack of the paper's time: model world only";
+const MODEL_ONLY: &str = "only the model world has the stack of the paper's time";
 
 impl Check {
     /// Returns whether the check names its stacks itself, or needs none.

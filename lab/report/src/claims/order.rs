@@ -131,8 +131,10 @@ impl MonotoneMeans {
             Direction::NonDecreasing => "rises",
         };
         let along = self.along.name();
-        let text =
-            format!("{steps} steps along {along}: {} contradict the claim that it only {way}", rows.len());
+        let text = format!(
+            "{steps} steps along {along}: {} contradict the claim that the value only {way}",
+            rows.len()
+        );
         Finding::new(rows.is_empty(), text).with_rows(rows)
     }
 }
@@ -171,7 +173,7 @@ impl QuantileOrder {
             .collect();
         let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
         let text = format!(
-            "{} of {} neighbours are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            "{} of {} pairs of neighbouring transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
             reversed.len(),
             steps.len(),
             spread.len()

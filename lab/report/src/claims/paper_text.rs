@@ -80,7 +80,7 @@ impl TotalDuration {
         }
         let days = seconds / 86_400.0;
         let text = format!(
-            "{runs} runs send for {days:.1} days one after the other ({missing} of them did not end); the paper has {}",
+            "{runs} runs send for {days:.1} days in total, without {missing} that did not finish; the paper has {}",
             number(self.at_most_days)
         );
         Finding::new(days <= self.at_most_days, text)

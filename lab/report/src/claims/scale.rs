@@ -64,7 +64,7 @@ impl Samples {
         };
         let count = fewest.latency.offered();
         let text = format!(
-            "{} points with at least {} transactions ({} needed)",
+            "each of {} points has at least {} transactions ({} are needed)",
             cells.len(),
             number(count as f64),
             number(self.min as f64)
@@ -89,7 +89,7 @@ impl SustainedLoad {
         let named: Vec<String> =
             reached.iter().map(|(label, rate)| format!("{label} {}/s", number(*rate))).collect();
         let holds = reached.iter().all(|(_, rate)| *rate >= self.rate);
-        Finding::new(holds, format!("highest rate carried: {}", named.join(", ")))
+        Finding::new(holds, format!("highest rate that was carried: {}", named.join(", ")))
     }
 }
 
@@ -100,7 +100,10 @@ impl AbortedRuns {
         let stopped: Vec<(&&Cell, &String)> =
             cells.iter().filter_map(|cell| Some((cell, cell.stopped.as_ref()?))).collect();
         if stopped.is_empty() {
-            return Finding::unknown(format!("none of {} points fell behind its schedule", cells.len()));
+            return Finding::unknown(format!(
+                "no sender fell behind its schedule at any of {} points",
+                cells.len()
+            ));
         }
         let behind = stopped.iter().filter(|(_, why)| why.contains("behind")).count();
         let text = format!(
@@ -123,10 +126,14 @@ impl CompletedRuns {
             return Finding::no_points();
         }
         let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.is_mostly_completed()).collect();
-        let text = format!("{} of {} points had most of their runs aborted", aborted.len(), cells.len());
+        let text = format!("at {} of {} points most runs were aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
             let (early, runs) = (cell.ended_early(), cell.runs.len());
-            format!("{} at {}: {early} of {runs} runs", cell.transport, cell.describe_conditions())
+            format!(
+                "{} at {}: {early} of {runs} runs were aborted",
+                cell.transport,
+                cell.describe_conditions()
+            )
         };
         Finding::new(aborted.is_empty(), text).with_rows(aborted.iter().map(row).collect())
     }

@@ -33,7 +33,7 @@ impl Streams {
                     let (misplaced, disordered) = (misplaced(&records, streams), disordered(&records));
                     wrong += misplaced + disordered;
                     rows.push(format!(
-                        "{transport}: {} messages, {misplaced} on a wrong stream, {disordered} out of order in their stream",
+                        "{transport}: {} messages, of which {misplaced} used a wrong stream and {disordered} were delivered out of order in their stream",
                         records.len()
                     ));
                 }
@@ -42,7 +42,7 @@ impl Streams {
         }
         Finding::new(
             wrong == 0,
-            format!("{wrong} exceptions in {} runs of the model world at 5 % loss", rows.len()),
+            format!("{wrong} violations in {} runs of the model world at 5 % loss", rows.len()),
         )
         .with_rows(rows)
     }

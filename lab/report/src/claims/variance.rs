@@ -37,12 +37,12 @@ impl FactorEffect {
         let rows = vec![
             describe_effect(&self.factor, factor),
             describe_effect("transport", transport),
-            describe_effect("both together", interaction),
-            format!("chance: {:.1} % of the variance", 100.0 * variance.share(error)),
+            describe_effect("interaction of both", interaction),
+            format!("residual: {:.1} % of the variance", 100.0 * variance.share(error)),
         ];
         let text = format!(
-            "{} explains {:.1} % of the variance of the {} and the transport {:.1} %, in {} settings with everything \
-             else equal",
+            "{} explains {:.1} % of the variance of the {}, and the transport {:.1} %, within {} settings in which everything \
+             else is equal",
             self.factor,
             100.0 * variance.share(factor),
             self.metric.info().title,

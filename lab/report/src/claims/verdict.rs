@@ -64,7 +64,7 @@ impl Verdict {
     pub const fn short(self) -> &'static str {
         match self {
             Self::PeriodOnly => "period stack only",
-            Self::OpenToday => "period stack; today open",
+            Self::OpenToday => "period stack; undecided today",
             other => other.text(),
         }
     }

@@ -25,14 +25,14 @@ pub fn html(report: &Report) -> String {
     }
     let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
-        "Axes are those of the paper, if it shows them. "
+        "The axes are those of the paper where it shows them. "
     } else {
         "All figures of one metric share their vertical axis. "
     };
     let theory = theory(report);
     let dashed = if theory.is_empty() { theory } else { format!("Dashed: {theory}. ") };
     let mut text = format!(
-        "<p class=\"soft\">{axes}{dashed}Bars are 95 % confidence intervals; skewed repetitions make them asymmetric. A line has a gap where a point has no value; overlapping curves are dashed in turn. Tooltips and tables have the values.</p>"
+        "<p class=\"soft\">{axes}{dashed}Bars are 95 % confidence intervals, which are asymmetric if the repetitions are skewed. A line has a gap where a point has no value; overlapping curves are dashed alternately. Tooltips and tables show the values.</p>"
     );
     for (name, title) in experiments(report) {
         let of = |figure: &&Figure| figure.experiment == name && Some(&figure.id) != headline;
@@ -118,7 +118,7 @@ pub fn diagrams(report: &Report) -> String {
         return String::new();
     }
     let mut text = String::from(
-        "<p>A client sends a message of 100 octets every 4 ms, 10 ms one way; the network loses one packet. Time runs down; at the green dot the server's application receives a message. Yellow bars are messages that have arrived and wait for the lost one: head-of-line blocking.</p>",
+        "<p>A client sends a message of 100 octets every 4 ms over a path with a one-way delay of 10 ms, which loses one packet. Time increases downwards; at a green dot the server's application receives a message. Yellow bars show messages that have arrived and wait for the lost one (head-of-line blocking).</p>",
     );
     for diagram in &report.diagrams {
         let (id, svg) = (diagram.id, diagram.svg.inline());

@@ -12,7 +12,7 @@ const FEW: usize = 24;
 
 const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background flow, kbit/s</th>\
                     <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
-                    <th>not ended</th></tr>";
+                    <th>not finished</th></tr>";
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
@@ -26,9 +26,9 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"soft\">User data from the first message sent to the last one delivered, with 95 % confidence intervals over the repetitions. A run \
-         that did not connect in time or did not deliver every message has no throughput; the last columns count these \
-         runs.</p>\
+        "<p class=\"soft\">The throughput is the user data between the first message sent and the last one delivered, per second, with 95 % confidence \
+         intervals over the repetitions. A run that did not connect in time, or did not deliver every message, has no throughput; the last \
+         two columns count these runs.</p>\
          {tables}"
     )
 }

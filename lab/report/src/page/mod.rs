@@ -50,7 +50,7 @@ pub fn html(report: &Report) -> String {
         ("over-time", "Over time", over_time::html(report)),
         ("regions", "Where the requirement is met", regions::html(report)),
         ("points", "All points", points::html(report)),
-        ("beside", "Beside other tools", other_measurements::html(report)),
+        ("beside", "Comparison with other tools", other_measurements::html(report)),
         ("flows", "Throughput", flows::html(report)),
         ("variants", "Recovery variants", variants::html(report)),
         ("theory", "Closed form", theory::html(report)),
@@ -216,7 +216,7 @@ pub(crate) mod tests {
     fn nothing_is_said_of_a_real_path_that_holds_in_virtual_time_only() {
         let mut report = report();
         let of_virtual_time = [
-            "on the same losses",
+            "all transports have the same losses",
             "same digest on any machine",
             "hol verify",
             "Endpoints and links are simulated",
@@ -228,7 +228,7 @@ pub(crate) mod tests {
         report.provenance.fidelity = None;
         let html = report.html();
         assert!(!of_virtual_time.iter().any(|said| html.contains(said)));
-        assert!(html.contains("transports took turns"));
+        assert!(html.contains("transports ran in turn"));
     }
 
     #[test]
@@ -246,7 +246,7 @@ pub(crate) mod tests {
     fn the_summary_says_who_is_faster_and_the_claim_has_its_verdict() {
         let html = report().html();
         assert!(html.contains("ms faster</span> than TCP"));
-        assert!(html.contains("yes in 1 of 1 comparisons below"));
+        assert!(html.contains("yes in 1 of the 1 comparisons below"));
         assert!(html.contains("<details class=\"claim\" id=\"x-1\"><summary><span class=\"chip v-good\""));
     }
 
@@ -268,7 +268,7 @@ pub(crate) mod tests {
         let html = report.html();
         let quick = html.find("A quick run with a twentieth of the study").expect("it is said");
         assert!(quick < html.find("class=\"question\"").unwrap());
-        assert!(html.contains("open in it: <a href=\"#x-1\">x-1</a>."), "{html}");
+        assert!(html.contains("undecided in this run: <a href=\"#x-1\">x-1</a>."), "{html}");
     }
 
     #[test]

@@ -23,14 +23,11 @@ pub fn html(report: &Report) -> String {
         groups += &group(&format!("{}: {}", other.tool, other.file), &rows);
     }
     let left = report.data.cells.len().saturating_sub(MAX);
-    let rest = if left == 0 {
-        String::new()
-    } else {
-        format!(" {left} more points are in the table of all points.")
-    };
+    let rest =
+        if left == 0 { String::new() } else { format!(" The table of all points contains {left} more.") };
     format!(
-        "<p class=\"soft\">Delays of iperf3 and flent are mostly round trips: the name of a series says what it is. The delay of a point is the time of a \
-         message, with its transmission and its waits. Flent's values include the idle time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
+        "<p class=\"soft\">Delays of iperf3 and flent are mostly round-trip times, as the name of a series states. The delay of a point is the time of a \
+         message, including its transmission and queueing. Flent's values include the idle time before and after its load.{rest}</p><div class=\"scroll\"><table class=\"numbers\">\
          <thead><tr><td></td><th scope=\"col\">kbit/s</th><th scope=\"col\">mean, ms</th>\
          <th scope=\"col\">median, ms</th><th scope=\"col\">p99, ms</th></tr></thead>{groups}</table></div>"
     )

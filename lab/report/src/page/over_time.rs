@@ -13,9 +13,9 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>The first repetition of each transport, sampled every {} ms. The thin line beside cwnd is ssthresh, the dashed line the limit of \
-         the queue, an upright dashed line a link that goes down or a client that moves. Marks at the lower edge show retransmissions (cwnd) and packets dropped by the queue or its link (queue). If one column of pixels \
-         has several samples, the smallest and the largest are drawn.</p>{}",
+        "<p>The first repetition of each transport, sampled every {} ms. Next to cwnd the thin line is ssthresh. A dashed line is the limit of \
+         the queue, a vertical dashed line the time at which a link goes down or a client moves. Marks at the lower edge show retransmissions (cwnd) and packets dropped by the queue or its link (queue). If one column of pixels \
+         contains several samples, the smallest and the largest are drawn.</p>{}",
         number(report.over_time[0].interval_s * 1e3),
         choices(&figures)
     )
@@ -51,12 +51,12 @@ fn senders(runs: &[Run]) -> String {
         let sender = run
             .sender
             .as_ref()
-            .map_or("no sender has a window".to_owned(), |sender| format!("its sender is {sender}"));
+            .map_or("its senders have no window".to_owned(), |sender| format!("its sender is {sender}"));
         format!("{flow}; {sender}")
     };
     let said: Vec<String> = runs.iter().map(of).collect();
     match said.first() {
-        Some(first) if said.iter().all(|one| one == first) => format!("Drawn is {first}."),
+        Some(first) if said.iter().all(|one| one == first) => format!("All figures show {first}."),
         _ => runs
             .iter()
             .zip(said)

@@ -50,7 +50,7 @@ const OUTAGES: [Column; 6] = [
         head: "first late message after, ms",
         of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
-    Column { head: "last after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
+    Column { head: "last late message after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
     Column { head: "error after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 

@@ -7,12 +7,12 @@ use crate::plot::{escape, number};
 use crate::provenance::Provenance;
 use crate::report::Report;
 
-const SAME: &str = "<p>The same seed gives the same digest on any machine. Check this directory, or write this page again:</p>
+const SAME: &str = "<p>The same seed gives the same digest on any machine. Verify the runs of this directory, or write this page again, with:</p>
 <pre>hol verify DIR
 hol report DIR</pre>";
 
 /// The text for worlds with real time.
-const REAL: &str = "<p>This world uses a real clock: the same command measures again, with other results. Write this page again:</p>
+const REAL: &str = "<p>This world uses a real clock, so the same command measures again, with different results. Write this page again with:</p>
 <pre>hol report DIR</pre>";
 
 /// Returns the section.
@@ -73,13 +73,13 @@ pub fn html(report: &Report) -> String {
     };
     let counted = record_noun(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
-    let (inside, again) = if *repeatable { ("inside the simulation", SAME) } else { ("of runs", REAL) };
+    let (inside, again) = if *repeatable { ("of simulation", SAME) } else { ("of runs", REAL) };
     format!(
         "<dl>{repeats}<dt>program</dt><dd>headofline {}{commit}, {} world</dd>{program}<dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
 <dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>
 <dt>cost</dt><dd>{} {counted}, {} packets, {wall_s:.1} s {inside} ({each:.2} µs each)</dd></dl>
 {again}
-<p class=\"soft\">Every setting of every point, defaults and stacks included, is in <a href=\"manifest.json\">manifest.json</a>; the points are in <a href=\"points.csv\">points.csv</a>.</p>
+<p class=\"soft\"><a href=\"manifest.json\">manifest.json</a> contains every setting of every point, including defaults and stacks; <a href=\"points.csv\">points.csv</a> contains the points.</p>
 <details><summary>experiments</summary><table><tr><th>name</th><th class=\"text\">title</th><th>points</th><th>{counted}</th></tr>{experiments}</table></details>
 <details><summary>transports</summary><table><tr><th>label</th><th class=\"text\">specification</th></tr>{transports}</table></details>
 {files}",

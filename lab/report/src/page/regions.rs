@@ -13,8 +13,8 @@ fn region_html(region: &Region) -> String {
     let Region { id, caption, .. } = region;
     let svg = region.draw().inline();
     format!(
-        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: significant (95 %); pale: by the mean only; grey: not. The number next to \
-         a name is its share of the points. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
+        "<figure id=\"{id}\">{svg}<figcaption>{}. Full colour: the requirement is met significantly (95 %); pale: it is met by the mean only; grey: it \
+         is not met. The number next to a transport is the share of the points at which it meets the requirement. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a> · <a href=\"figures/{id}.csv\">CSV</a></span>\
          </figcaption></figure>",
         escape(caption)
     )

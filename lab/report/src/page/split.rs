@@ -51,7 +51,7 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
         return None;
     }
     let at = if place.is_empty() { String::new() } else { format!(", {place}") };
-    let title = format!("Mean delay, both directions together{at}");
+    let title = format!("Components of the mean delay, both directions together{at}");
     let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
     Some(format!(
         "<figure id=\"split-{index}\">{svg}<figcaption>{}</figcaption><details><summary>numbers</summary><div class=\"scroll\">{table}</div></details></figure>",

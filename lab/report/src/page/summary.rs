@@ -23,14 +23,14 @@ struct StackComparison {
 pub fn html(report: &Report) -> String {
     let mut text = worlds::lead(report);
     if !report.provenance.complete {
-        text.push_str("<p class=\"warning\">Some runs are missing: the sweep was interrupted, or they failed. This report uses the finished runs; the same command performs the others.</p>");
+        text.push_str("<p class=\"warning\">Some runs are missing, because the sweep was interrupted or they failed. This report uses the finished runs; run the same command again for the others.</p>");
     }
     text.push_str(&quick_run_warning(report));
     if !report.absent.is_empty() {
         let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
             text,
-            "<p class=\"warning\">Not measured in this world: {}, a stack of the model world only. Figures show the other stacks; claims that need it say so.</p>",
+            "<p class=\"warning\">Not measured: {}, a stack that only the model world has. Figures show the other stacks; claims that need this stack name it.</p>",
             titles.join(", ")
         );
     }
@@ -48,7 +48,7 @@ pub fn html(report: &Report) -> String {
     let seeds: Vec<String> = provenance.seeds.iter().map(u64::to_string).collect();
     let _ = write!(
         text,
-        "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Intervals are 95 % over repetitions; {}.</p>",
+        "<p class=\"soft\">{} {} in {} points, {} world, headofline {}, seed {}. Confidence intervals are 95 % over the repetitions; {}.</p>",
         number(provenance.transactions as f64),
         record_noun(report.data.cells.iter()),
         report.data.cells.len(),
@@ -56,9 +56,9 @@ pub fn html(report: &Report) -> String {
         escape(&provenance.version),
         seeds.join(", "),
         if provenance.repeatable {
-            "transports are compared on the same losses"
+            "all transports have the same losses"
         } else {
-            "the clock is real, so transports took turns and met different losses"
+            "transports ran in turn in real time, so their losses differ"
         },
     );
     text
@@ -77,11 +77,11 @@ fn quick_run_warning(report: &Report) -> String {
     let link = |judged: &JudgedClaim| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
     let open: Vec<String> = report.judged.iter().filter(is_open).map(link).collect();
     let open = match open.as_slice() {
-        [] => "here no claim is undecided".to_owned(),
-        open => format!("open in it: {}", open.join(", ")),
+        [] => "no claim is undecided in this run".to_owned(),
+        open => format!("undecided in this run: {}", open.join(", ")),
     };
     format!(
-        "<p class=\"warning\">A quick run with {part} of the study's messages. Rare events are missing and intervals are wide, so verdicts may change in the whole study; {open}.</p>"
+        "<p class=\"warning\">A quick run with {part} of the study's messages. Rare events are missing and confidence intervals are wide, so verdicts may differ in the whole study; {open}.</p>"
     )
 }
 
@@ -116,9 +116,7 @@ fn count_findings(report: &Report) -> String {
     };
     let others = report.judged.len() - total;
     let apart = if others > 0 {
-        format!(
-            " {others} further claims are <a href=\"#claims\">not findings and are not counted</a>: arithmetic, our own configuration, substitutes."
-        )
+        format!(" {others} further claims are <a href=\"#claims\">not findings and are not counted</a>.")
     } else {
         String::new()
     };
@@ -144,11 +142,11 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
     let all = report.claims.answers.len();
     let missing = match all - verdicts.len() {
         0 => String::new(),
-        n => format!("; in {n} the load was not carried, or there is no steady state"),
+        n => format!("; in {n} a transport did not carry the load or has no steady state"),
     };
     (!verdicts.is_empty()).then(|| {
         format!(
-            "On <b>{}</b>: yes in {faster} of {all} comparisons below, no in {slower}, and no significant difference in {even}{missing}.",
+            "On <b>{}</b> the answer is yes in {faster} of the {all} comparisons below and no in {slower}; {even} show no significant difference{missing}.",
             escape(&stack.title)
         )
     })
@@ -195,7 +193,7 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };
     let Answer { transport, than, .. } = answer;
-    format!("{transport} is {verdict} {than}<br><small>{mean:.2} against {other:.2} {unit}</small>")
+    format!("{transport} is {verdict} {than}<br><small>{mean:.2} and {other:.2} {unit}</small>")
 }
 
 /// Returns why two transports cannot be compared.

@@ -51,8 +51,8 @@ pub fn html(report: &Report) -> String {
         }
         let _ = write!(
             text,
-            "<h3>{}</h3><p>Of {} means {}; of their plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
-             {}<details><summary>the points</summary><div class=\"scroll\">{}</div></details>",
+            "<h3>{}</h3><p>Of {} means {}. Of as many plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
+             {}<details><summary>all points</summary><div class=\"scroll\">{}</div></details>",
             escape(&stack.title),
             rows.len(),
             agreement(&rows, |row| &row.mean),
@@ -66,7 +66,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The model of resequencing (Kiesel and Scharf 2006, derived anew): each loss costs its detection time, and every later message of the stream waits with it. It ignores windows and bundling: messages that wait at the sender because a loss has halved the window are late only in the measurement. Plateau: the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The closed form is the resequencing model of Kiesel and Scharf (2006), derived again: a lost message is late by the time until its loss is detected, and every later message of its stream waits for it. The model ignores windows and bundling, so messages that wait at the sender because a loss has halved the window are late only in the measurement. The plateau is the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 
@@ -101,9 +101,7 @@ fn agreement(rows: &[Row<'_>], of: ValueSelector) -> String {
     let near = rows.iter().filter(|row| of(row).is_near()).count();
     let covered = rows.iter().filter(|row| !of(row).is_near() && of(row).agrees()).count();
     let within = 100.0 * WITHIN;
-    format!(
-        "{near} are within {within} % of the closed form, and {covered} more have it inside their own 95 % interval"
-    )
+    format!("{near} are within {within} % of the closed form, and the 95 % CIs of {covered} more contain it")
 }
 
 /// Returns for each transport at how many points the closed form is wrong, and by how much.
@@ -118,8 +116,8 @@ fn describe_misses(rows: &[Row<'_>]) -> String {
     };
     let lines: String = transports.iter().map(line).collect();
     format!(
-        "<div class=\"scroll\"><table><caption>The other points, and the ratio of the measurement to the closed form</caption>\
-         <tr><th>transport</th><th>means</th><th>times</th><th>plateaus</th><th>times</th></tr>{lines}</table></div>"
+        "<div class=\"scroll\"><table><caption>Points that do not agree, and the ratio of the measurement to the closed form</caption>\
+         <tr><th>transport</th><th>means</th><th>ratio</th><th>plateaus</th><th>ratio</th></tr>{lines}</table></div>"
     )
 }
 

@@ -24,14 +24,14 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     let head = trials.iter().enumerate().map(|(index, trial)| {
-        let role = if index == 0 { "the conclusion" } else { "beside it" };
+        let role = if index == 0 { "the conclusion" } else { "further check" };
         format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.what))
     });
     let body: String = rows.iter().map(row).collect();
     format!(
         "<p>{} {}</p>
 <div class=\"scroll\"><table><tr><th></th>{}</tr>{body}</table></div>
-<p class=\"soft\">Not excluded: no contradiction, but some confidence intervals are too wide.</p>",
+<p class=\"soft\">\"Not refuted\" means that no point contradicts the claim, but some confidence intervals are too wide to confirm it.</p>",
         escape(&layout.variants_about),
         verdict(&rows),
         head.collect::<String>()
@@ -44,7 +44,7 @@ fn row((variant, findings): &Row<'_>) -> String {
         let (class, word) = match finding.holds {
             Some(true) => ("yes", "holds"),
             Some(false) => ("no", "refuted"),
-            None => ("open-question", "not excluded"),
+            None => ("open-question", "not refuted"),
         };
         let _ = write!(
             text,
@@ -55,7 +55,7 @@ fn row((variant, findings): &Row<'_>) -> String {
     text + "</tr>"
 }
 
-/// Describes which settings agree with the conclusion, and which of these with all trials.
+/// Describes the settings with which the conclusion is not refuted, and those with which no trial is.
 fn verdict(rows: &[Row<'_>]) -> String {
     let named = |admitted: &dyn Fn(&[Finding]) -> bool| {
         let titles =
@@ -70,7 +70,7 @@ fn verdict(rows: &[Row<'_>]) -> String {
         titles => format!("<b>{}</b>", escape(&titles.join("; "))),
     };
     format!(
-        "The conclusion agrees with {} of {} settings: {}. Settings that agree with all columns: {}.",
+        "With {} of {} settings the conclusion is not refuted: {}. No column is refuted with these settings: {}.",
         agreeing.len(),
         rows.len(),
         format_titles(&agreeing),
@@ -92,7 +92,7 @@ mod tests {
         let rows: Vec<Row<'_>> = stacks.iter().zip(findings).collect();
         assert_eq!(
             verdict(&rows),
-            "The conclusion agrees with 3 of 4 settings: <b>both; fit only; open</b>. Settings that agree with all columns: <b>both; open</b>."
+            "With 3 of 4 settings the conclusion is not refuted: <b>both; fit only; open</b>. No column is refuted with these settings: <b>both; open</b>."
         );
     }
 }

@@ -37,7 +37,7 @@ pub fn html(report: &Report) -> String {
         return String::new();
     }
     format!(
-        "<p>Each bar is one file of a page, from the time at which the browser learned of it to its last octet; colours show what it waited for. The page is \
+        "<p>Each bar is a file of a page, from the time at which the browser learns of it until its last octet arrives; the colours show what the file waits for. The page is \
          the one with the median time among the first 64 pages of the first repetition.</p>{}",
         side_by_side(report, &figures)
     )
@@ -113,11 +113,11 @@ fn in_words(file: usize, bar: &WaterfallFile) -> String {
     for span in &bar.spans {
         let _ = write!(text, "; {} {:.1} ms", span.cause.label_for_file(), span.lasts.as_millis_f64());
     }
-    if bar.spans.is_empty() { text + ": never came" } else { text }
+    if bar.spans.is_empty() { text + ": never arrived" } else { text }
 }
 
 fn took(page: &Waterfall) -> String {
-    page.took.map_or("never came".to_owned(), |took| format!("{:.0} ms", took.as_millis_f64()))
+    page.took.map_or("never arrived".to_owned(), |took| format!("{:.0} ms", took.as_millis_f64()))
 }
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
@@ -180,7 +180,7 @@ mod tests {
             svg.contains("object 1, 13,500 octets, stream 1; network 30.0 ms; head-of-line wait 10.0 ms"),
             "{svg}"
         );
-        assert!(svg.contains("never came"));
+        assert!(svg.contains("never arrived"));
     }
 
     #[test]

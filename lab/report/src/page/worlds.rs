@@ -17,7 +17,7 @@ pub fn lead(report: &Report) -> String {
     if !report.judged.is_empty() {
         let disputes = links(report, kernel, Agreement::is_dispute);
         let verdict = match disputes.len() {
-            0 => "no claim is refuted in one world and holds in the other".to_owned(),
+            0 => "no claim holds in one world and is refuted in the other".to_owned(),
             count => {
                 format!("they disagree on {count} of {} claims: {}", report.judged.len(), disputes.join(", "))
             }
@@ -26,7 +26,7 @@ pub fn lead(report: &Report) -> String {
         let others = [
             ("Decided in the kernel only", Agreement::OpenInModel),
             ("Decided in the model only", Agreement::OpenInKernel),
-            ("Open in both", Agreement::Open),
+            ("Undecided in both", Agreement::Open),
         ];
         for (what, wanted) in others {
             let claims = links(report, kernel, |agreement| agreement == wanted);
@@ -78,17 +78,17 @@ fn points(kernel: &KernelResults) -> String {
     if kernel.unlike > 0 {
         let _ = write!(
             text,
-            "; {} have runs of different lengths, so that runs are not compared: do both worlds with or both without \
-             <code>--quick</code>",
+            "; {} have runs of different lengths, which cannot be compared: run both worlds with <code>--quick</code> or both \
+             without it",
             kernel.unlike
         );
     }
     for ((count, _), world) in [(&kernel.only_model, "model"), (&kernel.only_kernel, "kernel")] {
         if *count > 0 {
-            let _ = write!(text, "; {count} are <a href=\"#worlds\">only in the {world}</a>");
+            let _ = write!(text, "; {count} more were measured <a href=\"#worlds\">only in the {world}</a>");
         }
     }
-    text + ". Answers and figures below are the model's."
+    text + ". The answers and figures below are those of the model."
 }
 
 fn quantity(validation: &Validation) -> &'static str {
@@ -136,11 +136,11 @@ fn dispute(agreement: Agreement, on_shared: Agreement) -> String {
         _ => return String::new(),
     };
     let by_points = match on_shared {
-        shared if shared == agreement => "also on the points measured in both worlds",
+        shared if shared == agreement => "they also disagree on the points that were measured in both",
         Agreement::Same => {
-            "on the points measured in both worlds they agree, so the disagreement comes from the other points"
+            "they agree on the points that were measured in both, so the disagreement comes from the other points"
         }
-        _ => "the points measured in both worlds do not decide",
+        _ => "the points that were measured in both do not decide whether they agree",
     };
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }
@@ -158,8 +158,8 @@ pub fn html(report: &Report) -> String {
         let lines: String = lines.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
         let _ = write!(
             text,
-            "<details><summary>{count} points that only the {world} measured: the {other} cannot do them, or has not \
-             yet</summary><ul class=\"lines\">{lines}</ul></details>"
+            "<details><summary>{count} points that were measured only in the {world}, because the {other} does not support them or has not \
+             run them yet</summary><ul class=\"lines\">{lines}</ul></details>"
         );
     }
     text

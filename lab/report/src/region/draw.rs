@@ -104,9 +104,11 @@ impl Region {
                 ("sure", format!("{mean:.2} {unit}"))
             }
             Some(RegionField { mean, .. }) if self.enough.has(*mean) => {
-                ("unsure", format!("{mean:.2} {unit}, not significant"))
+                ("unsure", format!("{mean:.2} {unit}, which meets the requirement, but not significantly"))
             }
-            Some(RegionField { mean, .. }) => ("tie", format!("{mean:.2} {unit}, not enough")),
+            Some(RegionField { mean, .. }) => {
+                ("tie", format!("{mean:.2} {unit}, which does not meet the requirement"))
+            }
         };
         svg.group(transport.style.class, &format!("{place}: {what}"), |svg| {
             svg.rect(&format!("field {class}"), corner, wide, HIGH);

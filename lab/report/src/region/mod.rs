@@ -73,9 +73,10 @@ impl Requirement {
         self.metric.gain(value - self.from) >= 0.0
     }
 
-    /// Describes the requirement: `playable frames from 99 % on`.
+    /// Describes the requirement: `playable frames of at least 99 %`.
     pub fn words(&self) -> String {
-        format!("{} from {} {} on", self.metric.info().title, self.from, self.metric.info().unit)
+        let bound = if self.metric.gain(1.0) > 0.0 { "at least" } else { "at most" };
+        format!("{} of {bound} {} {}", self.metric.info().title, self.from, self.metric.info().unit)
     }
 
     /// Returns the share of the points that meet the requirement, in percent, for each repetition that all

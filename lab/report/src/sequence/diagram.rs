@@ -224,6 +224,9 @@ pub mod tests {
     #[test]
     fn the_summary_counts_who_waits_and_how_long() {
         let summary = Trace { ..trace() }.summary();
-        assert!(summary.contains("7 messages that had arrived wait for it, 28.0 ms at most"), "{summary}");
+        assert!(
+            summary.contains("7 messages that have arrived wait for it, for 28.0 ms at most"),
+            "{summary}"
+        );
     }
 }

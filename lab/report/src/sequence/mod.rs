@@ -15,11 +15,15 @@ pub use trace::{Arrow, Delivery, PacketCollector, Trace};
 
 /// The diagrams of the report: file name, heading, transport.
 const DIAGRAMS: [(&str, &str, &str); 3] = [
-    ("sequence-tcp", "TCP: one byte stream; everything behind the loss waits", "tcp"),
-    ("sequence-sctp-1", "SCTP with one stream: the same order and the same wait", "sctp:streams=1"),
+    ("sequence-tcp", "TCP: all messages after the lost one wait, because they share one byte stream", "tcp"),
+    (
+        "sequence-sctp-1",
+        "SCTP with one stream: all messages after the lost one wait, as with TCP",
+        "sctp:streams=1",
+    ),
     (
         "sequence-sctp-8",
-        "SCTP with eight streams: only messages of the same stream could wait",
+        "SCTP with eight streams: only messages of the same stream can wait",
         "sctp:streams=8",
     ),
 ];

@@ -248,7 +248,7 @@ impl Trace {
         let longest = waits.iter().copied().fold(0.0, f64::max);
         let (packets, messages, waiting) = (self.arrows.len(), self.deliveries.len(), waits.len());
         format!(
-            "{packets} packets, {lost} of them lost; {messages} messages, {waiting} of which waited for others, {longest:.1} ms at most"
+            "{packets} packets, of which {lost} were lost; {messages} messages, of which {waiting} waited for others, for {longest:.1} ms at most"
         )
     }
 
@@ -263,7 +263,7 @@ impl Trace {
                 "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; no other message waits for it."
             ),
             n => format!(
-                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; {n} messages that had arrived wait for it, {longest:.1} ms at most and {total:.1} ms in total."
+                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; {n} messages that have arrived wait for it, for {longest:.1} ms at most and {total:.1} ms in total."
             ),
         }
     }

@@ -369,7 +369,7 @@ impl<'d> Contest<'d> {
                 format!("{} lost {n} of {offered} ({} %)", cell.transport, number(two_digits(share)))
             }
         };
-        Some(format!("for the messages that arrived: {}, {}", one(self.challenger), one(self.reference)))
+        Some(format!("not counting lost messages: {}, {}", one(self.challenger), one(self.reference)))
     }
 
     /// Describes what was measured if only one of the two recovers and that may be by chance.
@@ -714,10 +714,7 @@ mod tests {
             run.offered = 4;
         }
         let text = says(&udp, &tcp);
-        assert!(
-            text.ends_with(", for the messages that arrived: UDP lost 6 of 8 (75 %), TCP none"),
-            "{text}"
-        );
+        assert!(text.ends_with(", not counting lost messages: UDP lost 6 of 8 (75 %), TCP none"), "{text}");
     }
 
     /// CUBIC was faster than Reno in the first 82 MB, and slower in 16 times as many.

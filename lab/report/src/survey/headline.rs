@@ -123,7 +123,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     }
     let lossy = contests.into_iter().filter(counts);
     if let Some(losses) = lossy.max_by(by_lost).and_then(Contest::losses) {
-        text += &format!("; {losses} where they differed most");
+        text += &format!("; {losses} in the condition in which they differ most");
     }
     text + "."
 }
@@ -210,7 +210,10 @@ impl Line<'_, '_> {
         match contradicted {
             0 => String::new(),
             count => {
-                format!("; the 99th percentile contradicts it at {count} of {} values", self.contests.len())
+                format!(
+                    "; the 99th percentile contradicts the mean at {count} of {} values",
+                    self.contests.len()
+                )
             }
         }
     }

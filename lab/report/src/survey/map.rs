@@ -117,10 +117,10 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let best = if better.ends_with(name) { better.to_owned() } else { format!("{better}: {name}") };
     let lost = survey.cells().any(|cell| cell.lost() > 0);
     let lost =
-        if lost { ". Only messages that arrived count; another figure shows how many did" } else { "" };
+        if lost { ". Only messages that arrived count; another figure shows how many arrived" } else { "" };
     format!(
-        "Which transport is best ({best}) over {} and {}. Full colour: better than every other (at most one such \
-         field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the next (within {} %). Numbers: how far ahead of the next, in percent{lost}",
+        "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other one (at most one such \
+         field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NEGLIGIBLE)

@@ -41,9 +41,9 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
             "Response time over the time at which a message was due, around the time at which {what} ({} s){at}",
             number(*first)
         ),
-        basis: "the first repetition of each transport; where there are many messages, the slowest".to_owned(),
+        basis: "the first repetition of each transport; if there are many messages, only the slowest are drawn".to_owned(),
         note: Some(
-            "The line at 0 is the event. A bar at the upper edge: messages that never arrived.".to_owned(),
+            "The line at 0 is the event. A bar at the upper edge shows messages that never arrived.".to_owned(),
         ),
         experiment: survey.experiment.clone(),
         is_ccdf: false,

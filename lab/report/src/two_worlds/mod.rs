@@ -148,7 +148,7 @@ mod tests {
             &html[lead..]
         );
         assert!(html.contains(
-            "It holds in the kernel, and not in the model; also on the points measured in both worlds"
+            "It holds in the kernel, and not in the model; they also disagree on the points that were measured in both"
         ));
         assert!(html.contains("<span class=\"chip v-bad\" title=\"not reproduced today\">model: "));
         assert!(!Report::gather(&model).unwrap().html().contains("class=\"worlds\""));
@@ -163,7 +163,7 @@ mod tests {
         let beside = report.kernel.as_ref().unwrap();
         assert_eq!((beside.shared, beside.only_model.0, beside.only_kernel.0), (1, 1, 0));
         assert_eq!(beside.only_model.1, ["exp1: 1 points of TCP"]);
-        assert!(report.html().contains("1 points that only the model measured"));
+        assert!(report.html().contains("1 points that were measured only in the model"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Check {
         if low.is_finite() && high.is_finite() {
             format!("{value:+.1} % ({low:+.1} to {high:+.1})")
         } else {
-            format!("{value:+.1} % (open)")
+            format!("{value:+.1} % (interval unknown)")
         }
     }
 
@@ -43,7 +43,7 @@ impl ComparedPoint {
     pub fn describe_checks(&self) -> Vec<String> {
         let (names, unit, more): (&[&str], _, _) = match self.metric {
             Metric::Throughput => (&["Throughput"], "kbit/s", "is faster"),
-            _ => (&["Mean response time", "99 % quantile"], "ms", "takes longer"),
+            _ => (&["Mean response time", "99th percentile"], "ms", "takes longer"),
         };
         let sentence = |(name, check): (&&str, Option<Check>)| match check {
             Some(check) => describe_check(name, unit, more, &check),
@@ -66,7 +66,7 @@ fn describe_check(name: &str, unit: &str, more: &str, check: &Check) -> String {
         (true, false) => "which is significant",
     };
     format!(
-        "{name}: the model's median run is {:.2} {unit} {side} Linux's, {}, {excess:.1} times the tolerance; a run of Linux \
+        "{name}: the model's median run is {:.2} {unit} {side} that of Linux, {}, {excess:.1} times the tolerance; a run of Linux \
          {more} than one of the model in {:.0} % of all pairs, {ranked} ({}).",
         difference.abs(),
         check.format_difference(),

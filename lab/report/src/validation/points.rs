@@ -68,7 +68,7 @@ fn check_cells(check: &Option<Check>) -> [String; 4] {
 fn repetitions(compared: &ComparedPoint) -> String {
     let done = compared.kernel.repetitions;
     match compared.repetitions_needed() {
-        Some(needed) if needed > done as u64 => format!("{done}, better {needed}"),
+        Some(needed) if needed > done as u64 => format!("{done}, {needed} needed"),
         Some(_) => done.to_string(),
         None => format!("{done}, too few"),
     }
@@ -82,7 +82,7 @@ fn describe_direction(validation: &Validation) -> &'static str {
 /// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
-        "Times are in ms, of the median run, with the 95 % confidence interval over runs. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of pairs (one run of Linux, one of the model) in which that is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: of Linux, and how many an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
+        "Values are those of the median run, with the 95 % confidence interval over the runs; times are in ms. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of all pairs of a run of Linux and one of the model in which Linux is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: those of Linux, and the number that an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
         describe_direction(validation)
     )
 }

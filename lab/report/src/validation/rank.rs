@@ -46,9 +46,9 @@ impl Validation {
         let Some(rank) = self.rank().filter(|rank| rank.half_width.is_finite()) else { return String::new() };
         let even = (rank.mean - 0.5).abs() <= rank.half_width;
         let verdict = match (even, rank.mean > 0.5) {
-            (true, _) => "as for runs of one distribution",
-            (false, true) => "so the kernel's are higher",
-            (false, false) => "so the kernel's are lower",
+            (true, _) => "as if both had the same distribution",
+            (false, true) => "so the kernel's values are higher",
+            (false, false) => "so the kernel's values are lower",
         };
         format!(
             "where runs differ, a kernel run exceeds on average a share of {:.3} ± {:.3} of the model runs, {verdict}",
@@ -83,9 +83,9 @@ mod tests {
         let model: Vec<u64> = (20..60).collect();
         let same = compared(POINT, &[22, 30, 38, 45, 57], &model);
         let words = validation(vec![same]).describe_rank();
-        assert!(words.ends_with("as for runs of one distribution"), "{words}");
+        assert!(words.ends_with("as if both had the same distribution"), "{words}");
         let slower = compared(POINT, &[50, 52, 55, 58, 59], &model);
         let words = validation(vec![slower]).describe_rank();
-        assert!(words.ends_with("so the kernel's are higher"), "{words}");
+        assert!(words.ends_with("so the kernel's values are higher"), "{words}");
     }
 }

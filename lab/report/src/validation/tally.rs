@@ -30,7 +30,7 @@ impl Tally {
     pub fn certainty(&self) -> String {
         let Self { points, agree, imprecise, imprecise_and_agree } = self;
         format!(
-            "{imprecise} are imprecise, because their uncertainty exceeds the tolerance, and {imprecise_and_agree} of these agree; of the others, {} of {} agree",
+            "{imprecise} points are imprecise, because their uncertainty exceeds the tolerance, and {imprecise_and_agree} of these agree; of the others, {} of {} agree",
             agree - imprecise_and_agree,
             points - imprecise,
         )
