@@ -62,7 +62,7 @@ impl Report {
     /// Writes the RO-Crate's metadata, after everything that it describes.
     fn write_crate(&self, results: &Results, repeats: &str) -> Result<(), Failure> {
         if self.license.is_none() {
-            note!("warning: the crate names no licence, which archives ask for; add --license URL");
+            note!("warning: the crate names no licence, which archives require; add --license URL");
         }
         let today = OffsetDateTime::now_utc().date().to_string();
         let details = PublicationDetails { repeats, date: &today, license: self.license.as_deref() };

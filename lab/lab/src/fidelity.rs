@@ -22,7 +22,7 @@ pub struct Ranges {
     pub delay_ms: [f64; 2],
     /// Bit rate of the link in kbit/s.
     pub bandwidth_kbps: [f64; 2],
-    /// Random loss in per cent.
+    /// Random loss in percent.
     pub loss_percent: [f64; 2],
     /// The length of a short queue, in packets.
     pub short_queue: [f64; 2],
@@ -73,29 +73,29 @@ pub const KNOWN: &[KnownDifference] = &[
         }),
     },
     KnownDifference {
-        what: "SCTP: two packets of the peer that arrive within 1 µs; Linux may let its program read between them",
-        size: "order of SACK and DATA within one turn",
-        matters: "echo of messages above 100 kB",
+        what: "SCTP: if two packets of the peer arrive within 1 µs, the program may read between them in Linux, and not in the model",
+        size: "the order of SACK and DATA chunks",
+        matters: "echo of messages longer than 100 kB",
         touches: Some(|point| {
             let is_long = point.workload.longest().is_some_and(|octets| octets > LONG_MESSAGE);
             is_sctp(point) && point.workload.has_replies() && is_long
         }),
     },
     KnownDifference {
-        what: "UDP: to a port without a listener, Linux replies with ICMP port unreachable; the model sends no ICMP",
+        what: "UDP: if no program listens on a port, Linux replies with ICMP port unreachable; the model sends no ICMP",
         size: "packets of the return path",
         matters: "a server that does not listen",
         touches: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
     },
     KnownDifference {
-        what: "TCP: Linux takes an approximate cube root for CUBIC's curve (`cubic_root`), the model the exact one",
+        what: "TCP: Linux computes CUBIC's curve with an approximate cube root (`cubic_root`), the model with the exact one",
         size: "0.2 % of the time to the plateau: a segment is added to the window a few acknowledgments earlier or later",
         matters: "traces after losses on slow paths",
         touches: None,
     },
     KnownDifference {
-        what: "A delay that changes while packets wait in a queue: in the kernel world, which delays before the queue, these packets keep the old delay; in the model they get the new one, as on a real link",
-        size: "the change of the delay, once, for these packets",
+        what: "If a delay changes while packets wait in a queue, these packets keep the old delay in the kernel world, which delays packets before the queue; in the model they get the new delay, as on a real link",
+        size: "the difference of the two delays, once, for these packets",
         matters: "events, traces and handovers that change the delay under load",
         touches: Some(|point| {
             let network = &point.network;
@@ -103,14 +103,14 @@ pub const KNOWN: &[KnownDifference] = &[
         }),
     },
     KnownDifference {
-        what: "A queue with a discipline in the kernel world: `sch_cbs` releases its packets and counts in whole octets, so they leave a little late",
+        what: "In the kernel world `sch_cbs` releases the packets of a queue with a discipline and counts in whole octets, so packets leave slightly late",
         size: "0.1 ms after some seconds",
         matters: "traces of CoDel, FQ-CoDel, PIE and RED",
         touches: None,
     },
     KnownDifference {
-        what: "TCP: in Linux a block ends after 17 small writes (`MAX_SKB_FRAGS`)",
-        size: "where PSH stands",
+        what: "TCP: in Linux a socket buffer is full after 17 small writes (`MAX_SKB_FRAGS`)",
+        size: "the segments that have the PSH flag",
         matters: "traces",
         touches: None,
     },
@@ -221,9 +221,9 @@ fn outside(points: &[&Point]) -> Vec<String> {
     let stacks = stacks.map(|stack| format!("the stack {stack} (only {STACK} was compared)"));
     let any = |is_there: fn(&Point) -> bool| points.iter().any(|point| is_there(point));
     let kinds = [
-        (any(|point| !point.background.is_empty()), "traffic of others"),
-        (any(|point| !point.onward.is_empty()), "servers with onward requests"),
-        (any(has_graph), "routers and shared segments"),
+        (any(|point| !point.background.is_empty()), "background flows"),
+        (any(|point| !point.onward.is_empty()), "requests to further servers"),
+        (any(has_graph), "routers and LANs"),
         (any(|point| point.network.trace.is_some()), "a trace of rates and delays"),
     ];
     let kinds = kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());

@@ -23,7 +23,7 @@ pub enum Metric {
     ResponseTime,
     /// The 99th percentile of the response time, in ms.
     Tail,
-    /// User data per time from the first message sent to the last delivered, in kbit/s.
+    /// User data between the first message sent and the last one delivered, per time, in kbit/s.
     Throughput,
     /// The time from the workload's start until it was connected, in ms.
     ConnectTime,
@@ -41,7 +41,7 @@ pub enum Metric {
     Glitches,
     /// Packets that did not arrive, per message that did.
     PacketsLost,
-    /// Data packets that were sent again, per message that arrived.
+    /// Retransmitted data packets, per message that arrived.
     Retransmissions,
     /// The longest time without a delivery around a disruption of the path, in ms.
     Outage,
@@ -73,7 +73,7 @@ pub struct MetricInfo {
     pub better: Better,
     /// The words for the first of two values if it is better, and if it is worse.
     pub comparatives: [&'static str; 2],
-    /// The word for two equal values.
+    /// The words for two equal values.
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub max: Option<f64>,
@@ -156,7 +156,7 @@ const FLOWS: MetricRequirement = MetricRequirement {
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
 const FRAMES: MetricRequirement =
-    MetricRequirement { is_met: Point::is_played, cure: "only frames have one; use the workload media" };
+    MetricRequirement { is_met: Point::is_played, cure: "only media frames have one; use the workload media" };
 const DISRUPTED: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
     cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
@@ -189,7 +189,7 @@ pub const TABLE: [MetricInfo; 17] = [
         unit: "kbit/s",
         better: Better::More,
         column: "throughput_kbps",
-        theory: Some(["ceiling_kbps", "the link's capacity less the headers of this transport"]),
+        theory: Some(["ceiling_kbps", "the link rate minus the headers of this transport"]),
         needs: Some(FLOWS),
         extract: Extract::Run(|_, run| throughput(run)),
         columns: &[
@@ -319,7 +319,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::PacketsLost,
         name: "packets-lost",
-        title: "packets lost, each time",
+        title: "packets lost per message",
         unit: "packets",
         comparatives: ["fewer packets lost", "more packets lost"],
         equal: "as many packets lost",
@@ -338,7 +338,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::Retransmissions,
         name: "retransmissions",
-        title: "retransmissions, each time",
+        title: "retransmissions per message",
         unit: "packets",
         comparatives: ["fewer retransmissions", "more retransmissions"],
         equal: "as many retransmissions",
@@ -388,7 +388,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::BacklogFirst,
         name: "backlog-first",
-        title: "time until the first of the backlog",
+        title: "time until the first late message",
         column: "backlog_first_ms",
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
@@ -401,7 +401,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         metric: Metric::BacklogLast,
         name: "backlog-last",
-        title: "time until the last of the backlog",
+        title: "time until the last late message",
         column: "backlog_last_ms",
         needs: Some(DISRUPTED),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
@@ -490,7 +490,7 @@ impl Metric {
     pub fn axis(self) -> String {
         let MetricInfo { title, unit, .. } = self.info();
         match self {
-            Self::Fairness => format!("{title} (1: all get the same)"),
+            Self::Fairness => format!("{title} (1: equal shares)"),
             _ if unit.is_empty() => title.to_owned(),
             _ => format!("{title} ({unit})"),
         }
@@ -521,7 +521,7 @@ impl Metric {
     /// Returns a description of collapsed runs.
     pub fn collapse(self) -> &'static str {
         match self.info().needs_load {
-            true => "some runs collapsed: ended early, or fell behind",
+            true => "some runs collapsed: they ended early or fell behind",
             false => "some runs have no value",
         }
     }

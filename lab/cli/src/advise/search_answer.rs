@@ -47,7 +47,7 @@ impl SearchAnswer<'_> {
                 )
             } else {
                 format!(
-                    "{name} cannot be compared with {other}: one of them did not carry the load anywhere."
+                    "{name} cannot be compared with {other}: at no value did both carry the load."
                 )
             };
         };
@@ -55,7 +55,7 @@ impl SearchAnswer<'_> {
         let mut open = String::new();
         for (end, winner, from) in [(probes.first(), "below", first.x), (probes.last(), "beyond", last.x)] {
             if end.is_some_and(|end| end.winner == Winner::Unsure) {
-                open += &format!("; {winner} {} it is not decided", self.position(from));
+                open += &format!("; {winner} {} the result is undecided", self.position(from));
             }
         }
         format!("{body}{open}{}{}.", self.describe_overload(), self.describe_losses())
@@ -66,7 +66,7 @@ impl SearchAnswer<'_> {
         let (name, other) = (self.transport, self.than);
         match crossovers {
             [] if first.winner == Winner::Tie => {
-                format!("{name} is {} wherever that is decided", self.than_other(Winner::Tie))
+                format!("{name} is {} wherever the result is decided", self.than_other(Winner::Tie))
             }
             [] if first.x == last.x => {
                 format!("{name} is {} {}", self.than_other(first.winner), self.difference_at(first))
