@@ -179,13 +179,13 @@ impl Statistics {
     /// Runs the pools, draws from them, and prints the table.
     pub fn run(&self) -> Result<(), Failure> {
         let heads = [
-            "truth",
+            "case",
             "means ms",
             "right",
             "wrong",
-            "clear claimed",
-            "coverage first",
-            "coverage end",
+            "right if clear",
+            "coverage first step",
+            "coverage last step",
             "repetitions",
         ];
         say(&format!("| {} |\n|{}\n", heads.join(" | "), "---|".repeat(heads.len())));

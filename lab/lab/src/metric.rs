@@ -155,8 +155,10 @@ const FLOWS: MetricRequirement = MetricRequirement {
     is_met: Point::has_flow_metrics,
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
-const FRAMES: MetricRequirement =
-    MetricRequirement { is_met: Point::is_played, cure: "only media frames have one; use the workload media" };
+const FRAMES: MetricRequirement = MetricRequirement {
+    is_met: Point::is_played,
+    cure: "only media frames have one; use the workload media",
+};
 const DISRUPTED: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
     cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",

@@ -46,9 +46,7 @@ impl SearchAnswer<'_> {
                     "No significant difference between {name} and {other} anywhere; more repetitions (--max-repetitions) may find one."
                 )
             } else {
-                format!(
-                    "{name} cannot be compared with {other}: at no value did both carry the load."
-                )
+                format!("{name} cannot be compared with {other}: at no value did both carry the load.")
             };
         };
         let body = self.main_clause(&brackets(probes), first, last);

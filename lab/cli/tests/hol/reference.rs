@@ -44,8 +44,10 @@ fn the_page_about_truth_lists_every_known_difference() {
     const BEGIN: &str = "## What is known to differ\n";
     const END: &str = "\n**The engines differ**";
     let rows = KNOWN.iter().map(|known| format!("| {} | {} | {} |\n", known.what, known.size, known.matters));
-    let table =
-        format!("| what | how far | where it matters |\n| --- | --- | --- |\n{}", rows.collect::<String>());
+    let table = format!(
+        "| difference | size | where it matters |\n| --- | --- | --- |\n{}",
+        rows.collect::<String>()
+    );
     let path = Path::new(ROOT).join("docs/fidelity.md");
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("a heading");
