@@ -292,7 +292,7 @@ mod tests {
                 "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""
             );
             let known = fidelity(&text).known;
-            assert!(known.iter().any(|known| known.what.starts_with("A delay that changes")), "{start}");
+            assert!(known.iter().any(|known| known.what.starts_with("If a delay changes")), "{start}");
         }
     }
 }
