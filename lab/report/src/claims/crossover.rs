@@ -62,7 +62,7 @@ impl CrossoverClaim {
             Some(Crossover { x, low, high }) if starts_slower => {
                 let holds = x <= self.near * self.factor && x >= self.near / self.factor;
                 let text = format!(
-                    "{transport} is slower than {than} below {x:.1}/s and faster above (95 %: {low:.1} to {high:.1}/s); expected near {}/s",
+                    "{transport} is slower than {than} below {x:.1}/s and faster above (95 % CI {low:.1} to {high:.1}/s); expected near {}/s",
                     self.near
                 );
                 Finding::new(holds, text).with_rows(rows)

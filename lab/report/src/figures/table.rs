@@ -96,7 +96,7 @@ pub fn html(figure: &Figure) -> String {
             xs.iter().map(|x| format!("<th>{}</th>", escape(&figure.x.scale.name(*x)))).collect();
         let _ = write!(
             text,
-            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, 95 %</caption><tr><th>{}</th>{head}</tr>",
+            "<div class=\"scroll\"><table class=\"numbers\"><caption>{}{}, with 95 % CI</caption><tr><th>{}</th>{head}</tr>",
             if panel.title.is_empty() { String::new() } else { escape(&panel.title) + ": " },
             figure.metric.axis(),
             escape(&figure.x.label)

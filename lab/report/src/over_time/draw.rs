@@ -89,7 +89,7 @@ impl OverTime {
 
     fn draw_run(&self, count: usize, run: &Run, style: SeriesStyle, axes: &Axes) -> Svg {
         let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
-        let title = format!("{}{at} over time: goodput, windows, round trip and queue", run.transport);
+        let title = format!("{}{at} over time: goodput, windows, RTT and queue", run.transport);
         let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
         let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
         svg.group(style.class, "", |svg| {

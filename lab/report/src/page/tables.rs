@@ -34,7 +34,7 @@ fn table(cells: &[&Cell]) -> String {
     }
     let head: String = columns.iter().map(|conditions| format!("<th>{}</th>", heading(conditions))).collect();
     let mut text =
-        format!("<table><caption>Mean response time in ms, 95 %</caption><tr><th></th>{head}</tr>");
+        format!("<table><caption>Mean response time in ms, with 95 % CI</caption><tr><th></th>{head}</tr>");
     for row in rows {
         let _ = write!(text, "<tr><td>{}</td>", escape(row));
         for conditions in &columns {

@@ -70,7 +70,7 @@ impl Axis {
         let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
         let others = (0..self.keys.len()).filter(|other| other != key).map(|other| name(&self.keys[other]));
         let others = others.collect::<Vec<_>>().join(", ");
-        let others = if others.is_empty() { others } else { format!(", with it {others}") };
+        let others = if others.is_empty() { others } else { format!(", together with {others}") };
         format!("{}{unit}{others}", name(&self.keys[*key]))
     }
 
@@ -196,7 +196,7 @@ mod tests {
             "network.delay=2ms workload.rate=6/s z=1",
         ]);
         assert_eq!(zip.len(), 2);
-        assert_eq!(zip[0].label(), "delay (ms), with it message rate");
+        assert_eq!(zip[0].label(), "delay (ms), together with message rate");
         assert_eq!(zip[0].step(1), "delay 2ms, message rate 6/s");
         assert_eq!((zip[0].brief(1).as_str(), zip[1].brief(1).as_str()), ("2ms, 6/s", "z 1"));
     }
