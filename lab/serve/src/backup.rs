@@ -1,4 +1,4 @@
-//! Backups: a copy of a state directory, which is a state directory again.
+//! Backups: copies of a state directory, which a server can use like the original.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,11 +9,11 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::store::{DATABASE, Owner};
 
-/// Why there is no backup.
+/// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// Something else is there.
-    #[error("{0}: has something in it; choose a new place for each backup")]
+    /// The destination is not empty.
+    #[error("{0}: not empty; choose a new directory for each backup")]
     Taken(PathBuf),
     /// The database cannot be copied.
     #[error("{0}: {1}; name the state directory with --state DIR")]
@@ -25,18 +25,18 @@ pub enum BackupError {
 
 /// Copies the state directory `state` to `to`, while a server may use it.
 ///
-/// The database is a snapshot, made first: files that are added meanwhile are unknown to it, and a run whose line of a
-/// journal is cut is done again.
+/// The database is copied first, as a snapshot. It does not know of files that are added later, and a run whose line
+/// in the journal is incomplete is repeated.
 pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
     let failed = |error| BackupError::File(to.to_owned(), error);
-    // As private as the original.
+    // Only the owner may read it, as the original.
     DirBuilder::new().recursive(true).mode(0o700).create(to).map_err(failed)?;
     if fs::read_dir(to).map_err(failed)?.next().is_some() {
         return Err(BackupError::Taken(to.to_owned()));
     }
     let (database, copy) = (state.join(DATABASE), to.join(DATABASE));
     let unread = |error| BackupError::Database(database.clone(), error);
-    // Not created if it is missing.
+    // These flags do not create a missing database.
     let connection =
         Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(unread)?;
     connection.execute("VACUUM INTO ?1", [copy.to_string_lossy()]).map_err(unread)?;
@@ -46,7 +46,8 @@ pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(())
 }
 
-/// Copies files and directories, except those that go meanwhile. Links are not followed: experiments make them.
+/// Copies files and directories, except those that are deleted meanwhile. Does not follow symbolic links, because
+/// experiments can create them.
 fn copy_directory(from: &Path, to: &Path) -> Result<(), BackupError> {
     let entries = match fs::read_dir(from) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -1,4 +1,4 @@
-//! Blocking work, away from the threads that serve.
+//! Runs blocking work outside of the threads that serve connections.
 
 use crate::refusal::Refusal;
 use crate::server::{Server, Shared};
@@ -13,7 +13,7 @@ pub async fn run_blocking<T: Send + 'static>(
         .unwrap_or_else(|panic| Err(Refusal::internal(panic)))
 }
 
-/// As [`run_blocking`] for expensive work: limits concurrency even if the client has gone.
+/// Runs expensive work like [`run_blocking`], and limits its concurrency, even if the client has disconnected.
 pub async fn run_expensive<T: Send + 'static>(
     server: Shared,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,

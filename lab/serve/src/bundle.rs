@@ -1,4 +1,4 @@
-//! The embedded assets of the pages: scripts, styles and fonts, made by `web/build` and checked in.
+//! The embedded assets of the pages: scripts, styles and fonts, built by `web/build.js` and committed.
 
 use axum::Router;
 use axum::extract::Path;
@@ -17,12 +17,12 @@ const GZIP: &str = ".gz";
 
 static BUNDLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
 
-/// `/web/PATH` for each file of the bundle.
+/// Returns the route `/web/PATH` to the files of the bundle.
 pub fn routes() -> Router<Shared> {
     Router::new().route("/web/{*path}", get(file))
 }
 
-/// A file is compressed beside itself, by `web/build`, if that saves something.
+/// Returns a file of the bundle, compressed if the client accepts gzip and `web/build.js` has made a compressed copy.
 async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
     let Some(plain) = BUNDLE.get_file(&path).filter(|_| !path.ends_with(GZIP)) else {
         return Refusal::not_found().into_response();
@@ -50,7 +50,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// Identifies contents. RFC 9110, section 8.8.3
+/// Returns an entity tag of contents. RFC 9110, section 8.8.3
 fn version(contents: &[u8]) -> String {
     let digest = Sha256::digest(contents);
     let word: String = digest[..12].iter().map(|octet| format!("{octet:02x}")).collect();

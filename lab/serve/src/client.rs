@@ -8,8 +8,8 @@ use axum::http::request::Parts;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 
-/// The network of a client, as a key of limits: its IPv4 address, or the /64 of its IPv6 address, for everybody has
-/// all of such a network. RFC 6177, section 2
+/// The network of a client, as a key of rate limits: its IPv4 address, or the /64 prefix of its IPv6 address, because
+/// one client may use all addresses of a /64. RFC 6177, section 2
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network(pub String);
 
@@ -36,7 +36,8 @@ impl FromRequestParts<Shared> for Network {
     }
 }
 
-/// Returns the address that the proxy has added, which is the last: a client may send others. RFC 7239, section 8.1
+/// Returns the address that the proxy has added to `X-Forwarded-For`: the last one, because a client may send false
+/// ones. RFC 7239, section 8.1
 fn forwarded(parts: &Parts) -> Option<IpAddr> {
     let last = parts.headers.get_all("x-forwarded-for").iter().next_back()?;
     last.to_str().ok()?.rsplit(',').next()?.trim().parse().ok()

@@ -7,19 +7,19 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Maximum files listed.
+/// Maximum number of listed files.
 const MAX_FILES: usize = 10_000;
 
-/// A file.
+/// A file of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FileEntry {
-    /// Its path within the results.
+    /// Path of the file, relative to the directory.
     pub path: String,
-    /// Its octets.
+    /// Size in octets.
     pub size: u64,
 }
 
-/// Returns the path of a file in `directory`; `None` if it leads outside, even by a symbolic link.
+/// Returns the path of a file in `directory`; `None` if there is none, or if the path leads outside, even by a symbolic link.
 pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
@@ -41,7 +41,7 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileEntry>> {
         };
         for entry in entries {
             let entry = entry?;
-            // The file may be gone by now.
+            // The file may have been deleted since.
             let Ok(metadata) = entry.metadata() else { continue };
             match entry.path().strip_prefix(root) {
                 _ if metadata.is_dir() => left.push(entry.path()),
@@ -59,7 +59,7 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileEntry>> {
     Ok(found)
 }
 
-/// Returns the octets that a directory occupies on the disk; files that go meanwhile do not count.
+/// Returns the octets that a directory occupies on the disk; files that are deleted meanwhile do not count.
 pub fn occupied(root: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut octets = 0;

@@ -1,4 +1,4 @@
-//! Files as bodies of responses, read in parts as fast as the client takes them.
+//! Files as bodies of responses, read in parts as fast as the client receives them.
 
 use std::convert::Infallible;
 use std::fs::{File, Metadata};
@@ -16,15 +16,15 @@ use tokio::task::spawn_blocking;
 
 use crate::refusal::Refusal;
 
-/// Octets of a file that are in memory at a time.
+/// Maximum octets of a file that are in memory at a time.
 pub const PART: usize = 64 << 10;
 
-/// The part of a file that a request asks for: all, or one range of octets. RFC 9110, section 14
+/// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14
 #[derive(Debug, Clone, Default)]
 pub struct Ranged {
-    /// The first octet, and the last one if it is named.
+    /// First octet of the range, and the last one if the request names it.
     range: Option<(u64, Option<u64>)>,
-    /// The version of the file that the range is of.
+    /// Entity tag of the version of the file to which the range applies.
     version: Option<String>,
 }
 
@@ -37,7 +37,7 @@ impl<S: Sync> FromRequestParts<S> for Ranged {
     }
 }
 
-/// Parses `bytes=FIRST-` and `bytes=FIRST-LAST`; a server may ignore all other ranges, and clients then get all.
+/// Parses `bytes=FIRST-` and `bytes=FIRST-LAST`; ignores all other ranges, so that the client gets the whole file.
 fn range(text: &str) -> Option<(u64, Option<u64>)> {
     let (first, last) = text.strip_prefix("bytes=")?.split_once('-')?;
     let number = |text: &str| text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok())?;
@@ -46,13 +46,13 @@ fn range(text: &str) -> Option<(u64, Option<u64>)> {
     last.is_none_or(|last| first <= last).then_some((first, last))
 }
 
-/// Identifies the content of a file, as well as times and sizes do.
+/// Returns an entity tag of a file, from its inode, its modification time and its size.
 fn version(metadata: &Metadata) -> String {
     let nanoseconds = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
     format!("\"{:x}-{:x}-{:x}\"", metadata.ino(), nanoseconds, metadata.len())
 }
 
-/// Returns the wanted part of a file as it is now; what is appended later does not follow.
+/// Returns the requested part of a file as it is now, without octets that are appended later.
 pub fn download(mut file: File, wanted: &Ranged) -> Result<Response, Refusal> {
     let metadata = file.metadata()?;
     let (all, version) = (metadata.len(), version(&metadata));
@@ -62,8 +62,12 @@ pub fn download(mut file: File, wanted: &Ranged) -> Result<Response, Refusal> {
         return Ok((headers, [(CONTENT_LENGTH, all)], body(file, all)).into_response());
     };
     if first >= all {
-        let problem = format!("the file has {all} octets");
-        return Err(Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, problem, "ask for a part of it"));
+        let problem = format!("the range begins beyond the end of the file, which has {all} octets");
+        return Err(Refusal::new(
+            StatusCode::RANGE_NOT_SATISFIABLE,
+            problem,
+            "request a range within the file",
+        ));
     }
     let last = last.map_or(all - 1, |last| last.min(all - 1));
     let octets = last - first + 1;
@@ -83,7 +87,7 @@ fn body(file: File, octets: u64) -> Body {
         match read.await.map_err(io::Error::other).and_then(|read| read) {
             Ok((part, _)) if part.is_empty() => None,
             Ok((part, file)) => Some((Ok(part), Some(file))),
-            // The length has been announced, so the connection ends here.
+            // The length has already been sent, so the server can only close the connection.
             Err(error) => Some((Err(error), None)),
         }
     });

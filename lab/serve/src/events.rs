@@ -1,14 +1,13 @@
-//! Events for watchers.
+//! Events of experiments, for watchers: clients with an open stream.
 //!
-//! One channel for all; a watcher filters it. A watcher that is too slow loses events and gets the current
-//! state.
+//! All watchers share one channel, and each filters it. A watcher that is too slow loses events and gets the current state.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 
-/// Maximum events that a watcher may lag behind.
+/// Maximum number of events that a watcher may lag behind.
 const BACKLOG: usize = 1024;
 
 /// The kind of an event.
@@ -16,15 +15,15 @@ const BACKLOG: usize = 1024;
 pub enum Kind {
     /// The state of the experiment changed.
     State,
-    /// Its progress changed.
+    /// The progress of the experiment changed.
     Progress,
-    /// A point has new values.
+    /// A point has new results.
     Point,
-    /// A line of its log.
+    /// The log of the experiment has a new line.
     Log,
-    /// A new entry of its shell.
+    /// The transcript of the experiment's shell has a new entry.
     Shell,
-    /// It was deleted, or somebody may no longer see it: streams end, and clients with access reconnect.
+    /// The experiment was deleted, or access rights changed: streams end, and clients that still have access reconnect.
     Closed,
 }
 
@@ -42,16 +41,16 @@ impl Kind {
     }
 }
 
-/// An event.
+/// An event of an experiment.
 #[derive(Debug)]
 pub struct ServerEvent {
-    /// The experiment; 0 in `Closed` means all.
+    /// Number of the experiment; 0 in `Closed` means all experiments.
     pub experiment: i64,
-    /// Its project.
+    /// Number of its project.
     pub project: i64,
-    /// Its kind.
+    /// Kind of the event.
     pub kind: Kind,
-    /// Details, as JSON in one line.
+    /// Data of the event, as JSON on one line.
     pub data: String,
 }
 
@@ -74,12 +73,12 @@ impl Hub {
         if self.sender.receiver_count() == 0 {
             return;
         }
-        let data = serde_json::to_string(data).expect("what happens is JSON");
-        // There may be no watcher left.
+        let data = serde_json::to_string(data).expect("the data of an event can be written as JSON");
+        // Sending fails if the last watcher has just left.
         let _ = self.sender.send(Arc::new(ServerEvent { experiment, project, kind, data }));
     }
 
-    /// Watches from now on.
+    /// Subscribes to all events from now on.
     pub fn watch(&self) -> broadcast::Receiver<Arc<ServerEvent>> {
         self.sender.subscribe()
     }
@@ -94,7 +93,7 @@ impl Hub {
         let _ = self.stop.send_replace(true);
     }
 
-    /// Becomes true when the server stops.
+    /// Returns a value that becomes true when the server stops.
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.stop.subscribe()
     }

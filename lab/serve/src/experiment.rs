@@ -1,29 +1,29 @@
-//! An experiment as shown by the server.
+//! An experiment as the API returns it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::refusal::Refusal;
 
-/// The state of an experiment, as in section 2.2 of the thesis, and one for completed experiments.
+/// The state of an experiment: the states of Emulab, and one for completed experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Held until somebody starts it.
+    /// Held until a user starts it.
     New,
-    /// Starts when cores are free.
+    /// Waits for free cores.
     Queued,
-    /// Its process has started without reporting yet.
+    /// Its process has started, and has not reported progress yet.
     Starting,
-    /// Running.
+    /// Its process is running.
     Active,
-    /// Stopped with its results so far, without cores.
+    /// Stopped; keeps its results, and holds no cores.
     SwappedOut,
-    /// Ended by a user; results stay.
+    /// Ended by a user; keeps its results, and cannot be continued.
     Terminated,
-    /// Could not continue.
+    /// Ended because its process failed.
     Failed,
-    /// Completed.
+    /// All its runs are complete.
     Done,
 }
 
@@ -54,7 +54,7 @@ impl State {
         }
     }
 
-    /// Returns the state with this word.
+    /// Returns the state whose word in JSON is `word`.
     pub fn called(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
@@ -86,62 +86,62 @@ impl Format {
 pub struct Progress {
     /// Completed runs.
     pub runs: u64,
-    /// Runs known to be needed.
+    /// Runs that are needed, as far as is known.
     pub runs_wanted: u64,
     /// Failed runs.
     pub failed: u64,
-    /// Settled messages.
+    /// Messages that were delivered or lost.
     pub messages: u64,
-    /// Messages of all runs known to be needed.
+    /// Messages of all needed runs.
     pub messages_wanted: u64,
     /// Completed share of the work, 0 to 1.
     pub share: f64,
-    /// Estimated seconds left, if known.
+    /// Estimated remaining seconds, if known.
     pub left: Option<f64>,
 }
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Experiment {
-    /// Its number, which is never reused.
+    /// Number of the experiment, which is never reused.
     pub id: i64,
-    /// Short, as in the name of a file.
+    /// Short name, which is also used in file names.
     pub name: String,
-    /// A one-line title.
+    /// Title, one line.
     pub title: String,
-    /// Its project.
+    /// Name of the project.
     pub project: String,
-    /// Its owner.
+    /// Name of the owner.
     pub owner: String,
-    /// Its state.
+    /// State of the experiment.
     pub state: State,
-    /// The reason for its state; may be empty.
+    /// Reason for the state; may be empty.
     pub why: String,
-    /// Priority; higher ones start first.
+    /// Priority; experiments with a higher one start first.
     pub priority: i64,
-    /// Whether it waits for free cores instead of being rejected.
+    /// Whether the experiment waits for free cores instead of being swapped out.
     pub batch: bool,
-    /// Cores that it uses.
+    /// Number of cores that the experiment needs.
     pub cores: u32,
-    /// Seconds without progress after which it is swapped out.
+    /// Seconds without progress after which the experiment is swapped out.
     pub idle_swap: Option<u32>,
-    /// Seconds after which it is swapped out in any case.
+    /// Seconds after which the experiment is swapped out in any case.
     pub auto_swap: Option<u32>,
-    /// Name of the study, if it is one.
+    /// Name of the study, if the experiment is one.
     pub study: Option<String>,
-    /// Whether it has a twentieth of the study's messages.
+    /// Whether the experiment sends a twentieth of the study's messages.
     pub quick: bool,
-    /// Version of its text.
+    /// Number of the last version of the text.
     pub version: u32,
     /// Submission time, RFC 3339.
     pub created: String,
     /// Time of the last state change, RFC 3339.
     pub changed: String,
-    /// The language of its text.
+    /// Language of the text.
     pub format: Format,
-    /// Its progress.
+    /// Progress of the experiment.
     pub progress: Progress,
-    /// Related resources.
+    /// Paths of related resources.
     pub links: Links,
 }
 
@@ -151,8 +151,8 @@ impl Experiment {
         match &self.study {
             None => Ok(()),
             Some(study) => {
-                let why = format!("{study} is a study, which has several experiments");
-                Err(Refusal::conflict(why, "submit one of them as an experiment of its own"))
+                let why = format!("{study} is a study, which consists of several experiments");
+                Err(Refusal::conflict(why, "submit one of these experiments by itself"))
             }
         }
     }
@@ -161,21 +161,21 @@ impl Experiment {
 /// Related resources of an experiment, as paths on this server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Links {
-    /// The experiment.
+    /// Path of the experiment.
     #[serde(rename = "self")]
     pub this: String,
-    /// Its text.
+    /// Path of the text.
     pub text: String,
-    /// The page of its results.
+    /// Path of the report.
     pub report: String,
-    /// Its files.
+    /// Path of the list of files.
     pub files: String,
-    /// Its event stream.
+    /// Path of the event stream.
     pub events: String,
 }
 
 impl Links {
-    /// The links of experiment `id`.
+    /// Returns the links of experiment `id`.
     pub fn of(id: i64) -> Self {
         let path = |rest| format!("/api/experiments/{id}{rest}");
         Self {
@@ -191,17 +191,17 @@ impl Links {
 /// Selects experiments of a list.
 #[derive(Debug, Clone)]
 pub struct Filter {
-    /// Only those in this state.
+    /// Only experiments in this state.
     pub state: Option<State>,
-    /// Only those of the project of this name.
+    /// Only experiments of the project with this name.
     pub project: Option<String>,
-    /// Only those of the user of this name.
+    /// Only experiments of the user with this name.
     pub owner: Option<String>,
-    /// Only those with this in their title or name.
+    /// Only experiments whose title or name contains this text.
     pub search: Option<String>,
-    /// Maximum number.
+    /// Maximum number of experiments.
     pub limit: usize,
-    /// Only those before this one.
+    /// Only experiments with a smaller number than this.
     pub before: Option<i64>,
 }
 

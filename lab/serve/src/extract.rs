@@ -1,4 +1,4 @@
-//! Parses a request and authenticates its user strictly; errors have the common form.
+//! Parses a request strictly, and authenticates its user; errors are [`Refusal`]s.
 
 use std::convert::Infallible;
 
@@ -17,10 +17,10 @@ use crate::requester::Requester;
 use crate::server::Shared;
 use crate::store::KeyKind;
 
-/// The cookie of a session. `__Host-` would need TLS, which may be a proxy's.
+/// Name of the session cookie.
 pub const COOKIE_NAME: &str = "headofline";
 
-/// A JSON body. Requires `application/json`, which forms of other sites cannot send without permission.
+/// A JSON body. Requires the type `application/json`, which a form on another site cannot send.
 /// Fetch, section 2.2.2
 #[derive(Debug)]
 pub struct JsonBody<T>(pub T);
@@ -36,7 +36,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// None without a body, which then needs no type.
+/// Returns `None` without a body, which then needs no content type.
 impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T> {
     type Rejection = Refusal;
 
@@ -52,7 +52,7 @@ fn refusal(rejection: &JsonRejection) -> Refusal {
     let cure = match rejection {
         JsonRejection::MissingJsonContentType(_) => "send Content-Type: application/json",
         _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => "send less at a time",
-        _ => "/api/openapi.json says what is read here",
+        _ => "see /api/openapi.json for the expected request",
     };
     Refusal::new(rejection.status(), rejection.body_text(), cure)
 }
@@ -68,13 +68,13 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(value)) => Ok(Self(value)),
             Err(rejection) => {
-                Err(Refusal::bad(rejection.body_text(), "/api/openapi.json says what is read here"))
+                Err(Refusal::bad(rejection.body_text(), "see /api/openapi.json for the expected request"))
             }
         }
     }
 }
 
-/// A path parameter. An invalid one is not found.
+/// A path parameter. An invalid one results in 404.
 #[derive(Debug)]
 pub struct PathParameter<T>(pub T);
 
@@ -97,17 +97,17 @@ impl FromRequestParts<Shared> for Requester {
         let (kind, secret) = match (token(parts), cookie(parts)) {
             (Some(token), _) => (KeyKind::Token, token),
             (None, Some(cookie)) => (KeyKind::Session, cookie),
-            (None, None) => return Err(Refusal::unauthorized("nobody is logged in")),
+            (None, None) => return Err(Refusal::unauthorized("you are not logged in")),
         };
         let holder = server.store.holder(&key::digest(secret), kind, now())?;
-        holder.ok_or_else(|| Refusal::unauthorized("the session or the token has ended"))
+        holder.ok_or_else(|| Refusal::unauthorized("the session or token is unknown or has expired"))
     }
 }
 
-/// What the client takes. RFC 9110, section 12.5.1
+/// Whether the client accepts HTML. RFC 9110, section 12.5.1
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcceptHeader {
-    /// Whether a person looks at it: browsers name `text/html` when they load a page, and programs do not.
+    /// Whether the client is a browser that loads a page: browsers accept `text/html`, and other programs do not.
     pub is_browser: bool,
 }
 
@@ -127,12 +127,12 @@ impl<S: Sync> FromRequestParts<S> for AcceptHeader {
     }
 }
 
-/// RFC 6750, section 2.1
+/// Returns the bearer token of a request. RFC 6750, section 2.1
 fn token(parts: &Parts) -> Option<&str> {
     parts.headers.get(AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
 }
 
-/// RFC 6265, section 4.2
+/// Returns the session cookie of a request. RFC 6265, section 4.2
 pub fn cookie(parts: &Parts) -> Option<&str> {
     let cookies = parts.headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));

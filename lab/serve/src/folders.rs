@@ -1,4 +1,4 @@
-//! Files stored next to experiments: each user's own, and those of a project.
+//! Files that are stored for users and projects, independent of experiments.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,17 +10,17 @@ use crate::requester::Requester;
 use crate::server::Server;
 use crate::store::Owner;
 
-/// Maximum octets and files of a folder.
+/// Maximum octets of all files of a folder.
 const LARGEST: u64 = 1 << 30;
 const MAX: usize = 5000;
 const LONGEST_PATH: usize = 500;
 
-/// The owner of files.
+/// A folder, by its owner.
 #[derive(Debug, Clone)]
 pub enum Folder {
-    /// The user.
+    /// The user's own.
     Mine,
-    /// A project of the user.
+    /// That of one of the user's projects, by name.
     Project(String),
 }
 
@@ -37,7 +37,7 @@ impl Server {
         Ok(self.directory(owner, id)?)
     }
 
-    /// Stores a file, completely or not at all; replaces one of the same name.
+    /// Stores a file atomically; replaces a file of the same name.
     pub(crate) fn keep(
         &self,
         requester: &Requester,
@@ -50,13 +50,13 @@ impl Server {
         let files = directory(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
         if files.len() >= MAX || used + content.len() as u64 > LARGEST {
-            let max = format!("a folder has at most {MAX} files and {} MiB", LARGEST >> 20);
-            return Err(Refusal::conflict(max, "remove some"));
+            let max = format!("the folder would have more than {MAX} files or {} MiB", LARGEST >> 20);
+            return Err(Refusal::conflict(max, "delete some files first"));
         }
         let parent = place.parent().unwrap_or(&root);
         let taken = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-                Refusal::conflict("a file has the name of a directory", "choose another name")
+                Refusal::conflict("a directory of the path is the name of a file", "choose another name")
             }
             _ => error.into(),
         };
@@ -64,7 +64,9 @@ impl Server {
         let mut file = tempfile::NamedTempFile::new_in(parent)?;
         file.write_all(content)?;
         file.persist(&place).map(drop).map_err(|error| match error.error.kind() {
-            io::ErrorKind::IsADirectory => Refusal::conflict("there is a directory", "choose another name"),
+            io::ErrorKind::IsADirectory => {
+                Refusal::conflict("a directory has this name", "choose another name")
+            }
             _ => error.error.into(),
         })
     }
@@ -85,7 +87,10 @@ fn checked(path: &str) -> Result<&Path, Refusal> {
     if leads_down && !path.ends_with('/') && relative.components().all(is_plain) {
         return Ok(relative);
     }
-    Err(Refusal::bad("this is no path of a file", "names with / between them, none of which begins with a ."))
+    Err(Refusal::bad(
+        "this is not a valid file path",
+        "write names separated by /, none of which begins with a dot",
+    ))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Checks on every request, and security headers of every response.
+//! Checks every request, and adds security headers to every response.
 
 use std::time::Duration;
 
@@ -17,21 +17,21 @@ use crate::pages::RefusalPage;
 use crate::refusal::Refusal;
 use crate::server::{Config, Shared};
 
-/// Only our scripts and our origin. CSP level 3
+/// Content security policy of pages: resources only from this origin. CSP level 3
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 const APPLICATION_JSON: &str = "application/json";
 const TEXT_HTML: &str = "text/html; charset=utf-8";
-/// Octets of a path and headers. HTTP/2 gets larger ones than this to here, where they are answered in words.
+/// Maximum octets of the path and the headers of a request. The HTTP/2 server accepts more, so that this module can explain the error.
 const LONGEST_HEAD: usize = 16 << 10;
 const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// Maximum time of a response; streams start at once.
+/// Maximum time until a response begins; streams begin at once.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Passes a request on, or rejects it.
+/// Forwards a request to its handler, or rejects it.
 pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
     let is_private = !request.uri().path().starts_with("/web/");
     let is_page = request.method() == Method::GET && AcceptHeader::of(request.headers()).is_browser;
@@ -41,7 +41,7 @@ pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -
             Err(refusal) => refusal.into_response(),
             Ok(_turn) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
                 Ok(response) => explained(response),
-                Err(_) => Refusal::busy("it took too long", 60).into_response(),
+                Err(_) => Refusal::busy("the server took too long", 60).into_response(),
             },
         },
     };
@@ -52,7 +52,7 @@ pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -
     response
 }
 
-/// Returns a response whose error has the common form, if a library made it, or it is a page for people.
+/// Returns the response; an error from a library gets a JSON body like other errors.
 fn explained(response: Response) -> Response {
     let status = response.status();
     let has_form = response
@@ -63,10 +63,10 @@ fn explained(response: Response) -> Response {
         return response;
     }
     let (mut old, _) = response.into_parts();
-    let reason = status.canonical_reason().unwrap_or("it cannot be done").to_lowercase();
+    let reason = status.canonical_reason().unwrap_or("the request failed").to_lowercase();
     let cure = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "send less at a time",
-        _ => "/api/openapi.json says what is read here",
+        _ => "see /api/openapi.json for the expected request",
     };
     let mut response = Refusal::new(status, reason, cure).into_response();
     [CONTENT_TYPE, CONTENT_LENGTH].iter().for_each(|name| drop(old.headers.remove(name)));
@@ -81,16 +81,16 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         return Err(Refusal::new(
             status,
-            format!("the head has more than {LONGEST_HEAD} octets"),
-            "send less",
+            format!("the path and the headers have more than {LONGEST_HEAD} octets"),
+            "send shorter headers",
         ));
     }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, &HOST));
     let host: Authority = host
         .and_then(|host| host.parse().ok())
-        .ok_or_else(|| Refusal::bad("there is no host", "send one Host header"))?;
+        .ok_or_else(|| Refusal::bad("the request has no valid Host header", "send one Host header"))?;
     if headers.get_all(HOST).iter().count() > 1 {
-        return Err(Refusal::bad("there are two hosts", "send one Host header"));
+        return Err(Refusal::bad("the request has several Host headers", "send one Host header"));
     }
     check_host(config, &host)?;
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
@@ -99,7 +99,7 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     check_origin(headers, config.is_secure, &host)
 }
 
-/// Rejects foreign host names (DNS rebinding); an address cannot be forged.
+/// Rejects unknown host names, against DNS rebinding; DNS cannot change an address.
 fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     let is_address = name.parse::<std::net::IpAddr>().is_ok();
@@ -107,20 +107,20 @@ fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
     if is_address || name.eq_ignore_ascii_case("localhost") || is_ours() {
         return Ok(());
     }
-    let cure = "use its address, or start the server with --name NAME";
-    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server has another name", cure))
+    let cure = "use the address of the server, or start it with --name NAME";
+    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server is not known by this host name", cure))
 }
 
-/// Changes must come from our own pages or from a program. Fetch, section 3.2; Fetch Metadata, section 2.1
+/// Rejects changes that come from pages of other sites. Fetch, section 3.2; Fetch Metadata, section 2.1
 fn check_origin(headers: &HeaderMap, is_secure: bool, host: &Authority) -> Result<(), Refusal> {
-    // Whoever is on the way can answer for our name without TLS.
+    // The scheme matters: without TLS an attacker on the path can serve pages under our name.
     let ours = format!("{}://{host}", if is_secure { "https" } else { "http" });
     let origin = text(headers, &ORIGIN).map(|origin| origin.eq_ignore_ascii_case(&ours));
     let is_undecodable = headers.contains_key(ORIGIN) && origin.is_none();
     let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
     let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
     if origin == Some(false) || is_undecodable || is_foreign {
-        return Err(Refusal::forbidden("the request comes from another site"));
+        return Err(Refusal::forbidden("the request comes from a page of another site"));
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 }
 
 fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
-    // A report has its own policy.
+    // Reports and files have their own policies.
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));

@@ -1,10 +1,10 @@
 //! The lab in the browser: `hol serve`.
 //!
-//! A [`Server`] is a state directory, a database in it, and experiments that wait, run in their own
-//! processes, and end. Decisions are plain code: `lifecycle` gives the state after an event, `queue` the
-//! experiment to start. In `jobs` one thread starts and ends processes. `shell` is a terminal on an
-//! experiment's nodes. Only the outer layer `router` uses axum and tokio: `guard` in front of it, `api` for
-//! programs, `pages` for people. `draft` converts between forms, drawings and texts.
+//! A [`Server`] manages a state directory with a database, and experiments, which wait in a queue and run in their
+//! own processes. Decisions are pure functions: `lifecycle` returns the state after an event, `queue` the experiments
+//! to start. One thread of `jobs` starts and ends processes. `shell` is a terminal on an experiment's nodes. Only the
+//! outer layer, `router`, uses axum and tokio: `guard` checks requests, `api` serves programs, and `pages` serves
+//! people. `draft` converts between forms, drawings and texts.
 
 mod accounts;
 mod api;

@@ -5,31 +5,31 @@ use crate::experiment::State;
 /// An event of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A user starts it.
+    /// A user starts the experiment.
     Start,
-    /// A user continues it.
+    /// A user continues the experiment.
     SwapIn,
-    /// A user, or its time limit, swaps it out.
+    /// A user, a time limit or a quota swaps the experiment out.
     SwapOut,
-    /// A user ends it.
+    /// A user ends the experiment permanently.
     Terminate,
-    /// Its text is changed.
+    /// A user changes its text.
     Modify,
-    /// It cannot start now and does not wait.
+    /// The experiment cannot start now and does not wait.
     Reject,
     /// Its process starts.
     Launch,
     /// Its process reports progress.
     Tell,
-    /// Its process has finished.
+    /// Its process has completed all runs.
     Complete,
-    /// Its process reports that it cannot continue.
+    /// Its process could not start, or has failed.
     Break,
-    /// Its process, or the server, died without a message.
+    /// Its process, or the server, was killed.
     Vanish,
 }
 
-/// Returns the state after `event`; `None` if it is impossible, or comes too late.
+/// Returns the state after `event`; `None` if the state does not allow the event, or the event is too late.
 pub const fn next(state: State, event: Event) -> Option<State> {
     use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
     use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut, Terminated};
@@ -46,7 +46,7 @@ pub const fn next(state: State, event: Event) -> Option<State> {
     })
 }
 
-/// Returns whether it occupies cores.
+/// Returns whether an experiment in this state holds cores.
 pub const fn holds_cores(state: State) -> bool {
     matches!(state, State::Starting | State::Active)
 }
@@ -55,7 +55,7 @@ pub const fn holds_cores(state: State) -> bool {
 pub const fn cure(state: State) -> &'static str {
     match state {
         State::New => "start it first",
-        State::Queued => "it starts when cores are free; swap it out to prevent that",
+        State::Queued => "it starts when enough cores are free; swap it out to prevent that",
         State::Starting | State::Active => "swap it out first",
         State::SwappedOut => "swap it in to continue it",
         State::Terminated => "it cannot be continued; run it again as a new experiment",

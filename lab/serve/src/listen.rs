@@ -1,4 +1,4 @@
-//! Serves until told to stop.
+//! Listens for connections, and serves them until a signal.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -21,9 +21,9 @@ use crate::reading::permission_for_users;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
 
-/// Maximum time for a request to arrive. RFC 9110, section 15.5.9
+/// Maximum time until the headers of a request have arrived. RFC 9110, section 15.5.9
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Maximum octets of headers over HTTP/2; `guard` allows fewer, and says so in words. RFC 9113, section 6.5.2
+/// Maximum octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section 6.5.2
 const LARGEST_HEAD: u32 = 64 << 10;
 /// Time for open responses when the server stops.
 const GRACE: Duration = Duration::from_secs(3);
@@ -31,34 +31,34 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How connections of browsers are encrypted.
 #[derive(Debug, Clone)]
 pub enum Tls {
-    /// Not at all: on loopback.
+    /// Connections are not encrypted: only on loopback.
     None,
-    /// By a proxy in front.
+    /// A proxy in front of the server encrypts connections.
     Proxy,
-    /// Here: files of the certificates and of the key, PEM.
+    /// The server encrypts connections, with the certificates and the key in these PEM files.
     Files(PathBuf, PathBuf),
 }
 
 /// The options of `hol serve`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where it listens; port 0 takes any.
+    /// Address and port to listen on; port 0 selects a free port.
     pub listen: SocketAddr,
     /// The state directory.
     pub state: PathBuf,
-    /// The `hol` that runs experiments.
+    /// Path of the `hol` that runs experiments.
     pub program: PathBuf,
-    /// Cores for experiments.
+    /// Number of cores for experiments.
     pub cores: u32,
-    /// Additional host names besides addresses and localhost.
+    /// Host names of the server, in addition to addresses and localhost.
     pub names: Vec<String>,
     /// How connections are encrypted.
     pub tls: Tls,
     /// Whether users other than the owner of this machine may submit experiments with programs.
     pub programs: bool,
-    /// The worlds of the family `live` that those users may name.
+    /// The `live` worlds that these users may use.
     pub live: Vec<String>,
-    /// What each project of those users may use.
+    /// Maximum usage of each project of these users.
     pub quota: Quota,
     /// Destination of mail.
     pub post: Post,
@@ -68,38 +68,37 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address is not available.
-    #[error("{0}: cannot listen: {1}; choose another with --listen")]
+    #[error("{0}: cannot listen: {1}; choose another address with --listen")]
     Listen(SocketAddr, io::Error),
-    /// Passwords could be read on the network.
+    /// Passwords would be sent without encryption.
     #[error(
-        "{0}: others reach this address, so people log in, and passwords need TLS: give --tls CERTIFICATE KEY, or --proxy if \
-         a proxy before the server does it, or listen on 127.0.0.1"
+        "{0}: other machines can reach this address, so users must log in, and passwords must be encrypted; use --tls CERTIFICATES KEY, or --proxy if a proxy in front of the server encrypts connections, or listen on 127.0.0.1"
     )]
     Plain(SocketAddr),
-    /// Nobody could log in.
+    /// There is no account.
     #[error(
-        "nobody has an account yet; make the first with `hol serve --administrator NAME`, then start again"
+        "there is no account yet; create the first one with `hol serve --administrator NAME`, then start the server again"
     )]
     Nobody,
-    /// Certificates or key.
-    #[error("{0}: {1}; give files in PEM")]
+    /// The certificates or the key cannot be read.
+    #[error("{0}: {1}; use PEM files for the certificates and the key")]
     Tls(PathBuf, io::Error),
-    /// The state directory.
+    /// The state directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Mail.
+    /// The options of mail are wrong.
     #[error("mail: {0}")]
     Post(#[from] PostError),
-    /// An account.
+    /// The account cannot be created.
     #[error("{0}")]
     Account(String),
-    /// The system gives no threads.
-    #[error("cannot begin: {0}")]
+    /// The operating system provides no socket or thread.
+    #[error("cannot start the server: {0}")]
     System(#[from] io::Error),
 }
 
 impl Options {
-    /// Determines the access: no login on loopback, unless a proxy brings others there.
+    /// Determines who has access: on loopback no login is needed, unless a proxy forwards requests of other machines.
     fn access(&self) -> Result<Access, ServeError> {
         match (&self.tls, self.listen.ip().is_loopback()) {
             (Tls::None, true) => Ok(Access::Open),
@@ -108,7 +107,7 @@ impl Options {
         }
     }
 
-    /// Everything for the owner of this machine; users who log in get what the options grant.
+    /// Returns what experiments may use: everything without login, otherwise what the options grant.
     fn permission(&self, access: Access) -> Permission {
         match access {
             Access::Open => Permission::default(),
@@ -116,7 +115,7 @@ impl Options {
         }
     }
 
-    /// Returns where browsers find a server that listens at `address`, without a `/` at its end.
+    /// Returns the URL of a server that listens at `address`, without a final `/`.
     fn url(&self, address: SocketAddr) -> String {
         let host = match (self.names.first(), address.ip()) {
             (Some(name), _) => name.clone(),
@@ -127,7 +126,7 @@ impl Options {
         match self.tls {
             Tls::None => format!("http://{host}:{}", address.port()),
             Tls::Files(..) => format!("https://{host}:{}", address.port()),
-            // The proxy has the port of its scheme.
+            // The proxy listens on the default port of HTTPS.
             Tls::Proxy => format!("https://{host}"),
         }
     }
@@ -148,14 +147,14 @@ impl Options {
     }
 }
 
-/// Creates an account that approves projects, in the state directory of a server that is not running.
+/// Creates the account of an administrator in a state directory that no running server uses.
 pub fn add_administrator(options: &Options, registration: &Registration) -> Result<(), ServeError> {
     let config = Config { access: Access::Accounts, ..options.config()? };
     let server = Server::open(config, Mailer::open(&Post::None)?, channel().0)?;
     server.register(registration, true).map_err(|refusal| ServeError::Account(refusal.to_string()))
 }
 
-/// Serves until SIGINT or SIGTERM; `ready` gets the address once requests are accepted.
+/// Serves until SIGINT or SIGTERM; calls `ready` with the address when connections are accepted.
 pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let config = options.config()?;
     let access = config.access;
@@ -168,10 +167,10 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     let listener = TcpListener::bind(options.listen).map_err(|e| ServeError::Listen(options.listen, e))?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    // Nobody else sets it.
+    // Only this line sets the URL.
     let _ = server.url.set(options.url(address));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Processes end with the thread that started them, so this thread does it instead of the runtime's.
+    // The kernel kills a process when the thread that started it ends, so a thread of its own starts processes, not one of the runtime.
     let scheduler = {
         let (server, notes) = (server.clone(), notes.clone());
         std::thread::Builder::new()
@@ -209,13 +208,13 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
 }
 
 async fn rustls(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, ServeError> {
-    // Another part of the process may have installed one; either works.
+    // Fails if another part of the process has installed a provider, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = RustlsConfig::from_pem_file(certificates, key).await;
     config.map_err(|e| ServeError::Tls(certificates.clone(), e))
 }
 
-/// Waits for a signal, then ends streams and accepts no more requests.
+/// Waits for a signal, then ends event streams and accepts no more connections.
 async fn stop(handle: Handle<SocketAddr>, server: Arc<Server>) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };

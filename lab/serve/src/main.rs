@@ -72,7 +72,7 @@ struct Serve {
     hol: Option<PathBuf>,
 }
 
-/// Something else than to serve.
+/// A task other than to serve.
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Copy the state directory to a new directory, while the server runs, and exit.
@@ -161,14 +161,14 @@ impl Serve {
             Some(program) => Ok(program.clone()),
             None => companion("hol", VERSION).map_err(|problem| {
                 Failure::Usage(format!(
-                    "{problem}. Experiments run in `hol`: install both from one version, or name it with --hol PROGRAM"
+                    "{problem}. The server runs experiments with `hol`; install hol and hol-serve of the same version, or choose the program with --hol PROGRAM"
                 ))
             }),
         }
     }
 }
 
-/// Returns how many cores this machine has.
+/// Returns the number of cores of this machine.
 fn cores() -> u32 {
     available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
 }
@@ -182,7 +182,7 @@ fn add_administrator(options: &Options, name: &str) -> Result<(), Failure> {
     hol_serve::add_administrator(options, &registration).map_err(Failure::failed)
 }
 
-/// <https://specifications.freedesktop.org/basedir-spec/latest/>
+/// Returns the default state directory. <https://specifications.freedesktop.org/basedir-spec/latest/>
 fn state_home() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
@@ -191,7 +191,7 @@ fn state_home() -> Option<PathBuf> {
 
 fn no_home() -> Failure {
     Failure::Usage(
-        "neither XDG_STATE_HOME nor HOME says where to keep experiments; name a place with --state DIR"
+        "no state directory: neither XDG_STATE_HOME nor HOME is an absolute path; choose a directory with --state DIR"
             .to_owned(),
     )
 }

@@ -1,25 +1,26 @@
-//! Finds all mistakes of an experiment file, of which its reader reports the first.
+//! Finds the mistakes of an experiment file, whose parser reports only the first.
 
 use std::ops::Range;
 
 use hol_lab::{InputError, Stopwatch};
 use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
 
-/// Maximum mistakes that are looked for.
+/// Maximum number of mistakes to find.
 const MAX: usize = 10;
-/// Maximum octets that are parsed for them.
+/// Maximum number of octets to parse for them.
 const MAX_WORK: usize = 1 << 20;
 
-/// Seconds for which they are looked for: a text may name large files, which each reading reads again.
+/// Maximum seconds of the search. Each step may read large files that the text names.
 const LONGEST: f64 = 0.5;
 
-/// The key of a table that decides which other keys the table may have.
+/// The key that determines which other keys its table may have.
 const KIND: &str = "kind";
 
-/// Returns the mistakes of `text`, in the order in which `read` finds them; empty if it finds none. `work` is how many octets `read` parses.
+/// Returns the mistakes of `text`, in the order in which `read` finds them. `work` is the number of octets that `read` parses.
 ///
-/// The entry with the mistake is overwritten by blanks, so the others keep their places, and the rest is read again. A mistake counts if it
-/// goes with the entry at its place: what is missing only because an entry has been overwritten does not.
+/// Each step overwrites the entry with the mistake with blanks, so that positions do not change, and reads the text
+/// again. A mistake counts if it disappears with its entry. An error that something is missing, because an entry was
+/// overwritten, therefore does not count.
 pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), InputError>) -> Vec<InputError> {
     let Err(mut error) = read(text) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text.to_owned());
@@ -32,7 +33,7 @@ pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), Input
         match (without, next) {
             (Some(without), Some(next)) if next != Err(error.clone()) => {
                 found.push(error);
-                // One bracket too few makes many lines wrong.
+                // A missing bracket makes many lines wrong, so the search ends.
                 if !is_toml(&rest) && !is_toml(&without) {
                     break;
                 }
@@ -51,7 +52,7 @@ fn is_toml(text: &str) -> bool {
     Document::parse(text).is_ok()
 }
 
-/// Returns the octet of a place, `file:line:column`.
+/// Returns the offset in octets of a position, `file:line:column`.
 fn offset(text: &str, place: &str) -> Option<usize> {
     let mut parts = place.rsplitn(3, ':');
     let column: usize = parts.next()?.parse().ok()?;
@@ -61,7 +62,7 @@ fn offset(text: &str, place: &str) -> Option<usize> {
     Some(start + within.map_or(0, |(at, _)| at))
 }
 
-/// Returns the entry at an octet: a key with its value, a table with its entries, or a line that is no TOML.
+/// Returns the range of the entry at an offset: a key with its value, a table with its entries, or a line that is not TOML.
 fn entry_at(text: &str, offset: usize) -> Option<Range<usize>> {
     match Document::parse(text) {
         Ok(document) => in_table(text, document.as_table(), offset),
@@ -91,7 +92,8 @@ fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option
     list.iter().find_map(|table| in_inner(text, table, key, offset))
 }
 
-/// A table under its heading. An entry that decides what others mean goes with all of them.
+/// Returns the range to overwrite in a table with a heading if `offset` is in it: an entry, or the whole table if the
+/// mistake is in its heading or in `kind`, which determines the other keys.
 fn in_inner(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
     let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
     if let Some(entry) = in_table(text, table, offset) {
@@ -102,7 +104,7 @@ fn in_inner(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range
     heading.contains(&offset).then(|| body(text, heading))
 }
 
-/// From a heading up to the next one.
+/// Returns the range from a heading up to the next one.
 fn body(text: &str, heading: Range<usize>) -> Range<usize> {
     let lines = text[heading.end..].split_inclusive('\n').scan(heading.end, |at, line| {
         let start = *at;
@@ -118,10 +120,10 @@ fn whole(key: &Key, item: &Item) -> Option<Range<usize>> {
     Some(key.start.min(value.start)..key.end.max(value.end))
 }
 
-/// Returns the text with blanks for all that is no line end in `range`.
+/// Returns the text with blanks for all characters in `range` except line ends.
 fn blanked(text: &str, range: Range<usize>) -> String {
     let blanks = text[range.clone()].chars().map(|c| if c == '\n' { c } else { ' ' });
-    // A character of several octets becomes one blank: places count characters.
+    // A character of several octets becomes one blank, because positions count characters.
     [&text[..range.start], &blanks.collect::<String>(), &text[range.end..]].concat()
 }
 

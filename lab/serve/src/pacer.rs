@@ -1,4 +1,4 @@
-//! Closes connections whose clients take answers too slowly: what waits for them is memory of the server.
+//! Closes connections whose clients receive too slowly, because responses that wait for them occupy memory.
 
 use std::future::{Future, Ready, ready};
 use std::io::{self, IoSlice};
@@ -10,11 +10,11 @@ use axum_server::accept::Accept;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A client takes so many octets, at least, in [`PATIENCE`] in which something waits for it.
+/// Minimum octets that a client must receive during [`PATIENCE`] of waiting.
 const MIN: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Accepts connections as [`Paced`] ones.
+/// Accepts connections, and wraps them in [`Paced`].
 #[derive(Debug, Clone, Copy)]
 pub struct Pacer(Duration);
 
@@ -34,14 +34,14 @@ impl<C, S> Accept<C, S> for Pacer {
     }
 }
 
-/// A connection with a minimum rate of what is written.
+/// A connection that fails if writing to it is too slow.
 #[derive(Debug)]
 pub struct Paced<C> {
     stream: C,
     patience: Duration,
-    /// Octets taken since the time below began.
+    /// Octets written since `waited` was zero.
     taken: usize,
-    /// Time in which octets waited, before the present wait.
+    /// Time spent waiting to write, without the current wait.
     waited: Duration,
     waits_since: Option<Instant>,
     alarm: Option<Pin<Box<Sleep>>>,
@@ -52,7 +52,7 @@ impl<C> Paced<C> {
         Self { stream, patience, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
     }
 
-    /// Counts what was written, or fails if too little was for too long.
+    /// Counts the written octets; fails if too few were written for too long.
     fn judge(
         &mut self,
         context: &mut Context<'_>,

@@ -1,26 +1,26 @@
-//! Limits how often something may happen: so many times at once, then one each time that passes.
+//! Rate limits: a number of events at once, then one event per interval.
 
 use std::collections::BTreeMap;
 
-/// Maximum keys remembered; the oldest is forgotten for a new one.
+/// Maximum number of remembered keys; a new key replaces the one whose last event is the oldest.
 const KEYS: usize = 4096;
 
-/// A limit for each key, and what has happened.
+/// A rate limit that is the same for every key, and the events that count against it.
 #[derive(Debug)]
 pub struct Allowance {
     max: u32,
     seconds_each: i64,
-    /// How often, and the last time.
+    /// For each key, the number of events that count, and the time of the last one in seconds.
     used: BTreeMap<String, (u32, i64)>,
 }
 
 impl Allowance {
-    /// Allows each key `max` at once and another after each `seconds_each`.
+    /// Allows `max` events of each key at once, and another one after every `seconds_each` seconds.
     pub const fn new(max: u32, seconds_each: i64) -> Self {
         Self { max, seconds_each, used: BTreeMap::new() }
     }
 
-    /// Counts one for `key`; `Err` with the seconds until it may.
+    /// Counts an event of `key`; `Err` with the seconds until the next event is allowed.
     pub fn take(&mut self, key: &str, now: i64) -> Result<(), u32> {
         let (used, last) = self.used.get(key).copied().unwrap_or((0, now));
         let passed = now - last;
@@ -39,14 +39,14 @@ impl Allowance {
         Ok(())
     }
 
-    /// Takes back one that should not count.
+    /// Removes one event of `key` from the count.
     pub fn give_back(&mut self, key: &str) {
         if let Some((used, _)) = self.used.get_mut(key) {
             *used = used.saturating_sub(1);
         }
     }
 
-    /// Takes back all.
+    /// Removes all events of `key` from the count.
     pub fn forget(&mut self, key: &str) {
         self.used.remove(key);
     }

@@ -1,5 +1,4 @@
-//! Keys: sessions, tokens and shared links. The server stores only their digests, so its database opens
-//! nothing.
+//! Keys of sessions, tokens and shared links. The server stores only their digests, so a stolen database gives no access.
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +11,7 @@ pub fn fresh() -> Result<String, Refusal> {
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())
 }
 
-/// Returns the digest that the database stores. No salt: random keys are not in a dictionary.
+/// Returns the digest that the database stores. It needs no salt, because a random key cannot be found by a dictionary attack.
 pub fn digest(key: &str) -> [u8; 32] {
     Sha256::digest(key.as_bytes()).into()
 }

@@ -1,4 +1,4 @@
-//! Passwords: argon2id with the library's parameters, which are OWASP's.
+//! Password hashes: argon2id with the default parameters of the crate, which are those that OWASP recommends.
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -6,18 +6,18 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 
 use crate::refusal::Refusal;
 
-/// NIST SP 800-63B, section 5.1.1.2: at least 8 characters, no other rules.
+/// Minimum number of characters, the only rule. NIST SP 800-63B, section 5.1.1.2
 const SHORTEST: usize = 8;
-/// Longer ones only cost the server time.
+/// Maximum number of octets, which limits the time to hash a password.
 const LONGEST: usize = 1024;
 
-/// A hash of no known password.
+/// A hash whose password is unknown, for names without an account.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b5dWRWJTmaaJObGjpuQYk1zeDk";
 
 #[cfg(test)]
 std::thread_local! {
-    /// How many passwords this thread has hashed: what takes time.
+    /// Number of passwords that this thread has hashed, as a measure of time.
     pub static HASHED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
@@ -31,19 +31,22 @@ fn argon2() -> Argon2<'static> {
 pub fn hash(password: &str) -> Result<String, Refusal> {
     if password.chars().count() < SHORTEST {
         return Err(Refusal::bad(
-            format!("a password has at least {SHORTEST} characters"),
+            format!("the password has fewer than {SHORTEST} characters"),
             "choose a longer one",
         ));
     }
     if password.len() > LONGEST {
-        return Err(Refusal::bad(format!("a password has at most {LONGEST} octets"), "choose a shorter one"));
+        return Err(Refusal::bad(
+            format!("the password has more than {LONGEST} octets"),
+            "choose a shorter one",
+        ));
     }
     let hash = argon2().hash_password(password.as_bytes()).map_err(Refusal::internal)?;
     Ok(hash.to_string())
 }
 
-/// Returns whether `password` matches `hash`. Without a hash it takes the same time, so that timing does not
-/// reveal accounts.
+/// Returns whether `password` matches `hash`. Without a hash the function takes the same time, so that response times
+/// do not reveal which accounts exist.
 pub fn is_right(password: &str, hash: Option<&str>) -> bool {
     if password.len() > LONGEST {
         return false;

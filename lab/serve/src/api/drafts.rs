@@ -1,4 +1,4 @@
-//! Conversions between texts, drawings and forms; the points of an experiment, and the animation of a run.
+//! Endpoints that convert between texts, drawings and forms, and return the points of an experiment and the animation of a run.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -26,10 +26,10 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(movie))
 }
 
-/// Reads a text: its errors, its translation, drawing and form, and the cost of running it.
+/// Analyses a draft of an experiment: returns its errors, its translation, drawing and form, and the cost of running it.
 #[utoipa::path(post, path = "/api/read", request_body = ReadRequest, responses(
     (status = 200, body = Reading), (status = 404, description = "The user has no such project", body = Problems),
-    (status = 413, description = "It takes too long to read", body = Problems)))]
+    (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn read(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -43,11 +43,11 @@ async fn read(
     run_expensive(server, read).await.map(Json)
 }
 
-/// Puts a changed drawing or form into a text, in both languages.
+/// Applies a changed drawing or form to a text, and returns the text in both languages.
 #[utoipa::path(post, path = "/api/write", request_body = Change, responses(
-    (status = 200, body = Translation), (status = 400, description = "The text has errors, or ns cannot express the change", body = Problems),
+    (status = 200, body = Translation), (status = 400, description = "The text has errors, or does not allow the change", body = Problems),
     (status = 404, description = "The user has no such project", body = Problems),
-    (status = 413, description = "It takes too long to read", body = Problems)))]
+    (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn write(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -56,13 +56,14 @@ async fn write(
     let written = move |server: &Server| {
         let permission = permission(server, &requester, change.project.as_deref())?;
         check_size(&change.text, change.format, &permission)?;
-        draft::write(&change, &permission)
-            .map_err(|problem| Refusal::bad(problem, "mend the text, then draw on it"))
+        draft::write(&change, &permission).map_err(|problem| {
+            Refusal::bad(problem, "correct the text, then change the drawing or the form again")
+        })
     };
     run_expensive(server, written).await.map(Json)
 }
 
-/// Returns what a draft in `project` may use. Who is in no project can try the editor all the same.
+/// Returns what a draft in `project` may use. Users who are in no project can use the editor, too.
 fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> Result<Permission, Refusal> {
     match server.project_of(requester, project) {
         Ok((project, _)) => Ok(server.permission(project)?),
@@ -71,12 +72,12 @@ fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> 
     }
 }
 
-/// A submitted experiment as its text defines it now.
+/// A submitted experiment, read from the last version of its text.
 struct Submitted {
     experiment: Experiment,
-    /// The text, in its language.
+    /// Text of the experiment, with placeholder traffic if it has none.
     text: String,
-    /// Whether it is a network without traffic, so that the traffic of `experiment` is a placeholder.
+    /// Whether the experiment has no traffic, so that the traffic of `experiment` is a placeholder.
     is_idle: bool,
 }
 
@@ -91,15 +92,16 @@ impl Server {
         let whole = draft::with_placeholder_traffic(&text, format, &permission);
         let (is_idle, text) = (whole.is_some(), whole.unwrap_or(text));
         let experiment = draft::experiment(&entry.experiment.name, &text, format, &permission);
-        let experiment = experiment.map_err(|e| Refusal::bad(e.to_string(), "change its text"))?;
+        let experiment =
+            experiment.map_err(|e| Refusal::bad(e.to_string(), "correct the text of the experiment"))?;
         Ok(Submitted { experiment, text, is_idle })
     }
 }
 
 /// Returns the axes of an experiment with their values, and its points.
 #[utoipa::path(get, path = "/api/experiments/{id}/plan", params(("id" = i64, Path)), responses(
-    (status = 200, body = Plan), (status = 400, description = "Its text has errors", body = Problems),
-    (status = 404, body = Problems), (status = 409, description = "It is a study", body = Problems),
+    (status = 200, body = Plan), (status = 400, description = "The text of the experiment has errors", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
     (status = 413, body = Problems)))]
 async fn plan(
     Extract(server): Extract<Shared>,
@@ -124,10 +126,10 @@ struct Run {
     repetition: u32,
 }
 
-/// Returns a run of an experiment, packet by packet and message by message; the run is repeated for that.
+/// Returns all packets and messages of a run, for an animation. The server repeats the run to record them.
 #[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), Run), responses(
-    (status = 200, body = Movie), (status = 400, description = "It cannot be shown", body = Problems),
-    (status = 404, body = Problems), (status = 409, description = "It is a study", body = Problems),
+    (status = 200, body = Movie), (status = 400, description = "There is no such run, or it cannot be animated", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
     (status = 413, body = Problems)))]
 async fn movie(
     Extract(server): Extract<Shared>,
@@ -138,8 +140,8 @@ async fn movie(
     let shown = move |server: &Server| {
         let Submitted { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
         if is_idle {
-            let problem = "it has no traffic, so there is no run to show";
-            return Err(Refusal::bad(problem, "add traffic, or use the terminal on its nodes"));
+            let problem = "the experiment has no traffic, so it has no run to show";
+            return Err(Refusal::bad(problem, "add traffic, or use the terminal on the nodes"));
         }
         draft::movie(&experiment, &text, point, repetition)
             .map_err(|problem| Refusal::bad(problem, "choose another run"))

@@ -1,4 +1,4 @@
-//! Events, as server-sent events. HTML standard, section 9.2
+//! Endpoints for server-sent events. HTML standard, section 9.2
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -27,14 +27,14 @@ use crate::turns::StreamTurn;
 const MAX_WATCHERS: usize = 4096;
 /// Keepalive interval, because proxies close silent connections.
 const ALIVE: Duration = Duration::from_secs(15);
-/// How soon a browser reconnects after the end of a stream.
+/// Time after which a browser reconnects when a stream has ended.
 const RETRY: Duration = Duration::from_secs(2);
 
 pub fn routes() -> OpenApiRouter<Shared> {
     OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
 }
 
-/// The subject of a stream.
+/// An open event stream.
 struct Watch {
     server: Shared,
     receiver: Receiver<Arc<ServerEvent>>,
@@ -46,31 +46,31 @@ struct Watch {
 }
 
 enum Scope {
-    /// One experiment, with all its events.
+    /// All events of one experiment.
     One(i64),
-    /// The experiments of these projects: their states and progress.
+    /// State and progress of the experiments of these projects.
     Projects(BTreeSet<i64>),
 }
 
 /// Streams the events of an experiment: `state` (the experiment), `progress`, `point` (a row of points.json),
 /// `log` (a line), `shell` (an entry of its shell).
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
-    (status = 200, description = "A stream; it begins with the state", body = String, content_type = "text/event-stream"),
+    (status = 200, description = "A stream that begins with the state", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems), (status = 429, body = Problems)))]
 async fn of_one(
     Extract(server): Extract<Shared>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    // Subscribed before the state is read, so that nothing in between is missed.
+    // Subscribes before reading the state, so that no event in between is missed.
     let (receiver, stopping, turn) = begin(&server, &requester)?;
     let experiment = run_blocking(server.clone(), move |server| server.experiment(&requester, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
 }
 
-/// Streams `state` and `progress` of all experiments visible to the user, with the experiment's number as the
-/// event's id.
+/// Streams `state`, `progress` and `closed` (deleted) of all experiments visible to the user. The id of each event is
+/// the number of the experiment.
 #[utoipa::path(get, path = "/api/events", responses(
     (status = 200, description = "A stream", body = String, content_type = "text/event-stream"),
     (status = 429, description = "Too many streams of the user", body = Problems)))]
@@ -89,9 +89,12 @@ type Begun = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamTu
 
 fn begin(server: &Server, requester: &Requester) -> Result<Begun, Refusal> {
     if server.hub.watchers() >= MAX_WATCHERS {
-        return Err(Refusal::busy(format!("{MAX_WATCHERS} streams are open"), 10));
+        return Err(Refusal::busy(
+            format!("the server has {MAX_WATCHERS} open event streams, which is the maximum"),
+            10,
+        ));
     }
-    // Without login all are the owner of the machine.
+    // Without login all streams belong to the owner of the machine, and need no limit for each user.
     let turn = if server.local.is_some() { None } else { Some(server.turns.stream(requester.id)?) };
     Ok((server.hub.watch(), server.hub.stopping(), turn))
 }
@@ -162,6 +165,6 @@ impl Scope {
 }
 
 fn state(experiment: &Experiment) -> Event {
-    let data = serde_json::to_string(experiment).expect("an experiment is JSON");
+    let data = serde_json::to_string(experiment).expect("an experiment can be written as JSON");
     Event::default().event(Kind::State.word()).data(data)
 }

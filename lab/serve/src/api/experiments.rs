@@ -1,4 +1,4 @@
-//! Experiments: lists, new ones, and actions on them.
+//! Endpoints that list, submit and change experiments.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -42,17 +42,17 @@ pub fn routes() -> OpenApiRouter<Shared> {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Selection {
-    /// Only those in this state.
+    /// Only experiments in this state.
     state: Option<State>,
-    /// Only those of this project.
+    /// Only experiments of this project.
     project: Option<String>,
-    /// Only those of this user.
+    /// Only experiments of this user.
     owner: Option<String>,
-    /// Only those with this in their title or name.
+    /// Only experiments whose title or name contains this text.
     search: Option<String>,
-    /// Maximum number: 100 by default, at most 1000.
+    /// Maximum number of experiments: 100 by default, at most 1000.
     limit: Option<usize>,
-    /// Only those before this one, the last of the previous list.
+    /// Only experiments with a smaller number than this, the last of the previous list.
     before: Option<i64>,
 }
 
@@ -70,10 +70,10 @@ async fn list(
     run_blocking(server, move |server| server.experiments(&requester, &filter)).await.map(Json)
 }
 
-/// Submits a new experiment, which waits for its cores.
+/// Submits a new experiment, which is queued until enough cores are free.
 #[utoipa::path(post, path = "/api/experiments", request_body = Submission, responses(
     (status = 201, body = Experiment),
-    (status = 403, description = "The user is in no project, or may not give this priority", body = Problems),
+    (status = 403, description = "The user is in no project, or may not set this priority", body = Problems),
     (status = 404, description = "The user has no such project", body = Problems),
     (status = 422, description = "The text has errors", body = Problems),
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
@@ -97,10 +97,10 @@ async fn one(
     run_blocking(server, move |server| server.experiment(&requester, id)).await.map(Json)
 }
 
-/// Changes its name, its title, or its scheduling.
+/// Changes the name, the title, or the scheduling of an experiment.
 #[utoipa::path(patch, path = "/api/experiments/{id}", params(("id" = i64, Path)), request_body = Change, responses(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It is starting or running", body = Problems)))]
+    (status = 409, description = "The experiment is starting or running, so its cores cannot change", body = Problems)))]
 async fn change(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -110,10 +110,10 @@ async fn change(
     run_blocking(server, move |server| server.change(&requester, id, change)).await.map(Json)
 }
 
-/// Deletes it and its results. It must not be running.
+/// Deletes an experiment that is not running, and its results.
 #[utoipa::path(delete, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It runs", body = Problems)))]
+    (status = 409, description = "The experiment is starting or running", body = Problems)))]
 async fn remove(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -127,11 +127,11 @@ async fn remove(
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Version {
-    /// Version, from 1; the last by default.
+    /// Number of the version, from 1; the last version by default.
     version: Option<u32>,
 }
 
-/// Returns its text.
+/// Returns the text of an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}/text", params(("id" = i64, Path), Version), responses(
     (status = 200, body = Text), (status = 404, body = Problems)))]
 async fn text(
@@ -147,10 +147,10 @@ async fn text(
     run_blocking(server, read).await.map(Json)
 }
 
-/// Replaces its text, while it is not running. Earlier measurements that still apply count.
+/// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
 #[utoipa::path(put, path = "/api/experiments/{id}/text", params(("id" = i64, Path)), request_body = NewText, responses(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It runs, or is a study", body = Problems),
+    (status = 409, description = "The experiment is running or terminated, or is a study", body = Problems),
     (status = 422, description = "The text has errors", body = Problems)))]
 async fn rewrite(
     Extract(server): Extract<Shared>,
@@ -161,7 +161,7 @@ async fn rewrite(
     run_expensive(server, move |server| server.rewrite(&requester, id, &text)).await.map(Json)
 }
 
-/// Returns every version of its text, the newest first.
+/// Returns all versions of the text of an experiment, the newest first.
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
@@ -182,7 +182,7 @@ macro_rules! action {
         #[doc = $about]
         #[utoipa::path(post, path = $path, params(("id" = i64, Path)), responses(
             (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
-            (status = 409, description = "Its state does not allow it", body = Problems)))]
+            (status = 409, description = "The state of the experiment does not allow this action", body = Problems)))]
         async fn $name(
             Extract(server): Extract<Shared>,
             requester: Requester,
@@ -197,28 +197,28 @@ action!(
     start,
     "/api/experiments/{id}/start",
     Event::Start,
-    "Lets a new one, or one that failed, wait for its cores."
+    "Queues a new or failed experiment until enough cores are free."
 );
 action!(
     swap_out,
     "/api/experiments/{id}/swap-out",
     Event::SwapOut,
-    "Takes its cores away; it keeps all it has."
+    "Swaps out an experiment: ends its process, which frees its cores, and keeps its results."
 );
 action!(
     swap_in,
     "/api/experiments/{id}/swap-in",
     Event::SwapIn,
-    "Lets one that is swapped out wait for its cores."
+    "Queues an experiment that is swapped out until enough cores are free."
 );
 action!(
     terminate,
     "/api/experiments/{id}/terminate",
     Event::Terminate,
-    "Ends it for good; what was measured stays."
+    "Terminates an experiment, which cannot be continued; its results are kept."
 );
 
-/// Submits the same experiment again, optionally with other values.
+/// Submits an experiment again as a new one, optionally with other values.
 #[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Rerun>,
     responses((status = 201, body = Experiment), (status = 404, body = Problems),
     (status = 422, description = "The text with these values has errors", body = Problems),
@@ -234,20 +234,20 @@ async fn again(
     Ok((StatusCode::CREATED, Json(taken)))
 }
 
-/// Maximum links of an experiment.
+/// Maximum number of shared links of an experiment.
 const MAX_LINKS: u64 = 100;
 
 /// A link that gives read access.
 #[derive(Debug, Serialize, ToSchema)]
 struct Link {
-    /// The path on this server. It is shown only once.
+    /// Path of the link on this server. The server returns it only once.
     link: String,
 }
 
-/// Creates a link that gives anybody read access to the report and the files. Earlier links stay.
+/// Creates a link that gives anyone who has it read access to the report and the files. Earlier links remain valid.
 #[utoipa::path(post, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 201, body = Link), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It has too many", body = Problems)))]
+    (status = 409, description = "The experiment has the maximum number of shared links", body = Problems)))]
 async fn share(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -256,7 +256,10 @@ async fn share(
     let made = move |server: &Server| {
         server.own(&requester, id)?;
         if server.store.shares(id)? >= MAX_LINKS {
-            return Err(Refusal::conflict(format!("it has {MAX_LINKS} links"), "end them first"));
+            return Err(Refusal::conflict(
+                format!("the experiment has {MAX_LINKS} shared links, which is the maximum"),
+                "end them first",
+            ));
         }
         let key = key::fresh()?;
         server.store.share(id, &key::digest(&key), now())?;
@@ -265,7 +268,7 @@ async fn share(
     Ok((StatusCode::CREATED, Json(run_blocking(server, made).await?)))
 }
 
-/// Ends all links.
+/// Ends all shared links of an experiment.
 #[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn unshare(

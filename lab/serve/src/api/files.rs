@@ -1,4 +1,4 @@
-//! Results: points, the report, every file.
+//! Endpoints for results: points, the report, and all files.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,7 +23,7 @@ use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
 use crate::server::{Server, Shared};
 
-/// The report contains our script and style, but foreign content. In a sandbox it cannot reach this server.
+/// The report contains our script and style, but text that users wrote. In a sandbox it cannot send requests to this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
     script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 /// Files of an experiment may contain anything.
@@ -40,9 +40,9 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(log))
 }
 
-/// Returns points.json so far.
+/// Returns the points that have results so far, as in points.json.
 #[utoipa::path(get, path = "/api/experiments/{id}/points", params(("id" = i64, Path)), responses(
-    (status = 200, description = "A row a point; empty before the first", body = Vec<serde_json::Value>),
+    (status = 200, description = "One object per point; empty before the first result", body = Vec<serde_json::Value>),
     (status = 404, body = Problems)))]
 async fn points(
     Extract(server): Extract<Shared>,
@@ -52,12 +52,13 @@ async fn points(
     run_blocking(server, move |server| server.points(&requester, id)).await
 }
 
-/// Returns the report so far, or a range of it. A browser is sent to the same with a `/` at its end, where the links of the page lead to its files.
+/// Returns the report so far, or a range of its octets. A browser is redirected to `report/`, to which the links in
+/// the report are relative.
 #[utoipa::path(get, path = "/api/experiments/{id}/report", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
-    (status = 308, description = "To report/, for a browser"),
-    (status = 404, description = "There is nothing yet", body = Problems),
+    (status = 308, description = "Redirects a browser to report/"),
+    (status = 404, description = "There is no report yet", body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report(
     Extract(server): Extract<Shared>,
@@ -72,11 +73,11 @@ async fn report(
     run_blocking(server, move |server| server.report(&requester, id, &wanted)).await
 }
 
-/// Returns the report so far, as a page in a directory.
+/// Returns the report so far, or a range of its octets. The links in the report are relative to this path.
 #[utoipa::path(get, path = "/api/experiments/{id}/report/", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/html"),
     (status = 206, body = String, content_type = "text/html"),
-    (status = 404, description = "There is nothing yet", body = Problems),
+    (status = 404, description = "There is no report yet", body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report_page(
     Extract(server): Extract<Shared>,
@@ -87,7 +88,7 @@ async fn report_page(
     run_blocking(server, move |server| server.report(&requester, id, &wanted)).await
 }
 
-/// Returns a file to which the report links: one of its results.
+/// Returns a file of the results, at the path to which the report links.
 #[utoipa::path(get, path = "/api/experiments/{id}/report/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
@@ -105,7 +106,7 @@ async fn report_file(
     run_blocking(server, read).await
 }
 
-/// Lists the files of its results.
+/// Lists the files of an experiment's results.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
@@ -120,7 +121,7 @@ async fn files(
     run_blocking(server, listed).await.map(Json)
 }
 
-/// Returns a file of its results, or a range of it.
+/// Returns a file of an experiment's results, or a range of its octets.
 #[utoipa::path(get, path = "/api/experiments/{id}/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
@@ -138,7 +139,7 @@ async fn file(
     .await
 }
 
-/// Returns the log of its processes.
+/// Returns the log of an experiment's processes.
 #[utoipa::path(get, path = "/api/experiments/{id}/log", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/plain"), (status = 404, body = Problems)))]
 async fn log(
@@ -167,8 +168,7 @@ impl Server {
     }
 }
 
-/// Returns the report of experiment `id`, drawn again if there are later points and no process is about to
-/// draw it.
+/// Returns the report of experiment `id`. If there are newer points, writes the report again first, unless a running process will do so.
 pub fn report_of(server: &Server, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
     let results = server.command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
@@ -186,7 +186,7 @@ pub fn report_of(server: &Server, id: i64, wanted: &Ranged) -> Result<Response, 
     Ok((headers, download(page, wanted)?).into_response())
 }
 
-/// Returns the content of a file, or `else_text` if it is not there yet.
+/// Returns the content of a file, or `else_text` if it does not exist yet.
 fn content(
     path: &Path,
     headers: [(HeaderName, &'static str); 1],
@@ -209,7 +209,7 @@ pub fn file_of(directory: &Path, path: &str, wanted: &Ranged) -> Result<Response
     Ok((headers, download(File::open(whole)?, wanted)?).into_response())
 }
 
-/// Returns when a file was written, for comparison only.
+/// Returns the time at which a file was last modified, for comparison only.
 fn age(path: &Path) -> io::Result<impl PartialOrd + use<>> {
     fs::metadata(path)?.modified()
 }

@@ -1,4 +1,4 @@
-//! Stored files: a user's own, and those of projects.
+//! Endpoints for stored files: those of a user, and those of a project.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -35,7 +35,7 @@ async fn mine(
     list(server, requester, Folder::Mine).await
 }
 
-/// Returns one of them.
+/// Returns one of the user's own files.
 #[utoipa::path(get, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
@@ -49,7 +49,7 @@ async fn my_file(
     give(server, requester, Folder::Mine, path, wanted).await
 }
 
-/// Stores a file.
+/// Stores one of the user's own files.
 #[utoipa::path(put, path = "/api/me/files/{*path}", params(("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 204), (status = 400, description = "Not a valid file path", body = Problems),
@@ -64,7 +64,7 @@ async fn keep_mine(
     keep(server, requester, Folder::Mine, path, content).await
 }
 
-/// Removes a file.
+/// Removes one of the user's own files.
 #[utoipa::path(delete, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn discard_mine(
@@ -86,7 +86,7 @@ async fn ours(
     list(server, requester, Folder::Project(name)).await
 }
 
-/// Returns one of them.
+/// Returns a file of a project.
 #[utoipa::path(get, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
@@ -100,7 +100,7 @@ async fn our_file(
     give(server, requester, Folder::Project(name), path, wanted).await
 }
 
-/// Stores a file for all members.
+/// Stores a file of a project.
 #[utoipa::path(put, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 204), (status = 400, description = "Not a valid file path", body = Problems),

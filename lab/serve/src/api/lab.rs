@@ -1,4 +1,4 @@
-//! The machine, and the studies that come with the program.
+//! Endpoints for the machine, and for the studies that come with the program.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -25,32 +25,32 @@ pub fn routes() -> OpenApiRouter<Shared> {
 /// The machine and its resources.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Machine {
-    /// Cores for experiments.
+    /// Number of cores for experiments.
     pub cores: u32,
-    /// Free cores.
+    /// Number of cores that no experiment holds.
     pub free_cores: u32,
-    /// Its processor.
+    /// Model of the processor.
     pub cpu: String,
-    /// Its system.
+    /// Operating system.
     pub os: String,
     /// Octets of memory.
     pub memory: u64,
-    /// Kernels of the kernel world.
+    /// Releases of the installed kernels, for the kernel world.
     pub kernels: Vec<String>,
     /// The engine of the kernel world, or how to install one.
     pub engine: String,
     /// Whether experiments may have programs.
     pub may_run_programs: bool,
-    /// The version of the program.
+    /// Version of this program.
     pub version: &'static str,
 }
 
 /// A study that comes with the program.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StudyEntry {
-    /// As in `hol reproduce`.
+    /// Name of the study, as in `hol reproduce`.
     pub name: &'static str,
-    /// One line for people.
+    /// Title of the study.
     pub title: &'static str,
 }
 
@@ -82,7 +82,7 @@ async fn machine(Extract(server): Extract<Shared>, _requester: Requester) -> Res
     run_blocking(server, Server::machine).await.map(Json)
 }
 
-/// Lists the studies.
+/// Lists the studies that come with the program.
 #[utoipa::path(get, path = "/api/studies", responses((status = 200, body = Vec<StudyEntry>)))]
 async fn studies(_requester: Requester) -> Json<Vec<StudyEntry>> {
     Json(Study::all().map(|(name, title)| StudyEntry { name, title }).collect())

@@ -1,4 +1,4 @@
-//! The REST API. Each handler carries its OpenAPI description, from which its route is made.
+//! The REST API. The OpenAPI description of each handler, an attribute, also defines its route.
 
 mod drafts;
 mod events;
@@ -27,13 +27,13 @@ use crate::server::Shared;
 #[derive(OpenApi)]
 #[openapi(info(
     title = "headofline",
-    description = "Experiments on transport protocols: submit, watch, get. Every error has a body `{errors: [{line, column, message, cure}]}`.",
+    description = "Runs experiments on transport protocols: submit an experiment, watch it run, and get its results. Every error has a body `{errors: [{line, column, message, cure}]}`.",
     version = env!("CARGO_PKG_VERSION"),
     license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
 ), modifiers(&Authentication), security(("token" = []), ("session" = [])))]
 struct Description;
 
-/// How requests say whose they are. Without login, as on 127.0.0.1, they need not.
+/// How requests are authenticated. A server without login, as on 127.0.0.1, does not require it.
 struct Authentication;
 
 impl Modify for Authentication {
@@ -49,19 +49,19 @@ impl Modify for Authentication {
 }
 
 const JSON: &str = "application/json";
-/// Statuses that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
+/// Errors that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
 const OF_JSON_BODIES: [(&str, &str); 4] = [
     ("400", "The body is not JSON, or a value is out of range"),
     ("413", "The body is too long"),
     ("415", "The body is not application/json"),
-    ("422", "The body has other fields than described"),
+    ("422", "The fields of the body differ from the description"),
 ];
-/// Statuses that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
-const OF_ALL: &str = "An error that any operation can have: no Host (400), nobody is logged in (401), a change from another site's page \
-    (403), another host name (421), too long a head (431), a fault of the server (500), too many requests (503), a full disk (507)";
+/// Errors that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
+const OF_ALL: &str = "An error that any operation can return: no Host header (400), not authenticated (401), a change by a page of another site (403), unknown host name (421), headers too long (431), internal error (500), too many requests (503), disk full (507)";
 
-/// Returns the description as tools read it: the router's `{*path}` is a name with a star, an operation has a name of its own and the
-/// errors that the reading of its request may have, and a response has a description. OpenAPI 3.1, sections 4.8.8, 4.8.10, 4.8.16 and 4.8.17
+/// Adapts the description to the OpenAPI standard: removes the star from the router's `{*path}`, gives each operation
+/// a unique name and the errors that parsing a request can cause, and each response a description. OpenAPI 3.1,
+/// sections 4.8.8, 4.8.10, 4.8.16 and 4.8.17
 fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let paths = std::mem::take(&mut description.paths.paths);
     for (path, mut item) in paths {
@@ -89,14 +89,14 @@ fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenA
     description
 }
 
-/// Adds the errors that an operation has because of the form of its requests, unless it describes them itself.
+/// Adds the errors that follow from an operation's parameters and body, unless the operation describes them itself.
 fn add_common_errors(operation: &mut Operation) {
     let of_parameters = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
         RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }) => {
-            Some(("404", "There is no such thing, or the user may not see it"))
+            Some(("404", "The resource does not exist, or the user may not see it"))
         }
         RefOr::T(Parameter { parameter_in: ParameterIn::Query, .. }) => {
-            Some(("400", "The query has other keys or values than described"))
+            Some(("400", "The keys or values of the query differ from the description"))
         }
         _ => None,
     });
@@ -111,9 +111,9 @@ fn add_common_errors(operation: &mut Operation) {
     }
 }
 
-/// Returns what a status means. RFC 9110, section 15
+/// Returns the reason phrase of a status code. RFC 9110, section 15
 fn reason(status: &str) -> &'static str {
-    status.parse().ok().and_then(|status: StatusCode| status.canonical_reason()).unwrap_or("an answer")
+    status.parse().ok().and_then(|status: StatusCode| status.canonical_reason()).unwrap_or("a response")
 }
 
 /// Returns all routes of the API, and its description.

@@ -1,4 +1,4 @@
-//! Accounts, projects, and tokens.
+//! Endpoints for accounts, projects and tokens.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -52,9 +52,9 @@ struct Me {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ProjectRequest {
-    /// Letters, digits, `-`, `_` and `.`.
+    /// Name of the project: letters, digits, `-`, `_` and `.`.
     name: String,
-    /// One line for people.
+    /// Title of the project, one line.
     title: String,
 }
 
@@ -62,7 +62,7 @@ struct ProjectRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct TokenRequest {
-    /// What it is for.
+    /// Purpose of the token: letters, digits, `-`, `_` and `.`.
     name: String,
     /// Lifetime in days, 1 to 366.
     days: u32,
@@ -71,13 +71,13 @@ struct TokenRequest {
 /// A new token, shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 struct IssuedToken {
-    /// For `Authorization: Bearer TOKEN`.
+    /// The token, for the header `Authorization: Bearer TOKEN`.
     token: String,
 }
 
 type WithCookie = ([(HeaderName, String); 1], StatusCode);
 
-/// Logs in: starts a session, in a cookie.
+/// Logs in: starts a session, whose key is in a cookie.
 #[utoipa::path(post, path = "/api/login", security(()), request_body = Login, responses(
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
 async fn login(
@@ -100,18 +100,19 @@ async fn logout(Extract(server): Extract<Shared>, parts: Parts) -> Result<WithCo
     Ok((set_cookie("", server.config.is_secure, 0), StatusCode::NO_CONTENT))
 }
 
-/// RFC 6265bis, sections 4.1.2 and 5.6.7. `Lax` rather than `Strict`: a link in a mail, and a link in a report, whose sandbox has an origin
-/// of its own, are from other sites. They are GET, which changes nothing, and `guard` rejects other requests from there.
+/// Returns the header that sets the session cookie. RFC 6265bis, sections 4.1.2 and 5.6.7. `SameSite` is `Lax` rather
+/// than `Strict`, because links in mails and in reports, whose sandbox has an origin of its own, count as links from
+/// other sites. They cause GET requests, which change nothing; `guard` rejects other requests from other sites.
 fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String); 1] {
     let secure = if is_secure { "; Secure" } else { "" };
     let cookie = format!("{COOKIE_NAME}={key}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
     [(SET_COOKIE, cookie)]
 }
 
-/// Registers an account, and optionally asks to join a project. It sees nothing before a project admits it.
+/// Registers an account, and optionally requests to join a project. The user sees no experiments until a project admits the user.
 #[utoipa::path(post, path = "/api/users", security(()), request_body = Registration, responses(
     (status = 201), (status = 400, body = Problems), (status = 404, description = "The server has no accounts", body = Problems),
-    (status = 409, description = "The name is taken", body = Problems), (status = 429, description = "Too many from one address", body = Problems)))]
+    (status = 409, description = "The name is taken", body = Problems), (status = 429, description = "Too many registrations from one address", body = Problems)))]
 async fn register(
     Extract(server): Extract<Shared>,
     network: Network,
@@ -133,7 +134,7 @@ async fn me(Extract(server): Extract<Shared>, requester: Requester) -> Json<Me> 
 
 /// Changes the password of the current user, and ends the user's other sessions.
 #[utoipa::path(put, path = "/api/me/password", request_body = NewPassword, responses(
-    (status = 204), (status = 400, body = Problems), (status = 403, description = "A token cannot change it", body = Problems),
+    (status = 204), (status = 400, body = Problems), (status = 403, description = "A token cannot change the password", body = Problems),
     (status = 404, description = "The server has no accounts", body = Problems), (status = 429, body = Problems)))]
 async fn change_password(
     Extract(server): Extract<Shared>,
@@ -152,7 +153,7 @@ async fn change_password(
     run_expensive(server, changed).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Lists the user's projects; for an administrator, all.
+/// Lists the user's projects; for an administrator, all projects.
 #[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
 async fn projects(
     Extract(server): Extract<Shared>,
@@ -177,12 +178,12 @@ async fn found(
     let made = move |server: &Server| {
         let approved = requester.is_administrator;
         let added = server.store.add_project((&name, &title), requester.id, approved, now())?;
-        added.ok_or_else(|| Refusal::conflict("there is such a project", "choose another name"))
+        added.ok_or_else(|| Refusal::conflict("a project with this name exists", "choose another name"))
     };
     run_blocking(server, made).await.map(|_| StatusCode::CREATED)
 }
 
-/// Approves a project; for administrators.
+/// Approves a project. Only administrators may do this.
 #[utoipa::path(post, path = "/api/projects/{name}/approve", params(("name" = String, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn approve(
@@ -191,7 +192,7 @@ async fn approve(
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
     let approved = move |server: &Server| {
-        // Others learn nothing, not even whether the project exists.
+        // For other users the response does not even reveal whether the project exists.
         if requester.is_administrator && server.store.approve(&name)? {
             Ok(())
         } else {
@@ -201,7 +202,7 @@ async fn approve(
     run_blocking(server, approved).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Asks to join a project. The answer does not reveal whether it exists.
+/// Requests to join a project. The response does not reveal whether the project exists.
 #[utoipa::path(post, path = "/api/projects/{name}/join", params(("name" = String, Path)), responses((status = 202)))]
 async fn join(
     Extract(server): Extract<Shared>,
@@ -212,7 +213,7 @@ async fn join(
     run_blocking(server, asked).await.map(|()| StatusCode::ACCEPTED)
 }
 
-/// Lists the members of one of the user's projects.
+/// Lists the members and applicants of one of the user's projects.
 #[utoipa::path(get, path = "/api/projects/{name}/members", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<Member>), (status = 404, body = Problems)))]
 async fn members(
@@ -227,7 +228,7 @@ async fn members(
     run_blocking(server, listed).await.map(Json)
 }
 
-/// Admits an applicant; for the leader.
+/// Admits an applicant to a project. Only its leader may do this.
 #[utoipa::path(put, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn admit(
@@ -242,7 +243,7 @@ async fn admit(
     run_blocking(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Removes a member; for the leader.
+/// Removes a member or an applicant from a project. Only its leader may do this.
 #[utoipa::path(delete, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn dismiss(
@@ -267,10 +268,10 @@ async fn tokens(Extract(server): Extract<Shared>, requester: Requester) -> Resul
     run_blocking(server, move |server| Ok(server.store.tokens(requester.id)?)).await.map(Json)
 }
 
-/// Creates a token for a program. It is shown only once.
+/// Creates a token for a program. The server returns it only once.
 #[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses(
     (status = 201, body = IssuedToken), (status = 400, body = Problems),
-    (status = 409, description = "The user has too many", body = Problems)))]
+    (status = 409, description = "The user has the maximum number of tokens", body = Problems)))]
 async fn issue(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -278,7 +279,7 @@ async fn issue(
 ) -> Result<(StatusCode, Json<IssuedToken>), Refusal> {
     check_name(&name)?;
     if !(1..=366).contains(&days) {
-        return Err(Refusal::bad("days is out of range", "1 to 366"));
+        return Err(Refusal::bad("days is out of range", "choose 1 to 366"));
     }
     let made = move |server: &Server| server.issue(&requester, &name, days);
     Ok((StatusCode::CREATED, Json(IssuedToken { token: run_blocking(server, made).await? })))

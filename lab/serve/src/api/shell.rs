@@ -1,4 +1,4 @@
-//! A terminal on the nodes of an experiment. Its output is also sent as `shell` events of the experiment.
+//! Endpoints for a terminal on the nodes of an experiment. Its output is also sent as `shell` events of the experiment.
 
 use axum::Json;
 use axum::extract::State as Extract;
@@ -26,7 +26,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(file))
 }
 
-/// Returns the transcript of its shell.
+/// Returns the transcript of an experiment's shell.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
     (status = 200, body = Shell), (status = 404, body = Problems)))]
 async fn shell(
@@ -37,12 +37,12 @@ async fn shell(
     run_blocking(server, move |server| server.shell(&requester, id)).await.map(Json)
 }
 
-/// Opens a shell on its network, independent of its runs.
+/// Opens a shell on the network of an experiment, independent of its runs.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), request_body = Option<ShellOptions>, responses(
-    (status = 201, body = Shell), (status = 400, description = "It has no such point", body = Problems),
-    (status = 403, description = "The user may not change it, or the server runs no programs", body = Problems),
-    (status = 404, body = Problems), (status = 409, description = "It has a shell, or is a study", body = Problems),
-    (status = 413, body = Problems), (status = 422, description = "Its text has errors", body = Problems)))]
+    (status = 201, body = Shell), (status = 400, description = "The experiment has no such point", body = Problems),
+    (status = 403, description = "The user may not change the experiment, or the server does not allow programs", body = Problems),
+    (status = 404, body = Problems), (status = 409, description = "The experiment has a shell, has no traffic, or is a study", body = Problems),
+    (status = 413, body = Problems), (status = 422, description = "The text of the experiment has errors", body = Problems)))]
 async fn open(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -55,10 +55,10 @@ async fn open(
     Ok((StatusCode::CREATED, Json(opened)))
 }
 
-/// Ends the shell. The commands are recorded in `recorded.toml` of its files, unless one is still running.
+/// Ends the shell. Its commands are recorded in its file `recorded.toml`, unless one of them is still running.
 #[utoipa::path(delete, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
-    (status = 409, description = "It has none", body = Problems)))]
+    (status = 409, description = "There is no shell", body = Problems)))]
 async fn end(
     Extract(server): Extract<Shared>,
     requester: Requester,
@@ -69,9 +69,9 @@ async fn end(
         .map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Enters a line, when the shell waits for one.
+/// Sends a line to the shell, which must be waiting for one.
 #[utoipa::path(post, path = "/api/experiments/{id}/shell/line", params(("id" = i64, Path)), request_body = TypedLine, responses(
-    (status = 204), (status = 400, description = "It is not one line of text", body = Problems),
+    (status = 204), (status = 400, description = "The text is not one line, or is too long", body = Problems),
     (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "A command is running, or there is no shell", body = Problems)))]
 async fn line(
@@ -97,7 +97,7 @@ async fn interrupt(
     done.await.map(|()| StatusCode::NO_CONTENT)
 }
 
-/// Lists the files made in it: captures, and the commands as an experiment.
+/// Lists the files that the shell has written: captures, and the commands as an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
@@ -109,7 +109,7 @@ async fn files(
     listed.await.map(Json)
 }
 
-/// Returns one of them.
+/// Returns a file that the shell has written.
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/{*path}", params(("id" = i64, Path), ("path" = String, Path)),
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),

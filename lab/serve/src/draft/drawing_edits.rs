@@ -1,4 +1,4 @@
-//! Puts a drawing into an experiment file: only what differs is changed, everything else stays as written.
+//! Applies a drawing to an experiment file: changes only what differs, and leaves everything else as written.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::graph::{Graph, Lan, Link, LinkSettings, Traffic};
 use super::places;
 use super::values::{self, set, table_of, tables};
 
-/// The nodes of an experiment that names none.
+/// Names of the nodes of an experiment that does not name any.
 const ENDS: [&str; 2] = ["client", "server"];
 
-/// Returns the file with the drawing in it.
+/// Returns the file after the drawing has been applied.
 pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result<String, String> {
     let network = File::read(text.to_owned(), permission).network().unwrap_or_default();
     let old = Graph::of(&network, text).unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result
     Ok(places::write(&document.to_string(), &graph.places()))
 }
 
-/// Returns the nodes with a new name.
+/// Returns the renamed nodes: their old and new names.
 fn renamed(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
     let pairs =
         new.nodes.iter().filter_map(|node| Some((old.nodes.get(node.was?)?.name.clone(), node.name.clone())));
@@ -87,7 +87,7 @@ fn put_network(
     }
     if let Some(path) = table.get("path").and_then(Item::as_str) {
         return Err(format!(
-            "the path {path:?} is one link; write its settings instead of its name to add others"
+            "the path {path:?} is a single link; to add nodes or links, replace its name by its settings"
         ));
     }
     for key in ["paths", "up", "down"] {
@@ -108,7 +108,8 @@ fn put_network(
     Ok(())
 }
 
-/// Returns whether the short form suffices: the same links between `client` and `server`.
+/// Returns whether the short form without lists of nodes and links suffices: the links are the same as before, and
+/// all between `client` and `server`.
 fn is_between_ends(old: &Graph, new: &Graph) -> bool {
     let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(ENDS);
     let shape = |graph: &Graph| {
@@ -141,7 +142,7 @@ fn nth(list: &mut Item, at: usize) -> Option<&mut dyn TableLike> {
     }
 }
 
-/// A link or a LAN, and its previous form.
+/// The new and the previous form of a link or a LAN.
 enum Shown<'g> {
     Link(&'g Link, Option<&'g Link>),
     Lan(&'g Lan, Option<&'g Lan>),
@@ -267,7 +268,7 @@ fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic)
     put_workload(&mut workload, traffic);
     let item = document.entry("workload").or_insert_with(|| Item::Table(Table::new()));
     match item.as_table_mut() {
-        // The heading keeps its comments.
+        // Keeps the comments of the heading.
         Some(table) => {
             table.clear();
             table.extend(workload.iter().map(|(key, item)| (key.to_owned(), item.clone())));
@@ -276,7 +277,7 @@ fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic)
     }
 }
 
-/// An entry of the background.
+/// Returns the `[[background]]` table of a flow of the drawing.
 fn entry(before: &[Table], traffic: &Traffic) -> Table {
     let own = traffic.was.filter(|was| *was > 0).and_then(|was| before.get(was).cloned());
     let mut entry = own.unwrap_or_default();
@@ -287,7 +288,7 @@ fn entry(before: &[Table], traffic: &Traffic) -> Table {
     entry
 }
 
-/// Returns a table with its own heading.
+/// Copies a table, in-line or not, to a table with a heading.
 fn standing(table: &dyn TableLike) -> Table {
     table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
 }
@@ -316,7 +317,7 @@ fn put_workload(workload: &mut Table, traffic: &Traffic) {
     }
 }
 
-/// Sets the list of transports; those that stay keep their labels.
+/// Sets the list of transports; those that the list already has keep their labels.
 fn put_transports(document: &mut DocumentMut, old: &Graph, specs: &str) {
     if old.traffic.first().is_some_and(|measured| measured.transport == specs) {
         return;

@@ -7,11 +7,11 @@ use toml_edit::DocumentMut;
 
 use crate::experiment::Format;
 
-/// Name of texts in messages.
+/// File names of texts in error messages.
 const NAME_TOML: &str = "experiment.toml";
 pub(super) const NAME_NS: &str = "script.ns";
 
-/// A parsed experiment file, parsed only once since it may have many points.
+/// An experiment file with its experiment, parsed only once because it may have many points.
 pub(super) struct File {
     pub(super) text: String,
     pub(super) whole: Result<Experiment, InputError>,
@@ -24,7 +24,7 @@ impl File {
         Self { whole, text, permission: permission.clone() }
     }
 
-    /// Returns the network of its first point, or of its table if the file is incomplete.
+    /// Returns the network of the first point, or the table `[network]` if the file is incomplete.
     pub(super) fn network(&self) -> Result<NetworkSpec, String> {
         #[derive(Deserialize)]
         struct Alone {
@@ -34,7 +34,7 @@ impl File {
             return Ok(whole.points[0].network.clone());
         }
         let document: DocumentMut = self.text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
-        let network = document.get("network").ok_or("no network")?;
+        let network = document.get("network").ok_or("the experiment has no [network]; describe one")?;
         let mut alone = DocumentMut::new();
         alone.insert("network", network.clone());
         let alone: Alone = toml::from_str(&alone.to_string()).map_err(|e| e.message().to_owned())?;
@@ -43,7 +43,7 @@ impl File {
     }
 }
 
-/// Reads a text as an experiment, whatever this machine can run.
+/// Reads a text as an experiment, even if this machine cannot run it.
 pub fn experiment(
     name: &str,
     text: &str,

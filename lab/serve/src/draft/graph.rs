@@ -8,20 +8,19 @@ use utoipa::ToSchema;
 use super::places::{self, Places};
 use super::values::{plain, table_of};
 
-/// A drawing. The text keeps everything that it does not show. `was` is the index of the same object in the
-/// previous graph; none for new objects.
+/// A drawing. What it does not show remains in the text. `was` is the index of the same object in the previous graph; none for new objects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Graph {
-    /// Hosts and routers.
+    /// Hosts and routers, called nodes.
     pub nodes: Vec<Node>,
-    /// Between two nodes each.
+    /// Links, each between two nodes.
     pub links: Vec<Link>,
-    /// Shared segments.
+    /// LANs: segments with any number of nodes.
     pub lans: Vec<Lan>,
     /// Flows: the first is measured, the others are background.
     pub traffic: Vec<Traffic>,
-    /// Dotted keys that are swept; the graph has their first values.
+    /// Dotted keys of the axes; the graph has their first values.
     pub swept: Vec<String>,
 }
 
@@ -31,7 +30,7 @@ pub struct Graph {
 pub struct Node {
     pub was: Option<usize>,
     pub name: String,
-    /// Position in pixels; none if never placed.
+    /// Position in pixels; none if the text has none.
     pub x: Option<i32>,
     pub y: Option<i32>,
 }
@@ -46,7 +45,7 @@ pub struct Link {
     pub to: String,
     /// Settings from `from` to `to`.
     pub line: LinkSettings,
-    /// Settings in the other direction, if different.
+    /// Settings from `to` to `from`, if different.
     pub back: Option<LinkSettings>,
 }
 
@@ -80,9 +79,9 @@ pub struct Traffic {
     pub was: Option<usize>,
     pub from: String,
     pub to: String,
-    /// The application.
+    /// Kind of workload, such as `bulk`.
     pub kind: String,
-    /// The transport; for the measured flow all that are compared, separated by blanks.
+    /// The transport; for the measured flow, all compared transports, separated by blanks.
     pub transport: String,
     pub size: Option<String>,
     pub rate: Option<String>,
@@ -91,7 +90,7 @@ pub struct Traffic {
 }
 
 impl LinkSettings {
-    /// Returns its fields with their keys in an experiment.
+    /// Returns the settings with their keys in an experiment file.
     pub fn fields(&self) -> [(&'static str, &str); 5] {
         let Self { rate, delay, loss, queue, discipline } = self;
         [("rate", rate), ("delay", delay), ("loss", loss), ("queue", queue), ("discipline", discipline)]
@@ -114,7 +113,7 @@ impl LinkSettings {
 }
 
 impl Traffic {
-    /// Returns its workload fields with their keys, without its ends.
+    /// Returns the fields of the workload with their keys, except `from` and `to`.
     pub fn fields(&self) -> [(&'static str, Option<&str>); 5] {
         let Self { kind, size, rate, interval, start, .. } = self;
         let [size, rate, interval, start] = [size, rate, interval, start].map(Option::as_deref);
@@ -148,7 +147,7 @@ impl Graph {
         Some(graph)
     }
 
-    /// Returns the graph of a network without its traffic, with the positions that `text` gives, in either language.
+    /// Returns the graph of a network without its traffic, with the positions in `text`, which is an experiment file or an ns script.
     pub fn of_network(topology: &Topology, text: &str) -> Self {
         let nodes = topology.node_names().iter().map(|name| Node::called(name)).collect();
         let mut graph = Self { nodes, ..Self::default() };
@@ -180,7 +179,7 @@ impl Graph {
         }
     }
 
-    /// Sets positions from the text; those of LANs have names that nodes cannot have.
+    /// Sets positions from the text. The name of a LAN's position has a prefix with a blank, which names of nodes cannot have.
     fn place(&mut self, places: &Places) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
@@ -217,7 +216,7 @@ fn swept(document: &DocumentMut) -> Vec<String> {
     axes.map(|axes| axes.iter().map(|(key, _)| key.to_owned()).collect()).unwrap_or_default()
 }
 
-/// Returns the workload, if given, and the background.
+/// Returns the flow of the workload, if given, and those of the background.
 fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     let transports: Vec<String> = (document.get("transports").and_then(|list| list.as_array()))
         .map(|list| list.iter().filter_map(spec).collect())
@@ -234,7 +233,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     std::iter::once(measured).chain(beside).collect()
 }
 
-/// Returns a transport of the list, which may have a label.
+/// Returns the specification of a transport in the list, which may be a table with a label.
 fn spec(value: &toml_edit::Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)

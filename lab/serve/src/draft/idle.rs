@@ -1,4 +1,4 @@
-//! Networks without traffic, as Emulab sets them up: their nodes are used by hand.
+//! Networks without traffic, as in Emulab: users run commands on their nodes.
 
 use hol_lab::{MARK, Permission};
 use hol_network::{NetworkSpec, Topology};
@@ -7,11 +7,11 @@ use super::file::File;
 use super::ns;
 use crate::experiment::Format;
 
-/// What uses a network, as keys of an experiment file.
+/// Keys of an experiment file that use a network.
 const USES: [&str; 8] =
     ["transports", "workload", "background", "onward", "program", "sweep", "zip", "figure"];
 
-/// Returns the network of a text, even if nothing uses it yet.
+/// Returns the network of a text, even if the text has no traffic yet.
 pub fn network(text: &str, format: Format, permission: &Permission) -> Option<NetworkSpec> {
     let text = match format {
         Format::Toml => text.to_owned(),
@@ -20,9 +20,10 @@ pub fn network(text: &str, format: Format, permission: &Permission) -> Option<Ne
     File::read(text, permission).network().ok()
 }
 
-/// Returns the text with traffic that a shell never starts, if it describes a network of at least two nodes and nothing that uses it.
+/// Returns the text with placeholder traffic, which a shell never starts, if the text describes a network of at least
+/// two nodes without traffic.
 ///
-/// `hol shell` opens the network of an experiment, and an experiment has traffic.
+/// `hol shell` opens the network of an experiment, and an experiment must have traffic.
 pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permission) -> Option<String> {
     let settings = match format {
         Format::Toml => text.to_owned(),
@@ -36,13 +37,13 @@ pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permiss
     let [from, to] = ends(&network(text, format, permission)?)?;
     let workload =
         format!("workload = {{ kind = \"oneway\", size = \"100B\", from = {from:?}, to = {to:?} }}");
-    // Keys stand before tables.
+    // In TOML, top-level keys precede tables.
     let lines = ["transports = [\"tcp\"]", &workload];
     let mark = if format == Format::Ns { MARK } else { "" };
     Some(lines.map(|line| format!("{mark}{line}\n")).concat() + text)
 }
 
-/// Returns two nodes that are next to each other.
+/// Returns two adjacent nodes.
 fn ends(network: &NetworkSpec) -> Option<[String; 2]> {
     let topology = Topology::new(network).ok()?;
     let segment = topology.segments().iter().find(|segment| segment.interfaces.len() > 1)?;

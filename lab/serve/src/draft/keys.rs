@@ -1,4 +1,4 @@
-//! The words of an experiment file, for completion in the editor.
+//! Keys and values of experiment files and ns scripts, for completion in the editor.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use hol_network::NetworkSpec;
 use hol_workloads::Kind;
 use serde::Serialize;
 
-/// Words by the place where they are allowed.
+/// Completions by the place where they are allowed.
 #[derive(Debug, Serialize)]
 pub struct Keys {
-    /// Top-level keys and names of tables.
+    /// Top-level keys, and names of tables.
     pub top: &'static [&'static str],
-    /// In `[network]`.
+    /// Keys in `[network]`.
     pub network: Vec<String>,
-    /// In `[workload]`, by its kind.
+    /// Keys in `[workload]`, by the kind of workload.
     pub workload: BTreeMap<&'static str, Vec<String>>,
-    /// Common transports.
+    /// Specifications of common transports.
     pub transports: &'static [&'static str],
-    /// Words of ns scripts.
+    /// Common words of ns scripts.
     pub ns: &'static [&'static str],
 }
 
@@ -72,11 +72,11 @@ const NS: [&str; 15] = [
     "tb-set-ip-link",
 ];
 
-/// Tables and lists of the network, in addition to link settings.
+/// Keys of `[network]` in addition to link settings.
 const NETWORK: [&str; 10] =
     ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace", "trace_start"];
 
-/// Returns all words.
+/// Returns all completions.
 pub fn keys() -> Keys {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
     let network = settings.keys().cloned().chain(NETWORK.map(str::to_owned));

@@ -1,9 +1,9 @@
 //! Lossless conversion between forms, drawings and texts.
 //!
-//! A draft is one text, an experiment file or an ns script. A drawing ([`Graph`]) and a form ([`Question`])
-//! are views of it: they are parsed from the text, and change only the parts that differ. An untouched view
-//! leaves every octet. An ns script holds the whole experiment, with comments for what ns cannot express
-//! ([`ns`]).
+//! A draft is one text, an experiment file or an ns script. A drawing ([`Graph`]) and a form ([`Question`]) are views
+//! of the text: they are parsed from it, and a change of a view changes only the parts of the text that differ. A
+//! view without changes does not change the text. An ns script contains the whole experiment, with comments for what
+//! ns cannot express ([`ns`]).
 
 mod drawing_edits;
 mod file;
@@ -35,35 +35,35 @@ pub use reading::{ReadRequest, Reading, read};
 
 use crate::experiment::Format;
 
-/// A view of a text that was changed, to be put into it.
+/// A text with a changed view, to be applied to the text.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(as = DraftChange)]
 pub struct Change {
-    /// The text that the view was read from.
+    /// Text from which the view was read.
     pub text: String,
-    /// Its language.
+    /// Language of the text.
     pub format: Format,
-    /// The project whose files it names; the user's first by default.
+    /// Project whose files the text names; by default the user's first.
     pub project: Option<String>,
-    /// The drawing.
+    /// The drawing, if it was changed.
     pub graph: Option<Graph>,
-    /// The form.
+    /// The form, if it was changed.
     pub question: Option<Question>,
 }
 
-/// One text in both languages.
+/// A text in both languages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Translation {
-    /// As an experiment file.
+    /// The text as an experiment file.
     pub toml: String,
-    /// As an ns script, if ns can say it.
+    /// The text as an ns script, if ns can express it.
     pub ns: Option<String>,
-    /// Why not.
+    /// Why ns cannot express the text.
     pub ns_cannot: Option<String>,
 }
 
-/// The text with a changed view in it; or what stands in the way.
+/// Returns the text after a change of a view; the error says why the text does not allow the change.
 pub fn write(change: &Change, permission: &Permission) -> Result<Translation, String> {
     let before = match change.format {
         Format::Toml => change.text.clone(),
@@ -86,7 +86,7 @@ pub fn write(change: &Change, permission: &Permission) -> Result<Translation, St
 impl Translation {
     fn of(file: File) -> Self {
         let ns = ns::ns_of(&file);
-        let ns_cannot = ns.as_ref().err().map(|why| format!("ns cannot say {why}"));
+        let ns_cannot = ns.as_ref().err().map(|why| format!("no ns script: {why}"));
         Self { toml: file.text, ns: ns.ok(), ns_cannot }
     }
 }

@@ -1,4 +1,4 @@
-//! The animation of a run: every packet on every hop, and every message from its due time to its delivery.
+//! The animation of a run: the times of every packet on every hop, and of every message from its due time to its delivery.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use utoipa::ToSchema;
 use super::graph::Graph;
 use crate::plan::point_of;
 
-/// Maximum messages shown of a longer run.
+/// Maximum number of shown messages; a longer run is shortened.
 const MAX_MESSAGES: u64 = 1000;
-/// Maximum hops shown.
+/// Maximum number of shown hops.
 const MAX_HOPS: usize = 60_000;
 
 /// An animation. Times are in ns from the start of the run.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Movie {
-    /// Description of the run.
+    /// Description of the run: its point and its repetition.
     pub title: String,
-    /// The network of its point, without traffic.
+    /// Network of the point, without traffic.
     pub graph: Graph,
-    /// The links, shown at their place in the drawing.
+    /// Directions of links with packets, each shown at its link in the drawing.
     pub lines: Vec<MovieLink>,
-    /// In the order of sending.
+    /// Hops, in the order in which they were queued.
     pub hops: Vec<Hop>,
-    /// In the order of the schedule.
+    /// Messages, in the order of the run's records.
     pub messages: Vec<Message>,
-    /// The time of the last event.
+    /// Time of the last event.
     pub end: u64,
 }
 
@@ -41,34 +41,34 @@ pub struct Movie {
 pub struct MovieLink {
     /// Name of the link or LAN in drawings.
     pub name: String,
-    /// The sending node.
+    /// Name of the sending node.
     pub from: String,
-    /// The receiving node.
+    /// Name of the receiving node.
     pub to: String,
-    /// Whether it is a LAN.
+    /// Whether `name` is a LAN.
     pub lan: bool,
 }
 
 /// A packet on one link.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Hop {
-    /// The packet number, the same on every hop.
+    /// Number of the packet, the same on every hop.
     pub packet: u32,
-    /// Index of the link.
+    /// Index of the link's direction in `lines`.
     pub line: usize,
-    /// When it was queued.
+    /// Time at which the packet was queued.
     pub queued: u64,
-    /// When its transmission started, if it did.
+    /// Time at which its transmission started, if it did.
     pub sent: Option<u64>,
-    /// When it arrived, or was dropped.
+    /// Time at which the packet arrived or was dropped.
     pub ends: u64,
-    /// Why it was dropped; none if it arrived.
+    /// Why the packet was dropped; none if it arrived.
     pub lost: Option<&'static str>,
     /// Octets of the whole IP packet.
     pub octets: usize,
-    /// Index of its flow: 0 is measured.
+    /// Index of the packet's flow; 0 is the measured flow.
     pub flow: usize,
-    /// Description.
+    /// Description of the packet.
     pub says: String,
 }
 
@@ -76,24 +76,26 @@ pub struct Hop {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MovieMessage)]
 pub struct Message {
-    /// Its number in the schedule.
+    /// Number of the message in the schedule.
     pub id: u64,
-    /// Its stream, or connection.
+    /// Stream or connection that carries the message.
     pub stream: u16,
-    /// Its due time.
+    /// Time at which the message was due.
     pub due: u64,
-    /// When it was written, first sent, sent in the copy that arrived, complete at the receiver, and
-    /// delivered.
+    /// Times at which the request was written, first sent, last sent, completely received, and delivered.
     pub request: Option<[u64; 5]>,
-    /// The same for its reply.
+    /// The same times of the reply.
     pub reply: Option<[u64; 5]>,
 }
 
-/// Returns the animation of one repetition of a point; `text` is that of the experiment, for the positions of nodes.
+/// Returns the animation of one repetition of a point. The positions of nodes are read from `text`, the text of the experiment.
 pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32) -> Result<Movie, String> {
     let point = point_of(experiment, point)?;
     if repetition >= point.repetitions.max {
-        return Err(format!("repetition {repetition}: there are {}, counted from 0", point.repetitions));
+        return Err(format!(
+            "no repetition {repetition}: the point has {} repetitions, counted from 0",
+            point.repetitions
+        ));
     }
     let point = shortened(point, repetition);
     let world = point.world.open().map_err(|e| e.to_string())?;
@@ -138,11 +140,11 @@ impl Message {
     }
 }
 
-/// Observes every packet on every link.
+/// Records every packet on every link.
 struct Camera<'t> {
     topology: &'t Topology,
     movie: Movie,
-    /// The lines by their ends.
+    /// Indices of links' directions, by their interfaces.
     lines: BTreeMap<(InterfaceId, InterfaceId), usize>,
     /// Hops in progress, by packet and sending interface.
     open: BTreeMap<(u32, InterfaceId), usize>,
@@ -159,7 +161,7 @@ impl<'t> Camera<'t> {
         }
         let segments = self.topology.segments().iter();
         let mut segment = segments.filter(|segment| segment.interfaces.contains(&from));
-        let segment = segment.next().expect("an interface is on a segment");
+        let segment = segment.next().expect("every interface is on a segment");
         let node = |id: InterfaceId| {
             let node = self.topology.interfaces()[usize::from(id.0)].node;
             self.topology.node_names()[usize::from(node.0)].clone()

@@ -1,5 +1,5 @@
-//! Converts experiment files to ns scripts and back. A setting without an equivalent in ns becomes a `#hol` line.
-//! If that is impossible too, the conversion fails rather than drop a setting.
+//! Converts experiment files to ns scripts and back. A setting without an equivalent in ns becomes a `#hol` line. If
+//! that is impossible, too, the conversion fails, so that no setting is lost.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use toml_edit::{DocumentMut, Item};
 use super::file::{File, NAME_NS};
 use super::places;
 
-/// Comments that repeat the `#hol` lines.
+/// Prefix of comments for settings without an equivalent in ns, which the `#hol` lines repeat.
 const UNSAID: &str = "# ns has no ";
 
-/// The defaults of ns and Emulab for a network.
+/// The experiment file of an empty script: defaults of ns and Emulab.
 const BLANK: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
 /// Returns the experiment file of a script.
@@ -27,7 +27,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
     let source = Source::of_script(NAME_NS, text, permission);
     let (mut rest, network) = match &source {
         Ok(source) => (hol_lines(text).unwrap_or_else(|| source.text().to_owned()), network_table(source)?),
-        // There is no traffic yet; a drawing has to start somewhere.
+        // A drawing may begin as a network without traffic.
         Err(_) if script.flows.is_empty() && script.programs.is_empty() => (String::new(), None),
         Err(error) => return Err(error.clone()),
     };
@@ -87,11 +87,11 @@ fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
     })
 }
 
-/// Removes defaults, and addresses that a reader of the script would assign.
+/// Removes default settings, and addresses that would be assigned when the script is read.
 fn tidy(network: &mut Table, script: &Script) {
     let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
     network.retain(|key, value| usual.get(key) != Some(value));
-    let topology = Topology::new(&script.network).expect("it was read with its script");
+    let topology = Topology::new(&script.network).expect("the script was read, so its network is valid");
     let given = Script::read(NAME_NS, &write_with_addresses(&topology, &|_| false));
     if given.is_ok_and(|given| addresses(&given.network) == addresses(&script.network)) {
         for list in ["links", "lans"] {
@@ -165,7 +165,7 @@ fn lines(text: &str, beyond: &Table) -> Result<String, String> {
     Ok(format!("\n{}", rest.trim().lines().map(line).collect::<String>()))
 }
 
-/// Returns link settings that a script does not contain: for all links, or for a link or LAN by name.
+/// Returns link settings that the script cannot express: those of all links, and those of single links or LANs by name.
 fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     let again = Topology::new(script).map_err(|e| e.to_string())?;
     let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
@@ -212,7 +212,7 @@ fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static 
 /// Checks that file and script are equivalent; otherwise returns what the script cannot express.
 fn same(file: &File, script: &str) -> Result<(), String> {
     let Ok(whole) = &file.whole else {
-        // An incomplete text has at most a network.
+        // Of an incomplete text, only the network can be compared.
         let again =
             File::read(toml_of(script, &file.permission).map_err(|e| e.to_string())?, &file.permission);
         return same_network(&file.network()?, &again.network()?);
@@ -220,18 +220,18 @@ fn same(file: &File, script: &str) -> Result<(), String> {
     let source = Source::of_script(NAME_NS, script, &file.permission).map_err(|e| e.to_string())?;
     let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
     if whole.points.len() != script.points.len() {
-        return Err("its axes; keep it as an experiment file".to_owned());
+        return Err("ns cannot express the axes; use an experiment file".to_owned());
     }
     for (one, other) in whole.points.iter().zip(&script.points) {
         if except_network(one) != except_network(other) {
-            return Err(format!("all that {one} asks; keep it as an experiment file"));
+            return Err(format!("ns cannot express all settings of point {one}; use an experiment file"));
         }
         let swept: Vec<&str> =
             one.axes.iter().map(|(key, _)| key.as_str()).filter(|key| key.starts_with("network")).collect();
         same_network(&one.network, &other.network).map_err(|problem| match swept.is_empty() {
             true => problem,
             false => format!(
-                "{} as an axis; sweep it for a link by name, as in network.links.NAME.delay",
+                "ns cannot express {} as an axis; sweep the setting of a link by its name, as in network.links.NAME.delay",
                 swept.join(", ")
             ),
         })?;
@@ -262,12 +262,12 @@ fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> 
         (topology.node_names().to_vec(), segments.collect::<Vec<_>>())
     };
     if shape(&one) != shape(&other) {
-        return Err("these names of nodes, links or LANs; take letters, digits and hyphens, and none twice"
+        return Err("ns cannot express the names of nodes, links or LANs; use letters, digits and hyphens, and each name once"
             .to_owned());
     }
     for (line, again) in one.links().iter().zip(other.links()) {
         if line.settings != again.settings {
-            return Err(format!("what {} does; keep it as an experiment file", line.name));
+            return Err(format!("ns cannot express the settings of {}; use an experiment file", line.name));
         }
     }
     let changes = |topology: &Topology| {
@@ -284,6 +284,6 @@ fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> 
     };
     match changes(&one) == changes(&other) && own(&one) == own(&other) {
         true => Ok(()),
-        false => Err("what changes during the run; keep it as an experiment file".to_owned()),
+        false => Err("ns cannot express the changes during the run; use an experiment file".to_owned()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const MARK: &str = "#at ";
 
-/// Position of each box, in pixels.
+/// Positions of nodes and LANs in pixels, by name.
 pub type Places = BTreeMap<String, (i32, i32)>;
 
 /// Returns the positions in a text.
@@ -18,7 +18,7 @@ fn place(line: &str) -> Option<(String, (i32, i32))> {
     Some((words.next()?.trim_end().to_owned(), (x, y)))
 }
 
-/// Returns the text with exactly these positions; unchanged if it has them already.
+/// Returns the text with exactly these positions; unchanged if it already has them.
 pub fn write(text: &str, places: &Places) -> String {
     if read(text) == *places {
         return text.to_owned();

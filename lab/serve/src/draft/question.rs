@@ -1,5 +1,5 @@
-//! An experiment as a form: each field is a flag of `hol compare` and a key of the file; a field with several
-//! values is an axis.
+//! An experiment as a form: each field is an option of `hol compare` and a key of the experiment file; a field with
+//! several values is an axis.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use utoipa::ToSchema;
 
 use super::values::{list, plain, set, table_of};
 
-/// A form. The text keeps everything that it does not contain.
+/// A form. What it does not contain remains in the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {
     /// The transports to compare.
     pub transports: Vec<String>,
-    /// By key, such as `network.loss`; several values, separated by commas, are an axis.
+    /// Values by key, such as `network.loss`; several values, separated by commas, are an axis.
     pub fields: BTreeMap<String, String>,
-    /// The equivalent command.
+    /// Command line that runs the same experiment.
     pub line: String,
 }
 
 impl Question {
-    /// Returns the form of a file.
+    /// Returns the form of an experiment file.
     pub fn of(text: &str) -> Option<Self> {
         let document: DocumentMut = text.parse().ok()?;
         let transports: Vec<String> = (document.get("transports").and_then(Item::as_array))
@@ -35,7 +35,7 @@ impl Question {
         Some(question)
     }
 
-    /// Returns the file with the form in it.
+    /// Returns the experiment file after the form has been applied.
     pub fn put(&self, text: &str) -> Result<String, String> {
         let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
         let old = Self::of(text).unwrap_or_default();
@@ -55,7 +55,7 @@ impl Question {
         Ok(document.to_string())
     }
 
-    /// Returns `hol compare …` if flags suffice, otherwise the command that runs the file.
+    /// Returns the command `hol compare …` if its options suffice, otherwise the command that runs the file.
     fn command(&self, document: &DocumentMut) -> String {
         let known =
             |key: &str| key == "transports" || key == "title" || FLAGS.iter().any(|(_, flag)| *flag == key);
@@ -88,7 +88,7 @@ fn quoted(word: &str) -> String {
     if is_plain && !word.is_empty() { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Collects every plain value with its dotted key; none for values without a command-line option.
+/// Collects all values with their dotted keys; the value is none for a list, which a command line cannot set.
 fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<String>)>) {
     for (key, item) in table.iter() {
         let key = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };

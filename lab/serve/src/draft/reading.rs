@@ -1,4 +1,4 @@
-//! Reads a text: its errors and their positions, its translations, and the cost of running it.
+//! Analyses a draft of an experiment: finds its errors and their positions, translates it, and estimates the cost of running it.
 
 use hol_lab::{Experiment, InputError, Permission, Plan, RunResults};
 use hol_network::Topology;
@@ -11,67 +11,67 @@ use crate::experiment::Format;
 use crate::mistakes::mistakes;
 use crate::reading::work;
 
-/// Maximum messages of a plan whose duration is estimated.
+/// Maximum number of messages of a plan whose duration is estimated.
 const MAX_MEASURED: u64 = 10_000_000_000;
 
-/// A text to read.
+/// A draft to analyse.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadRequest {
-    /// The whole text.
+    /// Text of the draft.
     pub text: String,
-    /// Its language.
+    /// Language of the text.
     pub format: Format,
-    /// The project whose files it names; the user's first by default.
+    /// Project whose files the text names; by default the user's first.
     pub project: Option<String>,
     /// Whether to estimate the run time, which takes up to two seconds.
     pub estimate: bool,
 }
 
-/// The result of reading a text.
+/// The result of analysing a draft.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Reading {
-    /// Its errors.
+    /// Errors of the draft.
     pub errors: Vec<Fault>,
-    /// As an experiment file.
+    /// The draft as an experiment file.
     pub toml: Option<String>,
-    /// As an ns script.
+    /// The draft as an ns script.
     pub ns: Option<String>,
-    /// Why ns cannot express it.
+    /// Why ns cannot express the draft.
     pub ns_cannot: Option<String>,
-    /// As a drawing.
+    /// The draft as a drawing.
     pub graph: Option<Graph>,
-    /// As a form.
+    /// The draft as a form.
     pub question: Option<Question>,
-    /// The plan of its runs.
+    /// Number of points, runs and messages.
     pub plan: Option<PlanSize>,
-    /// Whether it is a network without traffic, whose nodes run while it is swapped in.
+    /// Whether the draft has no traffic, so that its nodes run while the experiment is swapped in.
     pub is_idle: bool,
-    /// What this machine cannot run of it.
+    /// Parts of the draft that this machine cannot run.
     pub cannot: Vec<Unsupported>,
     /// Ignored commands of a script: position, command, reason.
     pub ignored: Vec<String>,
-    /// Nodes and links with their addresses and settings, as in Emulab's mails.
+    /// Nodes and links with their addresses and settings, as in the mails of Emulab.
     pub mapping: Vec<TitledTable>,
 }
 
-/// An error.
+/// An error of a draft.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Fault {
-    /// Line, from 1.
+    /// Line of the error, from 1.
     pub line: usize,
-    /// Column, from 1, in characters.
+    /// Column of the error, from 1, in characters.
     pub column: usize,
-    /// The problem.
+    /// What is wrong.
     pub message: String,
-    /// The fix.
+    /// What to do.
     pub cure: String,
 }
 
 /// Something that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Unsupported {
-    /// What.
+    /// What the machine cannot run.
     pub what: String,
     /// What to do.
     pub cure: String,
@@ -80,28 +80,28 @@ pub struct Unsupported {
 /// The size of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanSize {
-    /// Combinations of the axes.
+    /// Number of points: combinations of the axes.
     pub points: usize,
-    /// With the minimum number of repetitions.
+    /// Number of runs, with the minimum number of repetitions.
     pub runs: usize,
-    /// With the minimum number of repetitions.
+    /// Number of messages, with the minimum number of repetitions.
     pub messages: u64,
-    /// Seconds with the minimum number of repetitions; none if not requested.
+    /// Estimated seconds with the minimum number of repetitions; none if no estimate was requested, or the plan is too large for one.
     pub min_seconds: Option<f64>,
-    /// Seconds with the maximum number of repetitions that a precision may need.
+    /// Estimated seconds with the maximum number of repetitions, which the key `precision` may require.
     pub max_seconds: Option<f64>,
 }
 
 /// A table with its title; the first row names the columns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TitledTable {
-    /// As Emulab calls it.
+    /// Title of the table, as in Emulab.
     pub title: &'static str,
     /// Rows of cells; a row may end early.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Reads a text; `jobs` is the number of parallel runs on this machine.
+/// Analyses a draft; `jobs` is the number of parallel runs on this machine.
 pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
     let file = match ask.format {
         Format::Toml => Some(File::read(ask.text.clone(), permission)),
@@ -114,7 +114,7 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
             let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
             reading.errors = mistakes(&ask.text, work(&ask.text), read).iter().flat_map(faults).collect();
         }
-        // Errors of a script are in the script, not in the file made from it.
+        // Positions of errors refer to the script, not to the experiment file made from it.
         (_, _) => match experiment("draft", &ask.text, ask.format, permission) {
             Err(error) => reading.errors = faults(&error),
             Ok(whole) => reading.add_plan(&whole, ask.estimate.then_some(jobs)),
@@ -134,13 +134,13 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
 }
 
 impl Reading {
-    /// Adds the plan.
+    /// Adds the size of the plan, and what this machine cannot run.
     fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(planned(experiment, jobs));
         self.cannot.extend(experiment.why_unsupported().map(|problem| cannot(&problem)));
     }
 
-    /// Adds the translation, the drawing and the form, as far as possible.
+    /// Adds the translation, the drawing and the form, as far as the draft allows.
     fn translate(&mut self, file: File, ask: &ReadRequest) {
         let network = file.network().ok();
         self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
@@ -177,7 +177,7 @@ fn cannot(problem: &str) -> Unsupported {
     Unsupported { what, cure }
 }
 
-/// Returns the errors of a text with their positions: a script reports several at once, one per line.
+/// Returns the errors of a text with their positions. The error of a script may contain several, one per line.
 fn faults(error: &InputError) -> Vec<Fault> {
     let whole = error.to_string();
     let mut faults: Vec<Fault> = Vec::new();
@@ -193,7 +193,7 @@ fn faults(error: &InputError) -> Vec<Fault> {
     faults
 }
 
-/// `name:line:column: problem`.
+/// Parses an error of the form `name:line:column: problem`.
 fn fault(text: &str) -> Option<Fault> {
     let (place, problem) = text.split_once(": ")?;
     let mut parts = place.rsplitn(3, ':');

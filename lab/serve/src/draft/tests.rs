@@ -98,7 +98,7 @@ fn commands(script: &str) -> Vec<String> {
 #[test]
 fn figure_2_2_of_the_thesis_can_be_drawn_and_gives_the_script_of_figure_2_3() {
     let written = drawn("", Format::Ns, figure());
-    let mut ours = commands(&written.ns.clone().expect("ns can say it"));
+    let mut ours = commands(&written.ns.clone().expect("ns can express it"));
     ours.retain(|line| !line.contains("queue") && !line.starts_with("tb-"));
     assert_eq!(ours, commands(FIGURE));
     let again = fresh(script(&written.ns.unwrap()).graph.expect("it is a graph"));
@@ -134,7 +134,7 @@ fn what_ns_can_say_comes_back_as_the_same_experiment() {
     for text in EXPERIMENTS {
         let reading = toml(text);
         let Some(ns) = reading.ns else {
-            assert!(reading.ns_cannot.unwrap().starts_with("ns cannot say "));
+            assert!(reading.ns_cannot.unwrap().starts_with("no ns script: "));
             continue;
         };
         said += 1;
@@ -199,7 +199,7 @@ fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
         question: None,
         ..Change::default()
     };
-    assert!(write(&change).unwrap_err().contains("the path \"lte\" is one link"));
+    assert!(write(&change).unwrap_err().contains("the path \"lte\" is a single link"));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn traffic_is_drawn_and_taken_away() {
     };
     graph.traffic = vec![flow("tcp sctp:streams=8", "simco"), flow("tcp", "bulk")];
     let written = drawn(FIGURE, Format::Ns, graph);
-    let ns = written.ns.expect("ns can say it");
+    let ns = written.ns.expect("ns can express it");
     let reading = script(&ns);
     assert_eq!((reading.errors.clone(), reading.plan.unwrap().points), (vec![], 2), "{ns}");
     let mut graph = reading.graph.unwrap();
@@ -442,7 +442,7 @@ proptest! {
     fn a_drawing_comes_back_from_either_language(graph in any_graph()) {
         let written = drawn("", Format::Toml, graph.clone());
         prop_assert_eq!(&fresh(toml(&written.toml).graph.unwrap()), &graph, "{}", written.toml);
-        let ns = written.ns.expect("ns can say it");
+        let ns = written.ns.expect("ns can express it");
         prop_assert_eq!(&fresh(script(&ns).graph.unwrap()), &graph, "{}", ns);
     }
 

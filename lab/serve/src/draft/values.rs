@@ -1,8 +1,8 @@
-//! Values of an experiment file as text that people type into fields, and back.
+//! Converts values of an experiment file to the text of a form's fields, and back.
 
 use toml_edit::{Array, Item, TableLike, Value};
 
-/// Returns the text of a value; for a string without its quotes.
+/// Returns the text of a value; that of a string without quotes.
 pub fn plain(item: &Item) -> Option<String> {
     match item.as_value()? {
         Value::String(text) => Some(text.value().clone()),
@@ -10,12 +10,12 @@ pub fn plain(item: &Item) -> Option<String> {
     }
 }
 
-/// Returns the values of an axis.
+/// Returns the values of an axis from their texts.
 pub fn values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array {
     texts.map(|text| value_of(key, text.trim())).collect()
 }
 
-/// Returns the value that a text stands for: a number, a list or a table if it reads as one, else text.
+/// Returns the value of a text: a number, a boolean, a list or a table if the text is one in TOML, otherwise a string.
 fn value(text: &str) -> Value {
     let text = text.trim();
     match text.parse::<Value>() {
@@ -24,12 +24,12 @@ fn value(text: &str) -> Value {
     }
 }
 
-/// A table of either kind.
+/// Returns the item as a table, in-line or not.
 pub fn table_of(item: &Item) -> Option<&dyn TableLike> {
     item.as_table_like()
 }
 
-/// Returns the tables of a list, however it is written.
+/// Returns the tables of a list, in-line or not.
 pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
     match item {
         Some(Item::ArrayOfTables(list)) => list.iter().map(|table| table as &dyn TableLike).collect(),
@@ -41,10 +41,10 @@ pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
     }
 }
 
-/// Keys whose values are text, whatever they look like: a node may be called 1.
+/// Keys whose values are always strings: the name of a node may be `1`.
 const TEXTS: [&str; 6] = ["name", "from", "to", "kind", "transport", "title"];
 
-/// Returns the value of a field: as [`value`], but names are text, and rates may have the units of ns.
+/// Returns the value of a field like [`value`], but names are strings, and rates may have the units of ns.
 fn value_of(key: &str, text: &str) -> Value {
     let last = key.rsplit('.').next().unwrap_or(key);
     match last {
@@ -54,7 +54,7 @@ fn value_of(key: &str, text: &str) -> Value {
     }
 }
 
-/// Returns a rate with the unit of an experiment file: `0.4Mb` of ns is `0.4Mbit`. Other texts stay.
+/// Returns a rate with the unit of an experiment file: `0.4Mb` of ns is `0.4Mbit`. Does not change other texts.
 fn rate(text: &str) -> String {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[number.len()..] {
@@ -67,7 +67,7 @@ fn rate(text: &str) -> String {
     if number.parse::<f64>().is_ok() { format!("{number}{unit}") } else { text.to_owned() }
 }
 
-/// Sets a key, or removes it; what says the same already stays as it is written.
+/// Sets or removes a key; a value that is already equal remains as written.
 pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         table.remove(key);
@@ -86,7 +86,7 @@ pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
     }
 }
 
-/// A list in one line.
+/// Formats a list on one line.
 pub fn list(mut values: Array) -> Item {
     for (at, value) in values.iter_mut().enumerate() {
         value.decor_mut().set_prefix(if at == 0 { "" } else { " " });

@@ -1,4 +1,4 @@
-//! Running experiments, each in its own process, so that no run affects the server.
+//! Runs experiments, each in its own process, so that a failing run does not affect the server.
 
 mod note;
 mod process;

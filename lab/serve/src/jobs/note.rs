@@ -3,15 +3,15 @@
 use std::io;
 use std::process::ExitStatus;
 
-/// Something that has happened, or is to.
+/// A message to the scheduler.
 #[derive(Debug)]
 pub enum Note {
-    /// Something changed: check what to start and to end.
+    /// A state changed: check which processes to start and to end.
     Look,
-    /// A process wrote a line.
+    /// The process of an experiment wrote a line.
     Line(i64, String),
-    /// A process has ended.
+    /// The process of an experiment has ended.
     Exit(i64, io::Result<ExitStatus>),
-    /// Stop all processes.
+    /// The server stops: end all processes.
     Stop,
 }

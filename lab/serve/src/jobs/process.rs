@@ -1,5 +1,4 @@
-//! The process of an experiment: `hol run` or `hol reproduce` in its own process group, which ends with the
-//! server.
+//! The process of an experiment: `hol run` or `hol reproduce` in its own process group, which is killed when the server dies.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,16 +15,16 @@ use crate::experiment::{Experiment, Format};
 use crate::reading;
 use crate::refusal::Refusal;
 
-/// Maximum octets of a line; longer ones are cut so as not to fill the memory.
+/// Maximum octets of a line of output; longer lines are split, to limit the use of memory.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// Maximum octets of the files that an experiment names, of which it gets copies: a project has no more.
+/// Maximum octets of the project's files that are copied for an experiment: the size of a project's folder.
 const MAX_COPIED: u64 = 1 << 30;
 
-/// The directory of these copies, beside the experiment file, where `hol` looks for `project:PATH`.
+/// Name of the directory of these copies, next to the experiment file, where `hol` looks for `project:PATH`.
 const COPIES: &str = "project";
 
-/// The commands of a shell, as an experiment.
+/// Name of the file with the commands of a shell, as an experiment.
 const RECORD: &str = "recorded.toml";
 
 /// Environment variables passed to processes; all others are removed.
@@ -42,14 +41,14 @@ const VARIABLES: [&str; 10] = [
     "HOL_RUN_LIMIT",
 ];
 
-/// The program, and the directory of an experiment.
+/// The program and the directory for the processes of an experiment.
 #[derive(Debug, Clone)]
 pub struct RunnerCommand {
-    /// The `hol` that serves.
+    /// Path of `hol`.
     pub program: PathBuf,
-    /// The directory with its text, its results and its log.
+    /// The directory with the text, the results and the log of the experiment.
     pub dir: PathBuf,
-    /// What it may use of this machine, and where its project has its files.
+    /// What the experiment may use of this machine, including the directory of its project's files.
     pub permission: Permission,
 }
 
@@ -60,19 +59,18 @@ pub struct Running {
 }
 
 impl RunnerCommand {
-    /// Returns the directory of its results.
+    /// Returns the directory of the results.
     pub fn results(&self) -> PathBuf {
         self.dir.join("results")
     }
 
-    /// Returns whether another process writes the results: an earlier one that has not ended, or a user's
-    /// own.
+    /// Returns whether another process writes the results: an earlier one that has not ended, or one that a user has started.
     pub fn is_busy(&self) -> bool {
         let journal = File::open(self.results().join("runs.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Starts it. `line` gets each line it writes, `exit` its exit status when all is read.
+    /// Starts the process of an experiment. `line` gets each line that it writes, and `exit` its exit status after the last line.
     pub fn start(
         &self,
         experiment: &Experiment,
@@ -106,13 +104,13 @@ impl RunnerCommand {
         Ok(Running { pid })
     }
 
-    /// Where its shell makes files.
+    /// Returns the directory in which the experiment's shell writes files.
     pub fn shell_directory(&self) -> PathBuf {
         self.dir.join("shell")
     }
 
-    /// Writes the text of a shell, apart from that of the runs, which may go on meanwhile with another version of it. Returns the file,
-    /// as the shell names it, and the experiment in it.
+    /// Writes the text for a shell to a directory of its own, because the runs may use another version of the text at
+    /// the same time. Returns the path of the file, relative to the directory of the shell, and the experiment in it.
     pub fn write_for_shell(
         &self,
         experiment: &Experiment,
@@ -123,8 +121,8 @@ impl RunnerCommand {
         Ok((Path::new("..").join(own).join(file), read))
     }
 
-    /// Starts a shell on the network of one of the points of an experiment in a file. `line` gets each line of output, `exit` the exit
-    /// status when all is read.
+    /// Starts a shell on the network of a point of the experiment in `file`. `line` gets each line of output, and
+    /// `exit` the exit status after the last line.
     pub fn shell(
         &self,
         file: &Path,
@@ -146,7 +144,7 @@ impl RunnerCommand {
         command.args(["--record", RECORD, "--with-parent", &process::id().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (sender, started) = sync_channel(1);
-        // It ends with the thread that starts it, so this thread stays.
+        // The kernel kills the process when the thread that started it ends, so this thread waits for it.
         thread::spawn(move || {
             let mut child = match command.spawn() {
                 Ok(child) => child,
@@ -165,9 +163,9 @@ impl RunnerCommand {
         Ok(started.recv().map_err(io::Error::other)??)
     }
 
-    /// Writes its text into `directory`, with copies of the files of its project that it reads, and returns the name of the file and the
-    /// experiment. What was permitted when the text was taken is checked again with these copies: the files of the project may be others
-    /// by now.
+    /// Writes the text of an experiment to `directory`, with copies of the project's files that it reads, and returns
+    /// the name of the file and the experiment. The permissions are checked again with these copies, because the
+    /// files of the project may have changed since the submission.
     fn write(
         &self,
         directory: &Path,
@@ -194,10 +192,11 @@ impl RunnerCommand {
         let files = self.permission.project.as_deref().unwrap_or(Path::new(""));
         let mut left = MAX_COPIED;
         for path in named {
-            // One that was removed meanwhile is missed when the text is read again.
+            // If a file was removed meanwhile, reading the text below reports it.
             let Some(from) = inside(files, path) else { continue };
             let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
-                let problem = format!("it names files of more than {} MiB", MAX_COPIED >> 20);
+                let problem =
+                    format!("the experiment names files with more than {} MiB in total", MAX_COPIED >> 20);
                 return Err(Refusal::bad(problem, "name fewer or smaller files"));
             };
             left = rest;
@@ -218,31 +217,31 @@ impl RunnerCommand {
 }
 
 impl Running {
-    /// Asks it to save its results and to end. It handles its own children.
+    /// Sends SIGTERM: the process saves its results, ends its children, and exits.
     pub fn ask(&self) {
-        // It may have ended by itself.
+        // The process may already have ended.
         let _ = kill_process(self.pid, Signal::TERM);
     }
 
-    /// Interrupts its current work.
+    /// Interrupts the current command, like Ctrl-C.
     pub fn interrupt(&self) {
         let _ = kill_process(self.pid, Signal::INT);
     }
 
-    /// Kills it and all its children.
+    /// Kills the process and all its children.
     pub fn end(&self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 }
 
-/// Draws the report of an experiment so far.
+/// Writes the report of an experiment's results so far.
 pub fn draw(command: &RunnerCommand) -> io::Result<()> {
     let drawn = command.bare().args(["report", "results"]).stderr(Stdio::null()).status()?;
     if drawn.success() { Ok(()) } else { Err(io::Error::other("`hol report` failed")) }
 }
 
-/// Waits for `child`, and kills its remaining process group. The PID is ours until it is reaped, so no other
-/// group is hit.
+/// Waits for `child`, and kills the rest of its process group. The PID is not reused before the child is reaped, so
+/// no other group can be killed.
 fn reap(mut child: Child, pid: Pid) -> io::Result<ExitStatus> {
     while let Err(rustix::io::Errno::INTR) =
         waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
@@ -270,7 +269,7 @@ pub fn log(dir: &Path, line: &str) {
         }
         Ok(())
     };
-    // A full disk ends the run, which reports it; the log does not matter more.
+    // Ignores a full disk, which the run reports by itself.
     let _ = write();
 }
 

@@ -1,7 +1,7 @@
-//! The thread that starts and ends processes, as the queue decides, and handles their messages.
+//! The thread that starts and ends processes, as the queue decides, and handles their output.
 //!
-//! The database has the state of each experiment; this thread only makes it true. If the server is killed,
-//! its processes end too, and at the next start their experiments are queued again.
+//! The database has the state of each experiment; this thread starts and ends processes accordingly. If the server is
+//! killed, its processes end, too, and at the next start their experiments are queued again.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,41 +25,41 @@ use crate::server::Server;
 use crate::shell::ShellUse;
 use crate::store::Entry;
 
-/// Interval of checks for idle experiments, and for processes that do not end.
+/// Interval of the checks for idle experiments, and for processes that have not ended in time.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Seconds between counts of what an experiment uses: a fast disk takes some hundred MB meanwhile.
+/// Seconds between updates of an experiment's usage. In this time it can write some hundred MB to a fast disk.
 const COUNT_EVERY: f64 = 1.0;
 
-/// Seconds that a process has to save its results.
+/// Seconds in which a process must save its results before it is killed.
 const PATIENCE: f64 = 20.0;
 
-/// Processes of an experiment killed in a row without completing a run before it fails.
+/// Number of times that the process of an experiment may be killed without a completed run before the experiment fails.
 const TRIES: u32 = 5;
 
-/// Maximum characters of a process's last message, kept as the reason of its end.
+/// Maximum characters of a process's last message, which is the reason of a failure.
 const LONGEST_WHY: usize = 300;
 
-/// A process and its status.
+/// The process of an experiment, and its status.
 struct Job {
     running: Running,
     command: RunnerCommand,
     project: i64,
     cores: u32,
     watch: Stopwatch,
-    /// Time of its last message, by its stopwatch.
+    /// Time of its last line of output, by `watch`.
     heard: f64,
-    /// Whether it has reported progress.
+    /// Whether the process has reported progress.
     tells: bool,
-    /// Time at which it was asked to end.
+    /// Time at which the process was asked to end, by `watch`.
     asked: Option<f64>,
     is_interrupted: bool,
-    /// The last message for people.
+    /// The last line of output that is not JSON.
     word: String,
     runs: u64,
-    /// Whether it has no runs: its process is a shell on its nodes.
+    /// Whether the experiment has no traffic, so that its process is a shell on its nodes.
     is_shell: bool,
-    /// Up to when its use is counted, by its stopwatch.
+    /// Time up to which core seconds are counted, by `watch`.
     counted: f64,
 }
 
@@ -67,24 +67,24 @@ struct Scheduler {
     server: Arc<Server>,
     notes: Sender<Note>,
     jobs: BTreeMap<i64, Job>,
-    /// Number of processes killed in a row, and the runs completed by then.
+    /// For each experiment, how many times in a row its process was killed, and the number of runs completed by then.
     killed: BTreeMap<i64, (u32, u64)>,
-    /// Whether the queue may decide differently from last time.
+    /// Whether the decisions of the queue may have changed.
     is_stale: bool,
-    /// The last reported reasons for waiting.
+    /// The reasons for waiting that were reported last.
     said: BTreeMap<i64, String>,
 }
 
-/// Records what an experiment occupies on the disk, and the core seconds since the last time.
+/// Records the disk space of an experiment, and the core seconds since the last update.
 fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     let now = job.watch.seconds();
     let core_seconds = (f64::from(job.cores) * (now - job.counted)) as u64;
-    // The rest of a second counts the next time.
+    // The fraction of a second is counted next time.
     job.counted += core_seconds as f64 / f64::from(job.cores);
     server.store.spend(id, occupied(&job.command.dir), core_seconds)
 }
 
-/// Asks the process of an experiment to save what it has, and to end.
+/// Asks the process of an experiment to save its results and to end.
 fn ask(server: &Server, id: i64, job: &Job) {
     if job.is_shell {
         server.shells.end(id);
@@ -102,7 +102,7 @@ fn reason(word: &str) -> String {
     format!("{prefix}{word}").chars().take(LONGEST_WHY).collect()
 }
 
-/// Runs until told to stop, and returns when no process is left.
+/// Runs the scheduler until [`Note::Stop`], and returns when all processes have ended.
 pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
     let mut scheduler = Scheduler {
         server,
@@ -118,7 +118,7 @@ pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<
             Ok(note) => scheduler.take(note),
             Err(RecvTimeoutError::Timeout) => (),
         }
-        // Reads all pending messages first: a hundred lines need only one look.
+        // Handles all pending messages before the next check, so that many lines need only one check.
         while let Ok(note) = inbox.try_recv() {
             match note {
                 Note::Stop => return scheduler.stop(inbox),
@@ -142,7 +142,7 @@ impl Scheduler {
         }
     }
 
-    /// Ends and starts processes as needed.
+    /// Checks limits, and ends and starts processes as needed.
     fn look(&mut self) {
         self.swap_out_by_time();
         self.swap_out_by_quota();
@@ -178,7 +178,7 @@ impl Scheduler {
         }
     }
 
-    /// Counts what experiments use, and swaps out those of projects that have used all they may.
+    /// Updates the usage of experiments, and swaps out those of projects that have used up their quota.
     fn swap_out_by_quota(&mut self) {
         for (id, job) in &mut self.jobs {
             if job.watch.seconds() < job.counted + COUNT_EVERY {
@@ -193,7 +193,7 @@ impl Scheduler {
         }
     }
 
-    /// Asks processes of experiments that should not run to end, and later kills them.
+    /// Asks the processes of experiments that should not run to end, and kills them if they do not.
     fn end_the_unwanted(&mut self) {
         for (id, job) in &mut self.jobs {
             let wanted = self
@@ -222,13 +222,16 @@ impl Scheduler {
         }
         let taken = self.jobs.values().map(|job| job.cores).sum();
         let mut verdicts = decide(waiting.clone(), self.server.config.cores, taken);
-        // File locks are checked only for those about to start.
+        // Checks file locks only for experiments that are about to start.
         while let Some(busy) =
             verdicts.iter().find(|(id, verdict)| *verdict == Verdict::Start && self.is_busy(*id))
         {
-            let one = waiting.iter_mut().find(|one| one.id == busy.0).expect("it waits");
+            let one = waiting
+                .iter_mut()
+                .find(|one| one.id == busy.0)
+                .expect("the queue decides only about queued experiments");
             one.obstacle = Some("another process is writing its results".to_owned());
-            // Nobody reports when that process ends.
+            // The scheduler is not notified when that process ends.
             self.is_stale = true;
             verdicts = decide(waiting.clone(), self.server.config.cores, taken);
         }
@@ -306,7 +309,7 @@ impl Scheduler {
     ) -> Result<Running, String> {
         let id = entry.experiment.id;
         let (lines, exits) = (self.notes.clone(), self.notes.clone());
-        // When the server stops, the receiver is gone.
+        // Sending fails after the scheduler has stopped.
         let exit = move |status| drop(exits.send(Note::Exit(id, status)));
         if is_shell {
             let server = self.server.clone();
@@ -368,7 +371,7 @@ impl Scheduler {
         self.server.happen(id, event, &why);
     }
 
-    /// Handles the end of a shell: somebody ended it, or it never began.
+    /// Returns the event when a shell has ended: a user ended it, or it failed to start.
     fn ended_shell(&self, id: i64) -> (Event, String) {
         let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
         match state {
@@ -376,25 +379,30 @@ impl Scheduler {
                 let note = self.server.shells.last_note(id);
                 (Event::Break, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
-            _ => (Event::SwapOut, "somebody ended the terminal on its nodes".to_owned()),
+            _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
         }
     }
 
-    /// Restarts a killed process, unless it never makes progress.
+    /// Returns the event after a process was killed: a restart, unless it was killed too often without progress.
     fn killed(&mut self, id: i64, runs: u64) -> (Event, String) {
         let (times, done) = self.killed.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
         *done = runs;
         if *times < TRIES {
-            return (Event::Vanish, "its process was killed; it continues where it stopped".to_owned());
+            return (
+                Event::Vanish,
+                "its process was killed; the experiment continues after its completed runs".to_owned(),
+            );
         }
         (
             Event::Break,
-            format!("its process was killed {TRIES} times without completing a run; is there enough memory?"),
+            format!(
+                "its process was killed {TRIES} times without completing a run; check that the machine has enough memory"
+            ),
         )
     }
 
-    /// Lets processes save their results, and waits until all have ended.
+    /// Asks all processes to save their results, and waits until they have ended.
     fn stop(&mut self, inbox: &Receiver<Note>) {
         let watch = Stopwatch::start();
         for (id, job) in &self.jobs {

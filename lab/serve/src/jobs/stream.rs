@@ -1,4 +1,4 @@
-//! The standard error of an experiment's process: JSON messages among lines for people.
+//! The standard error of an experiment's process: JSON messages and lines of text.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -6,16 +6,16 @@ use serde_json::{Map, Value};
 
 use crate::experiment::Progress;
 
-/// A line.
+/// A line of output.
 #[derive(Debug, PartialEq)]
 pub enum OutputLine {
-    /// Its progress.
+    /// The progress of the experiment.
     Progress(Progress),
-    /// A point with its values so far.
+    /// A point with its results so far.
     Point(Map<String, Value>),
-    /// It was interrupted and saved its results.
+    /// The process was interrupted, and has saved its results.
     Interrupted,
-    /// Something for the log.
+    /// A line for the log.
     Text(String),
 }
 
@@ -27,7 +27,7 @@ enum Streamed {
     Interrupted(IgnoredAny),
 }
 
-/// Parses a line; anything that is not ours is text.
+/// Parses a line; a line that is not a known JSON message is text.
 pub fn read(line: &str) -> OutputLine {
     match serde_json::from_str(line) {
         Ok(Streamed::Progress(progress)) => OutputLine::Progress(progress),

@@ -7,21 +7,21 @@ use hol_testbed::mapping;
 use crate::draft;
 use crate::experiment::{Experiment, State};
 
-/// A mail without its addresses.
+/// The subject and the body of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// One line.
+    /// Subject, one line.
     pub subject: String,
-    /// The rest, plain text.
+    /// Body, plain text.
     pub body: String,
 }
 
-/// Returns whether a change of state is worth a mail. What a user asks for and what follows from it by itself is one event: there is one
-/// mail when an experiment has its cores, and none when it waits for them and when its process starts.
+/// Returns whether a state change is reported by mail. A user's request and its consequences are reported once: there
+/// is a mail when an experiment becomes active, but none when it waits for cores and when its process starts.
 pub const fn is_news(from: State, to: State) -> bool {
     match to {
         State::New | State::Starting => false,
-        // Something took its cores away.
+        // The process was killed, so the experiment lost its cores.
         State::Queued => matches!(from, State::Starting | State::Active),
         State::Active | State::SwappedOut | State::Terminated | State::Failed | State::Done => {
             from as u8 != to as u8
@@ -29,21 +29,20 @@ pub const fn is_news(from: State, to: State) -> bool {
     }
 }
 
-/// Returns the mail about an experiment that was in state `from`; with its `text`, includes its nodes and
-/// links, as in appendix A of the thesis.
+/// Returns the mail about an experiment that was in state `from`; with its `text`, includes tables of its nodes and links, as Emulab does.
 pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permission)>, url: &str) -> Letter {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
-    let reason = if why.is_empty() { String::new() } else { format!("Why: {why}\n") };
+    let reason = if why.is_empty() { String::new() } else { format!("Reason: {why}\n") };
     let runs = match progress.runs_wanted {
         0 => String::new(),
-        wanted => format!("Runs: {} of {wanted} are done, {} failed.\n", progress.runs, progress.failed),
+        wanted => format!("Runs: {} of {wanted} completed, {} failed.\n", progress.runs, progress.failed),
     };
     let tables = text.map_or(String::new(), |(text, permission)| tables(text, experiment, permission));
     Letter {
-        // A title may contain anything, a header may not. RFC 5322, section 2.2
+        // Names may contain line breaks, headers may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
         body: format!(
-            "Experiment {id}, {title}, of project {project} was {} and is {} since {}.\n{reason}{runs}{url}/experiments/{id}\n{tables}",
+            "Experiment {id} ({title}) of project {project} changed from {} to {} at {}.\n{reason}{runs}{url}/experiments/{id}\n{tables}",
             words(from),
             words(*state),
             experiment.changed
@@ -51,11 +50,11 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permiss
     }
 }
 
-/// Emulab's tables of the network of the first point; nothing of a text that has none.
+/// Returns Emulab's tables of the first point's network; empty if the text has no network.
 fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> String {
     let read = draft::experiment(&experiment.name, text, experiment.format, permission);
     let first = read.ok().and_then(|read| read.points.into_iter().next()).map(|point| point.network);
-    // Nothing uses it yet.
+    // The network may have no traffic yet.
     let network = first.or_else(|| draft::network(text, experiment.format, permission));
     let Some(topology) = network.and_then(|network| Topology::new(&network).ok()) else {
         return String::new();
@@ -65,7 +64,7 @@ fn tables(text: &str, experiment: &Experiment, permission: &Permission) -> Strin
     tables.concat()
 }
 
-/// Columns as wide as their widest cell.
+/// Formats rows with columns as wide as their widest cell.
 fn aligned(rows: &[Vec<String>]) -> String {
     let width =
         |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
@@ -114,8 +113,8 @@ pub(super) mod tests {
     fn a_mail_says_what_changed_and_why() {
         let letter = letter(State::Active, &experiment(), None, "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
-        let body = "Experiment 7, What loss does, of project transport was active and is swapped out since \
-             2026-01-01T00:01:00Z.\nWhy: by ann\nRuns: 3 of 10 are done, 0 failed.\n\
+        let body = "Experiment 7 (What loss does) of project transport changed from active to swapped out at \
+             2026-01-01T00:01:00Z.\nReason: by ann\nRuns: 3 of 10 completed, 0 failed.\n\
              https://lab.example.org/experiments/7\n";
         assert_eq!(letter.body, body);
     }
@@ -146,7 +145,7 @@ pub(super) mod tests {
         }
     }
 
-    /// RFC 5322, section 2.2: a name is not to add a header.
+    /// A name must not add a header field. RFC 5322, section 2.2
     #[test]
     fn a_subject_is_one_line() {
         let named = Experiment { name: "x\r\nBcc: all@example.org".to_owned(), ..experiment() };

@@ -1,4 +1,4 @@
-//! Mail after every change, by SMTP or into a directory.
+//! Mail about state changes, by SMTP or into a directory.
 
 mod letter;
 mod post;

@@ -1,4 +1,4 @@
-//! Sends mail on its own thread, so that nobody waits for a mail server.
+//! Sends mail on a thread of its own, so that requests do not wait for a mail server.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,56 +14,56 @@ use lettre::{Message, SmtpTransport, Transport};
 use super::letter::{Letter, letter};
 use crate::experiment::{Experiment, State};
 
-/// Maximum pending mails; further ones are dropped with a message.
+/// Maximum number of pending mails; further ones are dropped with an error message.
 const BACKLOG: usize = 1000;
-/// The sender of mail in a directory.
+/// Sender address of mail in a directory.
 const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The destination of mail.
 #[derive(Debug, Clone, Default)]
 pub enum Post {
-    /// Nowhere.
+    /// No mail is sent.
     #[default]
     None,
-    /// A directory, with one file per mail.
+    /// Mail is written into this directory, one file per mail.
     Directory(PathBuf),
-    /// A mail server: `smtp://HOST:PORT`, `smtps://USER:PASSWORD@HOST`, and the address of the sender.
+    /// Mail is sent by a mail server: its URL, `smtp://HOST:PORT` or `smtps://USER:PASSWORD@HOST`, and the sender address.
     Smtp(String, String),
 }
 
 /// Why mail cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum PostError {
-    /// The URL of the mail server.
+    /// The URL of the mail server is invalid.
     #[error("{0}: {1}; write smtp://HOST:PORT or smtps://USER:PASSWORD@HOST")]
     Url(String, lettre::transport::smtp::Error),
-    /// The address of the sender.
+    /// The sender address is invalid.
     #[error("{0}: {1}; write NAME@HOST")]
     Address(String, lettre::address::AddressError),
-    /// The directory.
+    /// The directory cannot be created.
     #[error("{0}: {1}; choose another directory for mail")]
     Directory(PathBuf, io::Error),
 }
 
-/// A queue of mail.
+/// A queue of mail to send; `None` if no mail is sent.
 #[derive(Debug)]
 pub struct Mailer(Option<Mutex<SyncSender<Change>>>);
 
 /// A state change to report.
 #[derive(Debug)]
 pub struct Change {
-    /// The address; empty if there is none.
+    /// Mail address of the owner; empty if there is none.
     pub to: String,
-    /// The address of the server's pages, without a `/` at its end.
+    /// URL of the server, without a final `/`.
     pub url: String,
-    /// The state before.
+    /// The previous state.
     pub from: State,
-    /// The experiment since then.
+    /// The experiment after the change.
     pub experiment: Experiment,
-    /// Its text, if nodes and links are to be included.
+    /// Text of the experiment, if the mail includes its nodes and links.
     pub text: Option<String>,
-    /// What the text may use of this machine.
+    /// What the experiment may use of this machine.
     pub permission: Permission,
 }
 
@@ -74,7 +74,7 @@ enum Way {
 }
 
 impl Mailer {
-    /// Starts the thread, which lives as long as the mailer.
+    /// Starts the thread, which ends when the mailer is dropped.
     pub fn open(post: &Post) -> Result<Self, PostError> {
         let way = match post {
             Post::None => return Ok(Self(None)),
@@ -98,12 +98,12 @@ impl Mailer {
         self.0.is_some()
     }
 
-    /// Reports a change. In a directory, recipients without an address get mail, too.
+    /// Queues a mail about a change. In a directory, users without a mail address get mail, too.
     pub fn post(&self, change: Change) {
         let Some(sender) = &self.0 else { return };
         let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if sender.try_send(change).is_err() {
-            complain("too many wait; one is dropped");
+            complain("too many mails are waiting to be sent; one was dropped");
         }
     }
 }
@@ -111,7 +111,7 @@ impl Mailer {
 fn deliver(mut way: Way, inbox: &Receiver<Change>) {
     for Change { to, url, from, experiment, text, permission } in inbox {
         let letter = letter(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
-        // In a directory, everybody has a mailbox.
+        // In a directory, users without a mail address get mail at localhost.
         let to = match way {
             Way::Directory(..) if to.is_empty() => format!("{}@localhost", experiment.owner),
             _ => to,
@@ -128,7 +128,7 @@ impl Way {
             Self::Directory(dir, count) => {
                 *count += 1;
                 let message = message(&LOCAL_SENDER.parse().map_err(|e| format!("{e}"))?, to, letter)?;
-                // Restarted servers must not overwrite earlier mail.
+                // The time in the name prevents that a restarted server overwrites earlier mail.
                 let path = dir.join(format!("{}-{:06}.eml", crate::clock::now(), count));
                 std::fs::write(&path, message.formatted()).map_err(|e| format!("{}: {e}", path.display()))
             }
@@ -140,7 +140,7 @@ impl Way {
     }
 }
 
-/// Returns a letter with its header fields. RFC 5322, section 3.6; RFC 2045, section 3; RFC 3834, section 5
+/// Returns a mail with its header fields. RFC 5322, section 3.6; RFC 2045, section 3; RFC 3834, section 5
 fn message(sender: &Mailbox, to: &str, letter: &Letter) -> Result<Message, String> {
     let id = crate::accounts::key::fresh().map_err(|e| e.to_string())?;
     Message::builder()
@@ -154,7 +154,7 @@ fn message(sender: &Mailbox, to: &str, letter: &Letter) -> Result<Message, Strin
         .map_err(|e| e.to_string())
 }
 
-/// Says to other programs that nobody wrote this, so that none answers. RFC 3834, section 5.1
+/// Marks a mail as generated by a program, so that other programs do not reply automatically. RFC 3834, section 5.1
 #[derive(Debug, Clone, Copy)]
 struct AutoSubmitted;
 

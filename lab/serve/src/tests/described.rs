@@ -27,8 +27,11 @@ const OF_ALL: [StatusCode; 7] = [
     StatusCode::INSUFFICIENT_STORAGE,
 ];
 /// The same for statuses that other errors have, too.
-const OF_THE_GUARD: [&str; 3] =
-    ["there is no host", "there are two hosts", "the request comes from another site"];
+const OF_THE_GUARD: [&str; 3] = [
+    "the request has no valid Host header",
+    "the request has several Host headers",
+    "the request comes from a page of another site",
+];
 
 /// Passes a request on, and fails if the status of the answer is not described.
 pub(super) async fn check(request: Request, next: Next) -> Response {

@@ -361,7 +361,7 @@ fn with_accounts_and_tls_a_token_sends_an_experiment() {
     let nobody = refused(&[&["--listen", "127.0.0.1:0"][..], &tls].concat());
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("--administrator NAME"), "{nobody:?}");
     let plain = refused(&["--listen", "0.0.0.0:0"]);
-    assert!(String::from_utf8_lossy(&plain.stderr).contains("passwords need TLS"), "{plain:?}");
+    assert!(String::from_utf8_lossy(&plain.stderr).contains("passwords must be encrypted"), "{plain:?}");
 
     let mut adding = hol_serve()
         .args(["--state", &state, "--administrator", "root"])
@@ -397,7 +397,7 @@ fn with_accounts_and_tls_a_token_sends_an_experiment() {
     );
     let at = ["--to", &url, "--certificate", "certificate.pem"];
     let without = hol(&[&["submit", "short.toml"][..], &at].concat(), dir.path());
-    assert!(String::from_utf8_lossy(&without.stderr).contains("nobody is logged in"), "{without:?}");
+    assert!(String::from_utf8_lossy(&without.stderr).contains("you are not logged in"), "{without:?}");
     let sent = hol(&[&["submit", "short.toml", "--wait", "--token", "token"][..], &at].concat(), dir.path());
     assert!(sent.status.success(), "{}", String::from_utf8_lossy(&sent.stderr));
     assert_eq!(digests(&lab.results(1)), undisturbed(SHORT, dir.path()));
