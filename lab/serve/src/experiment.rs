@@ -84,13 +84,13 @@ impl Format {
 /// The progress of an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
-    /// Completed runs.
+    /// Runs that have ended, including failed ones.
     pub runs: u64,
     /// Runs that are needed, as far as is known.
     pub runs_wanted: u64,
     /// Failed runs.
     pub failed: u64,
-    /// Messages that were delivered or lost.
+    /// Messages that were delivered or given up.
     pub messages: u64,
     /// Messages of all needed runs.
     pub messages_wanted: u64,

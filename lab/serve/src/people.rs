@@ -1,4 +1,4 @@
-//! What people do with their accounts.
+//! Operations on accounts: register, log in, change the password, create tokens.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -16,18 +16,18 @@ use crate::server::{LOCAL, Server};
 use crate::store::{KeyKind, User};
 use crate::submission::check_name;
 
-/// Seconds that a session lasts.
+/// Lifetime of a session in seconds.
 pub const SESSION: i64 = 7 * 86_400;
-/// Tokens of a person.
+/// Maximum number of tokens of a user.
 const MAX_TOKENS: usize = 50;
 
-/// A name and a password.
+/// The credentials of a user who logs in.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Login {
-    /// Who.
+    /// Name of the user.
     pub name: String,
-    /// The password.
+    /// Password of the user.
     pub password: String,
 }
 
@@ -35,28 +35,28 @@ pub struct Login {
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Registration {
-    /// Letters, digits, `-`, `_` and `.`.
+    /// Name of the user: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// Where mail goes.
+    /// Mail address; may be empty.
     pub mail: String,
-    /// At least 8 characters.
+    /// Password: at least 8 characters.
     pub password: String,
-    /// A project to be in, whose leader decides.
+    ///  Project to join; its leader decides whether to admit the user.
     pub project: Option<String>,
 }
 
-/// Another password.
+/// A change of a password.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewPassword {
-    /// The current one.
+    /// Current password.
     pub old: String,
-    /// At least 8 characters.
+    /// New password: at least 8 characters.
     pub password: String,
 }
 
 impl Server {
-    /// Changes the password of a user, and ends all sessions but that of the key with the digest `kept`. Tokens stay.
+    /// Changes the password of a user, and ends all sessions except that of the key with the digest `kept`. Tokens remain valid.
     pub fn change_password(
         &self,
         Network(network): &Network,
@@ -71,7 +71,10 @@ impl Server {
         self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&requester.name)?;
         if !password::is_right(&new.old, found.as_ref().map(|found| found.password.as_str())) {
-            return Err(Refusal::bad("the current password is wrong", "write the one that you log in with"));
+            return Err(Refusal::bad(
+                "the current password is wrong",
+                "enter the password with which you log in",
+            ));
         }
         self.attempts().right(network, &name);
         self.store.set_password(requester.id, &password::hash(&new.password)?, kept)?;
@@ -79,7 +82,7 @@ impl Server {
         Ok(())
     }
 
-    /// Begins a session: its key.
+    /// Starts a session, and returns its key.
     pub fn log_in(&self, Network(network): &Network, login: &Login) -> Result<String, Refusal> {
         let name = login.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;
@@ -98,18 +101,18 @@ impl Server {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes an account for somebody at `network`.
+    /// Creates an account, if the rate limit of `network` allows it.
     pub fn sign_up(&self, Network(network): &Network, new: &Registration) -> Result<(), Refusal> {
         self.attempts().register(network, now())?;
         self.register(new, false)
     }
 
-    /// Makes an account.
+    /// Creates an account.
     pub fn register(&self, new: &Registration, is_administrator: bool) -> Result<(), Refusal> {
         check_name(&new.name)?;
         check_mail(&new.mail)?;
         let taken = || Refusal::conflict("the name is taken", "choose another");
-        // First, so that the answer takes as long for a name that is taken.
+        // Hashes first, so that the response takes the same time if the name is taken.
         let hash = password::hash(&new.password)?;
         if new.name.eq_ignore_ascii_case(LOCAL) {
             return Err(taken());
@@ -122,28 +125,31 @@ impl Server {
         Ok(())
     }
 
-    /// A token for a program.
+    /// Creates a token for a program.
     pub fn issue(&self, requester: &Requester, name: &str, days: u32) -> Result<String, Refusal> {
         if self.store.tokens(requester.id)?.len() >= MAX_TOKENS {
-            return Err(Refusal::conflict(format!("there are {MAX_TOKENS} tokens"), "revoke one first"));
+            return Err(Refusal::conflict(
+                format!("you have {MAX_TOKENS} tokens, which is the maximum"),
+                "revoke one first",
+            ));
         }
         let expires = now() + i64::from(days) * 86_400;
-        // Else a token that has leaked would live as long as its thief wants.
+        // Otherwise a stolen token could be extended forever.
         if let Some(end) = requester.token_ends.filter(|end| *end < expires) {
             let max = (end - now()) / 86_400;
-            let problem = "a token makes no token that lives longer than itself";
-            return Err(Refusal::bad(problem, format!("this one has {max} days left; or log in")));
+            let problem = "a token cannot create a token that expires later than itself";
+            return Err(Refusal::bad(problem, format!("choose at most {max} days, or log in")));
         }
         let key = key::fresh()?;
         self.store.add_key(&key::digest(&key), requester.id, (KeyKind::Token, name), now(), expires)?;
         Ok(key)
     }
 
-    /// Returns the project called `name`, if `requester` leads it.
+    /// Returns the number of the project called `name`, if `requester` leads it.
     pub(crate) fn led(&self, requester: &Requester, name: &str) -> Result<i64, Refusal> {
         let (project, leader) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
         if leader != requester.id {
-            return Err(Refusal::forbidden(format!("{} does not lead {name}", requester.name)));
+            return Err(Refusal::forbidden(format!("{} is not the leader of {name}", requester.name)));
         }
         Ok(project)
     }
@@ -154,13 +160,13 @@ impl Server {
     }
 }
 
-/// Good enough to be given to a mail server, which knows better.
+/// Checks the syntax of a mail address; only a mail server knows whether it exists.
 fn check_mail(mail: &str) -> Result<(), Refusal> {
     let address: Result<lettre::Address, _> = mail.parse();
-    let cure = "write NAME@HOST, or nothing to get no mail";
+    let cure = "write NAME@HOST, or leave it empty to get no mail";
     if mail.is_empty() || (mail.len() <= 254 && address.is_ok()) {
         Ok(())
     } else {
-        Err(Refusal::bad("this is no address for mail", cure))
+        Err(Refusal::bad("this is not a valid mail address", cure))
     }
 }

@@ -7,16 +7,16 @@ use hol_report::survey::{Axis, axes};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The key of the transports, which are an axis without being swept.
+/// Key of the axis of transports, which has no key in the file.
 const TRANSPORT: &str = "transport";
 
 /// The axes and the points of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = ExperimentPlan)]
 pub struct Plan {
-    /// The axes with more than one value: the transports, then those of the file in its order.
+    /// Axes with more than one value: the transports, then the axes of the file in its order.
     pub axes: Vec<PlanAxis>,
-    /// The points in the order of their indices.
+    /// Points in the order of their indices.
     pub points: Vec<PlanPoint>,
 }
 
@@ -25,18 +25,18 @@ pub struct Plan {
 pub struct PlanAxis {
     /// Dotted keys of the experiment file, or `transport`. Keys whose values advance together are one axis.
     pub keys: Vec<String>,
-    /// Name as in reports.
+    /// Name of the axis, as in reports.
     pub name: String,
-    /// Unit of the numbers; empty if they have none or there are no numbers.
+    /// Unit of the numbers; empty if there are no numbers, or they have no unit.
     pub unit: &'static str,
-    /// The values in the order of the file.
+    /// Values in the order of the file.
     pub values: Vec<PlanValue>,
 }
 
 /// A value of an axis.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PlanValue {
-    /// As in the file; the values of several keys are separated by commas.
+    /// The value as in the file; the values of several keys are separated by commas.
     pub text: String,
     /// The value as a number in the unit of the axis; of a zip, that of the first key that distinguishes its
     /// values. None if the values have no scale.
@@ -48,7 +48,7 @@ pub struct PlanValue {
 pub struct PlanPoint {
     /// Index, from 0: the `point` of an animation or a terminal, and in `hol run --plan`.
     pub index: usize,
-    /// Index of its value on each axis, from 0.
+    /// Index of the point's value on each axis, from 0.
     pub values: Vec<usize>,
     /// Maximum number of repetitions.
     pub repetitions: u32,
@@ -87,10 +87,13 @@ impl PlanAxis {
 /// Returns a point by its index.
 pub fn point_of(experiment: &Experiment, index: usize) -> Result<&Point, String> {
     let count = experiment.points.len();
-    experiment.points.get(index).ok_or_else(|| format!("point {index}: there are {count}, counted from 0"))
+    experiment
+        .points
+        .get(index)
+        .ok_or_else(|| format!("no point {index}: the experiment has {count} points, counted from 0"))
 }
 
-/// Returns the axes; those that would have the same name, as the losses of two links, are called by their keys.
+/// Returns the axes. Axes with the same name, such as the loss of two links, are named by their keys instead.
 fn named(axes: &[Axis]) -> Vec<PlanAxis> {
     let mut named: Vec<PlanAxis> = axes.iter().map(PlanAxis::of).collect();
     for (at, axis) in axes.iter().enumerate() {
@@ -109,7 +112,7 @@ fn settings(point: &Point) -> Vec<(String, String)> {
     std::iter::once(transport).chain(point.axes.iter().cloned()).collect()
 }
 
-/// Returns the index of each step of an axis, by its values.
+/// Returns a map from the values of each step of an axis to its index.
 fn steps(axis: &Axis) -> BTreeMap<Vec<&str>, usize> {
     let steps = axis.steps.iter().enumerate();
     steps.map(|(index, step)| (step.iter().map(String::as_str).collect(), index)).collect()

@@ -1,42 +1,42 @@
-//! Which experiments start, wait, or are rejected, and why.
+//! Decides which experiments start, wait, or are rejected, and why.
 //!
-//! The queue is ordered by priority, then by age, without overtaking: small experiments would keep a large
-//! one waiting forever.
+//! The queue is ordered by priority, then by age. No experiment overtakes another one, because small experiments
+//! could otherwise keep a large one waiting forever.
 
 use std::cmp::Reverse;
 
-/// Larger numbers are not counted, or the reasons in a queue of thousands would change at every start.
+/// Maximum number of experiments ahead that a reason names; otherwise the reasons of a long queue would change at every start.
 const MANY: u32 = 9;
 
-/// A waiting experiment.
+/// A queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// Which experiment.
+    /// Number of the experiment.
     pub id: i64,
-    /// Higher ones come first.
+    /// Priority; higher ones come first.
     pub priority: i64,
-    /// Waiting since, in seconds of any clock; older ones come first.
+    /// Time of the submission, in seconds of any clock; older ones come first.
     pub since: i64,
-    /// Whether it waits; if not, it starts now or is rejected.
+    /// Whether the experiment waits for cores; if not, it starts now or is rejected.
     pub batch: bool,
-    /// Cores that it needs.
+    /// Number of cores that the experiment needs.
     pub cores: u32,
-    /// Another obstacle, such as an earlier process that has not ended.
+    /// An obstacle other than missing cores, such as an earlier process that has not ended.
     pub obstacle: Option<String>,
 }
 
-/// The decision.
+/// The decision about an experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// It has its cores: it is starting or running.
+    /// The experiment starts, and gets its cores.
     Start,
-    /// It waits, with the reason.
+    /// The experiment waits, for this reason.
     Wait(String),
-    /// It is rejected, with the reason and the fix.
+    /// The experiment is rejected, for this reason, which includes what to do.
     Reject(String),
 }
 
-/// Decides for all waiting experiments on a machine of `cores`, of which `taken` are in use.
+/// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
 pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
     let mut free = cores.saturating_sub(taken);
@@ -46,7 +46,7 @@ pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Ve
         let verdict = one.verdict(cores, free, ahead);
         match verdict {
             Verdict::Start => free -= one.cores,
-            // One with another obstacle does not block others.
+            // An experiment with another obstacle does not block others.
             Verdict::Wait(_) if one.obstacle.is_none() => ahead += 1,
             Verdict::Wait(_) | Verdict::Reject(_) => (),
         }
@@ -60,7 +60,7 @@ impl Waiting {
         let wanted = self.cores;
         if wanted > cores {
             return Verdict::Reject(format!(
-                "it requests {}, and this machine has {cores}; request fewer",
+                "the experiment requests {}, and this machine has {cores}; request fewer",
                 counted(wanted)
             ));
         }
@@ -69,16 +69,18 @@ impl Waiting {
         }
         let why = match (ahead, wanted > free) {
             (0, false) => return Verdict::Start,
-            (0, true) => format!("it requests {}, and {free} of {cores} are free", counted(wanted)),
-            (1, _) => "1 experiment is ahead of it".to_owned(),
-            (2..=MANY, _) => format!("{ahead} experiments are ahead of it"),
-            (_, _) => format!("more than {MANY} experiments are ahead of it"),
+            (0, true) => {
+                format!("the experiment requests {}, and {free} of {cores} are free", counted(wanted))
+            }
+            (1, _) => "1 experiment is ahead in the queue".to_owned(),
+            (2..=MANY, _) => format!("{ahead} experiments are ahead in the queue"),
+            (_, _) => format!("more than {MANY} experiments are ahead in the queue"),
         };
         if self.batch {
             Verdict::Wait(why)
         } else {
             Verdict::Reject(format!(
-                "{why}, and it was submitted not to wait; swap it in later, or let it wait"
+                "{why}, and the experiment does not wait for cores (batch mode is off); swap it in later, or turn batch mode on"
             ))
         }
     }
@@ -111,16 +113,19 @@ mod tests {
     fn nobody_overtakes_one_that_needs_more() {
         let verdicts = decide(vec![one(1, 0, 4), one(2, 0, 1)], 4, 1);
         assert_eq!(starts(&verdicts), [0_i64; 0]);
-        assert_eq!(verdicts[0].1, Verdict::Wait("it requests 4 cores, and 3 of 4 are free".to_owned()));
-        assert_eq!(verdicts[1].1, Verdict::Wait("1 experiment is ahead of it".to_owned()));
+        assert_eq!(
+            verdicts[0].1,
+            Verdict::Wait("the experiment requests 4 cores, and 3 of 4 are free".to_owned())
+        );
+        assert_eq!(verdicts[1].1, Verdict::Wait("1 experiment is ahead in the queue".to_owned()));
     }
 
     #[test]
     fn those_far_behind_are_not_told_each_step() {
         let waiting: Vec<Waiting> = (1..=12).map(|id| one(id, 0, 2)).collect();
         let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
-        assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead of it".to_owned()));
-        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are ahead of it".to_owned()));
+        assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead in the queue".to_owned()));
+        assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are ahead in the queue".to_owned()));
         assert_eq!(whys[10], whys[11]);
     }
 
@@ -148,7 +153,8 @@ mod tests {
     }
 
     proptest! {
-        /// What starts fits, and whoever asks for no more than the machine has is first at some time.
+        /// Started experiments fit on the machine, and an experiment that requests no more cores than the machine has
+        /// can start when all are free.
         #[test]
         fn cores_are_never_given_twice_and_nobody_starves(
             asks in prop::collection::vec((1_u32..6, -2_i64..3), 1..20), cores in 1_u32..6, taken in 0_u32..6,

@@ -1,42 +1,46 @@
-//! What the experiments of a project may use together.
+//! Quotas: what the experiments of a project may use together.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a project has used.
+/// What the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
-    /// Octets on the disk, of the experiments that it has.
+    /// Octets that its experiments occupy on the disk.
     pub octets: u64,
-    /// Completed runs of the experiments that it has.
+    /// Completed runs of its experiments.
     pub runs: u64,
-    /// Cores held, times the seconds for which they were; deleted experiments included.
+    /// Held cores multiplied by seconds, including those of deleted experiments.
     pub core_seconds: u64,
 }
 
-/// What a project may use: its experiments do not start, or are swapped out, when it has used as much.
+/// What a project may use. When its usage reaches a limit, its running experiments are swapped out, and no other one starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Quota {
-    /// As in its usage.
+    /// Maximum octets on the disk.
     pub octets: u64,
-    /// As in its usage.
+    /// Maximum completed runs.
     pub runs: u64,
-    /// As in its usage.
+    /// Maximum core seconds.
     pub core_seconds: u64,
 }
 
 impl Quota {
-    /// No limits, for the owner of the machine. SQLite and JSON count to 2^63 and to 2^53.
+    /// No limits, for the owner of the machine: the largest number that JSON represents exactly.
     pub const NONE: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
 
-    /// Returns why a project that has used so much may use no more.
+    /// Returns why a project with this usage may use no more, or `None` if it may.
     pub fn refuses(&self, used: &Usage) -> Option<String> {
-        let disk =
-            || format!("its project uses {} of disk, the maximum; delete experiments", mebi(used.octets));
-        let runs = || format!("its project has {} runs, the maximum; delete experiments", used.runs);
+        let disk = || {
+            format!(
+                "its project uses {} of disk, which is the maximum; delete experiments",
+                mebi(used.octets)
+            )
+        };
+        let runs = || format!("its project has {} runs, which is the maximum; delete experiments", used.runs);
         let time = || {
             let hours = self.core_seconds / 3600;
-            format!("its project has used its {hours} core hours; ask whoever runs the server for more")
+            format!("its project has used its {hours} core hours; ask the operator of the server for more")
         };
         if used.octets >= self.octets {
             return Some(disk());
@@ -47,7 +51,7 @@ impl Quota {
         (used.core_seconds >= self.core_seconds).then(time)
     }
 
-    /// Returns the figures of a project for people.
+    /// Returns a sentence about the usage of a project and its limits.
     pub fn line(&self, used: &Usage) -> String {
         let hours = |seconds: u64| format!("{:.1}", seconds as f64 / 3600.0);
         if *self == Self::NONE {

@@ -7,23 +7,23 @@ use crate::experiment::Format;
 use crate::mistakes::mistakes;
 use crate::refusal::{Problem, Refusal};
 
-/// The longest text that is read, in octets.
+/// Maximum octets of a text.
 pub const LONGEST_TEXT: usize = 1 << 20;
 
-/// Maximum octets parsed over all points: 10,000 of a usual text take two thirds of it.
+/// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of them.
 const MAX_WORK: usize = 16 << 20;
 
-/// The largest experiment of a user who does not own the machine. Routes bound the time of reading and its memory: as many as in a chain of 300 nodes take
-/// half a second.
+/// Limits of an experiment whose author does not own the machine. The number of routes limits the time and the memory
+/// for parsing: the routes of a chain of 300 nodes take half a second.
 const MAX_NODES: usize = 300;
 const MAX_LINKS: usize = 600;
 const MAX_POINTS: usize = 10_000;
 const MAX_ROUTES: usize = 250_000;
-/// Each line of a trace becomes an event of some 50 octets, in every point.
+/// Maximum octets of files that an experiment reads. Each line of a trace becomes an event of some 50 octets in every point.
 const MAX_FILE_OCTETS: usize = 16 << 20;
 
-/// Parses `text`, called `name` in messages. It may name no files, because a submission must not read the
-/// server's disk, and use only what `permission` grants.
+/// Parses `text`, which error messages call `name`. The experiment may use only what `permission` grants, and no
+/// files of the server except those of its project.
 pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> Result<Experiment, Refusal> {
     check_size(text, format, permission)?;
     parse(name, text, format, permission).map_err(|error| match (&error, format) {
@@ -36,7 +36,7 @@ pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> 
     })
 }
 
-/// Returns the error if it is about a text, rather than about this machine.
+/// Returns the error if it is about the text, and not about this machine.
 fn of_the_text(error: LabError) -> Result<(), InputError> {
     match error {
         LabError::Input(error) => Err(error),
@@ -44,12 +44,12 @@ fn of_the_text(error: LabError) -> Result<(), InputError> {
     }
 }
 
-/// Returns how many octets the reader of an experiment file parses: the text once for each point.
+/// Returns the number of octets to parse for an experiment file: the text is parsed once for each point.
 pub fn work(text: &str) -> usize {
     points(text).saturating_mul(text.len())
 }
 
-/// What experiments may use of this machine whose authors do not own it; `live` are the worlds granted to them.
+/// Returns what experiments may use if their authors do not own this machine; `live` lists the `live` worlds granted to them.
 pub fn permission_for_users(live: &[String]) -> Permission {
     Permission {
         programs: false,
@@ -63,24 +63,25 @@ pub fn permission_for_users(live: &[String]) -> Permission {
     }
 }
 
-/// Rejects texts that take too long to parse: each point may parse the whole text.
+/// Rejects texts that would take too long to parse, because the whole text may be parsed for each point.
 pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
     if text.len() > LONGEST_TEXT {
         return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
     }
     let points = experiment_text(text, format, permission).map_or(1, |said| points(&said));
     if points.saturating_mul(text.len()) > MAX_WORK {
-        let problem = format!("{points} points of a text of {} octets are too many", text.len());
+        let problem =
+            format!("the text has too many points for its length: {points} points, {} octets", text.len());
         return Err(Refusal::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             problem,
-            "sweep fewer values, or use `hol run` on a machine of yours",
+            "sweep fewer values, or use `hol run` on your own machine",
         ));
     }
     Ok(())
 }
 
-/// Returns the approximate number of a text's points: transports are an axis, too; 1 without axes, or if invalid.
+/// Returns the approximate number of points of a text, including the axis of transports; 1 if the text is invalid.
 fn points(text: &str) -> usize {
     let Ok(table) = text.parse::<toml::Table>() else { return 1 };
     let lengths =
@@ -91,13 +92,14 @@ fn points(text: &str) -> usize {
         Some(toml::Value::Array(zips)) => zips.iter().collect(),
         zip => Vec::from_iter(zip),
     };
-    // Lists of a zip advance together.
+    // The lists of a zip advance together, so they are one axis.
     axes.extend(zips.into_iter().filter_map(|zip| of_table(zip).into_iter().max()));
     axes.extend(table.get("transports").and_then(toml::Value::as_array).map(Vec::len));
     axes.into_iter().fold(1, |all, length| all.saturating_mul(length.max(1)))
 }
 
-/// Returns the files of its project that an experiment reads, without `project:`: those that it names, and those that its script sources.
+/// Returns the paths, without `project:`, of the project's files that an experiment reads: those that it names, and
+/// those that its script sources.
 pub fn project_files(
     name: &str,
     text: &str,
@@ -123,7 +125,7 @@ fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Re
     })
 }
 
-/// Returns the experiment file in a text: of a script its traffic.
+/// Returns the experiment file in a text: that of a script describes its traffic.
 fn experiment_text(text: &str, format: Format, permission: &Permission) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),
@@ -131,7 +133,7 @@ fn experiment_text(text: &str, format: Format, permission: &Permission) -> Optio
     }
 }
 
-/// A problem with its place, where the error has one: `file:line:column`.
+/// Converts an error to a problem, with its position if the error has one (`file:line:column`).
 pub fn problem(error: &LabError) -> Problem {
     let LabError::Input(InputError { place, problem }) = error else {
         return Problem { line: None, column: None, message: error.to_string(), cure: String::new() };

@@ -1,4 +1,4 @@
-//! Why a request failed, and what its sender can do.
+//! Errors of requests: what is wrong, and what the client can do.
 
 use std::fmt;
 use std::io;
@@ -11,104 +11,105 @@ use utoipa::ToSchema;
 
 use crate::store::is_disk_full;
 
-/// A problem and its fix.
+/// What is wrong, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// The line of the text, from 1, if it has a place.
+    /// Line in the text, from 1, if the problem has a position.
     pub line: Option<u32>,
-    /// The column, from 1.
+    /// Column in the text, from 1, if the problem has a position.
     pub column: Option<u32>,
     /// What is wrong.
     pub message: String,
-    /// The fix; empty if the message contains it.
+    /// What to do; empty if `message` says it.
     pub cure: String,
 }
 
 /// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problems {
-    /// At least one.
+    /// Problems, at least one.
     pub errors: Vec<Problem>,
 }
 
 /// Why a request failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// RFC 9110, section 15
+    /// Status code. RFC 9110, section 15
     pub status: StatusCode,
-    /// What is wrong.
+    /// Problems, at least one.
     pub problems: Vec<Problem>,
     /// Seconds until a retry may succeed.
     pub retry_after: Option<u32>,
 }
 
 impl Refusal {
-    /// One problem without a place.
+    /// Creates a refusal with one problem without a position.
     pub fn new(status: StatusCode, message: impl Into<String>, cure: impl Into<String>) -> Self {
         let problem = Problem { line: None, column: None, message: message.into(), cure: cure.into() };
         Self { status, problems: vec![problem], retry_after: None }
     }
 
-    /// It does not exist, or the user may not know of it.
+    /// Creates the refusal (404) for something that does not exist or is hidden from the user.
     pub fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "there is no such thing here", "look at / for what there is")
+        Self::new(StatusCode::NOT_FOUND, "not found, or not visible to you", "/ lists what you can see")
     }
 
-    /// It is visible but must not be changed.
+    /// Creates the refusal (403) for something that the user may see but not change.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, message, "ask its owner, or the leader of its project")
     }
 
-    /// Nobody is logged in.
+    /// Creates the refusal (401) for a request without a valid session or token.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, message, "log in, or send a token: Authorization: Bearer TOKEN")
     }
 
-    /// Its state does not allow it.
+    /// Creates the refusal (409) for an action that the current state does not allow.
     pub fn conflict(message: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, message, cure)
     }
 
-    /// It is not what it should be.
+    /// Creates the refusal (400) for an invalid request.
     pub fn bad(message: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message, cure)
     }
 
-    /// A text with mistakes.
+    /// Creates the refusal (422) for a text with errors.
     pub const fn unreadable(problems: Vec<Problem>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, problems, retry_after: None }
     }
 
-    /// It is too much.
+    /// Creates the refusal (413) for a request that is too large.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, message, "send less at a time")
     }
 
-    /// The server is overloaded.
+    /// Creates the refusal (503) of an overloaded server.
     pub fn busy(message: impl Into<String>, seconds: u32) -> Self {
         let refusal = Self::new(StatusCode::SERVICE_UNAVAILABLE, message, "try again soon");
         Self { retry_after: Some(seconds), ..refusal }
     }
 
-    /// It was tried too often.
+    /// Creates the refusal (429) for too many attempts.
     pub fn too_many(message: impl Into<String>, seconds: u32) -> Self {
         let refusal = Self::new(StatusCode::TOO_MANY_REQUESTS, message, "wait and try again");
         Self { retry_after: Some(seconds), ..refusal }
     }
 
-    /// There is no room for it. RFC 4918, section 11.5
+    /// Creates the refusal (507) of a full disk. RFC 4918, section 11.5
     pub fn disk_full() -> Self {
-        let cure = "delete experiments or files, or make room on the server";
+        let cure = "delete experiments or files, or free space on the server";
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the server is full", cure)
     }
 
-    /// A failure of the disk, the database, or our code; details go to the log, not to the client.
+    /// Creates the refusal (500) for a failure of the disk, the database, or our code. The details are written to
+    /// standard error, and not sent to the client.
     pub fn internal(problem: impl fmt::Display) -> Self {
         let _ = io::Write::write_all(&mut io::stderr(), format!("error: {problem}\n").as_bytes());
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the server could not do it",
-            "its standard error says why",
+            "internal error of the server",
+            "the operator finds the reason in its standard error",
         )
     }
 }
@@ -116,10 +117,10 @@ impl Refusal {
 impl From<rusqlite::Error> for Refusal {
     fn from(error: rusqlite::Error) -> Self {
         match error {
-            // It was there when the request began.
+            // The row was deleted since the request began.
             rusqlite::Error::QueryReturnedNoRows => Self::not_found(),
             error if is_disk_full(&error) => Self::disk_full(),
-            error => Self::internal(format!("the database: {error}")),
+            error => Self::internal(format!("cannot use the database: {error}")),
         }
     }
 }
@@ -153,7 +154,7 @@ impl IntoResponse for Refusal {
             let scheme = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
-        // For `guard`, which shows it as a page to people.
+        // `guard` converts the refusal to a page for browsers.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,14 +1,14 @@
 //! The user of a request.
 
-/// The user of a request, which determines permissions.
+/// The user who sends a request, which determines permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requester {
-    /// The user's number.
+    /// Number of the user.
     pub id: i64,
-    /// The user name; without login, that of the owner of everything.
+    /// Name of the user; without login, that of the local user.
     pub name: String,
-    /// Whether the user approves projects.
+    /// Whether the user is an administrator, who approves projects.
     pub is_administrator: bool,
-    /// When the token of the request ends, in seconds since 1970; `None` without a token.
+    /// Time at which the token of the request expires, in seconds since 1970; `None` without a token.
     pub token_ends: Option<i64>,
 }

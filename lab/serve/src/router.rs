@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::{api, bundle, pages, shared};
 
-/// JSON may write an octet of text as six: `\u0000`.
+/// Maximum octets of a body. JSON may need six octets for one octet of text: `\u0000`.
 const LONGEST_BODY: usize = 6 * LONGEST_TEXT + (64 << 10);
 
 /// Returns the router of all paths.
@@ -23,7 +23,11 @@ pub fn router(server: Shared) -> Router {
         .fallback(async || Refusal::not_found())
         .method_not_allowed_fallback(async || {
             let status = axum::http::StatusCode::METHOD_NOT_ALLOWED;
-            Refusal::new(status, "this is not done here", "/api/openapi.json says what is")
+            Refusal::new(
+                status,
+                "this path does not allow this method",
+                "see /api/openapi.json for the methods of each path",
+            )
         })
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(from_fn_with_state(server.clone(), guard))

@@ -1,5 +1,4 @@
-//! The state shared by all requests, and their operations. All of it is blocking code, called where blocking
-//! is allowed.
+//! The state shared by all requests, and the operations on it. The operations may block, so they run on threads that may block.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -29,9 +28,9 @@ pub type Shared = Arc<Server>;
 /// Who has access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody who reaches it: it listens on loopback.
+    /// Everyone who can connect: the server listens on loopback.
     Open,
-    /// Users with an account.
+    /// Users with an account, who log in.
     Accounts,
 }
 
@@ -40,60 +39,62 @@ pub enum Access {
 pub struct Config {
     /// The state directory.
     pub state: PathBuf,
-    /// The `hol` that runs experiments.
+    /// Path of the `hol` that runs experiments.
     pub program: PathBuf,
-    /// Cores for experiments.
+    /// Number of cores for experiments.
     pub cores: u32,
     /// Who has access.
     pub access: Access,
     /// What experiments may use of this machine.
     pub permission: Permission,
-    /// What each project may use.
+    /// Maximum usage of each project.
     pub quota: Quota,
-    /// Additional host names besides addresses and localhost.
+    /// Host names of the server, in addition to addresses and localhost.
     pub names: Vec<String>,
-    /// Whether browsers use TLS.
+    /// Whether browsers connect by TLS.
     pub is_secure: bool,
-    /// Whether a proxy in front says where requests come from.
+    /// Whether a proxy in front of the server adds the address of the client to requests.
     pub is_behind_proxy: bool,
 }
 
-/// A state directory and its running state.
+/// A state directory, and the state in memory.
 #[derive(Debug)]
 pub struct Server {
-    /// How it is set up.
+    /// The configuration.
     pub(crate) config: Config,
     pub(crate) store: Store,
     pub(crate) hub: Hub,
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) turns: Turns,
     pub(crate) shells: Shells,
-    /// The only user if there is no login.
+    /// The only user, if there is no login.
     pub(crate) local: Option<Requester>,
     mailer: Mailer,
-    /// Where browsers find this server, without a `/` at its end; known when it listens.
+    /// URL of this server, without a final `/`; known when it listens.
     pub(crate) url: OnceLock<String>,
     notes: Sender<Note>,
-    /// One report is drawn at a time.
+    /// Held while a report is written, one at a time.
     drawing: Mutex<()>,
-    /// Held as long as the server lives: two servers would start everything twice.
+    /// Locked as long as the server lives, because two servers would start every experiment twice.
     _lock: File,
 }
 
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Its database.
+    /// The database cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The directory.
-    #[error("{0}: {1}; choose another place with --state DIR")]
+    /// The directory cannot be created or locked.
+    #[error("{0}: {1}; choose another directory with --state DIR")]
     Directory(PathBuf, std::io::Error),
-    /// Another server uses it.
-    #[error("{0}: another hol serve has it; stop that one, or choose another place with --state DIR")]
+    /// Another server uses the directory.
+    #[error(
+        "{0}: another hol serve uses this directory; stop it, or choose another directory with --state DIR"
+    )]
     Taken(PathBuf),
-    /// Its content cannot be read or changed.
-    #[error("the database: {0}")]
+    /// The database cannot be read or changed.
+    #[error("cannot use the database in the state directory: {0}; check the disk and the permissions")]
     Database(#[from] rusqlite::Error),
 }
 
@@ -118,7 +119,11 @@ impl Server {
             _lock: lock,
         };
         for id in server.store.holding()? {
-            server.happen(id, Event::Vanish, "the server was stopped; it continues where it stopped");
+            server.happen(
+                id,
+                Event::Vanish,
+                "the server was stopped; the experiment continues after its completed runs",
+            );
         }
         Ok(server)
     }
@@ -142,7 +147,7 @@ impl Server {
         Ok(self.config.cores.saturating_sub(taken))
     }
 
-    /// Returns experiment `id`, if `requester` may see it; invisible ones are not found.
+    /// Returns experiment `id`, if `requester` may see it; otherwise the result is 404.
     pub fn experiment(&self, requester: &Requester, id: i64) -> Result<Experiment, Refusal> {
         self.entry(requester, id).map(|entry| entry.experiment)
     }
@@ -151,13 +156,13 @@ impl Server {
         self.store.visible(requester.id, id)?.ok_or_else(Refusal::not_found)
     }
 
-    /// Returns it if `requester` may change it: its owner, and the leader of its project.
+    /// Returns experiment `id` if `requester` may change it: as its owner, or as the leader of its project.
     pub(crate) fn own(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
         let entry = self.entry(requester, id)?;
         if [entry.owner, entry.leader].contains(&requester.id) {
             return Ok(entry);
         }
-        let whose = format!("experiment {id} is {}'s", entry.experiment.owner);
+        let whose = format!("experiment {id} belongs to {}", entry.experiment.owner);
         Err(Refusal::forbidden(whose))
     }
 
@@ -180,7 +185,7 @@ impl Server {
         }
     }
 
-    /// Applies an event of the system; it may come too late.
+    /// Applies an event that no user caused. Ignores the event if the state does not allow it any more.
     pub(crate) fn happen(&self, id: i64, event: Event, why: &str) {
         match self.store.apply(id, event, why, now()) {
             Ok(Some(Ok(moved))) => self.announce(&moved),
@@ -189,7 +194,7 @@ impl Server {
         }
     }
 
-    /// Returns why experiments of `project` may use no more.
+    /// Returns why the experiments of `project` may use no more, or `None` if they may.
     pub(crate) fn refused(&self, project: i64) -> rusqlite::Result<Option<String>> {
         Ok(self.config.quota.refuses(&self.store.usage(project)?))
     }
@@ -205,7 +210,7 @@ impl Server {
         Ok(())
     }
 
-    /// Notifies watchers, sends mail, and wakes the queue.
+    /// Sends a state change to watchers and by mail, and wakes the scheduler.
     pub(crate) fn announce(&self, moved: &StateChange) {
         let experiment = &moved.entry.experiment;
         self.hub.publish(experiment.id, moved.entry.project, Kind::State, experiment);
@@ -221,7 +226,7 @@ impl Server {
     fn write_mail(&self, moved: &StateChange) -> rusqlite::Result<()> {
         let StateChange { from, entry } = moved;
         let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
-        // One that is over before it reports anything has had its nodes all the same.
+        // An experiment that ends before it reports progress has had its nodes, too.
         let begins = entry.experiment.state == State::Active || *from == State::Starting;
         let text = if begins { self.store.text(entry.experiment.id, None)? } else { None };
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
@@ -231,13 +236,13 @@ impl Server {
         Ok(())
     }
 
-    /// Wakes the queue.
+    /// Wakes the scheduler.
     pub(crate) fn look(&self) {
-        // Without a scheduler the server is stopping.
+        // Sending fails without a scheduler, when the server is stopping.
         let _ = self.notes.send(Note::Look);
     }
 
-    /// Returns the command for experiment `id`, and its directory.
+    /// Returns what is needed to start processes of experiment `id`.
     pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
         let dir = self.directory(Owner::Experiment, id)?;
         let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
@@ -257,7 +262,7 @@ impl Server {
         Ok(self.config.state.join(owner.plural()).join(name))
     }
 
-    /// Draws the report of an experiment, one at a time.
+    /// Writes the report of an experiment, one report at a time.
     pub(crate) fn draw(&self, id: i64) -> Result<(), Refusal> {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
         jobs::draw(&self.command(id)?).map_err(Refusal::internal)
@@ -272,7 +277,7 @@ impl Server {
 fn lock(state: &std::path::Path) -> Result<File, StateError> {
     use std::os::unix::fs::DirBuilderExt;
     let failed = |error| StateError::Directory(state.to_owned(), error);
-    // Only the owner may read it: it has password hashes and results.
+    // Only the owner may read the directory, which contains password hashes and results.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
     let file = File::create(state.join("lock")).map_err(failed)?;
     match file.try_lock() {
@@ -281,18 +286,18 @@ fn lock(state: &std::path::Path) -> Result<File, StateError> {
     }
 }
 
-/// The user name without login; no account has it.
+/// Name of the only user without login; no account can have this name.
 pub const LOCAL: &str = "local";
 
-/// Creates the user and the project of a lab without login. Without a password nobody can log in as this user
-/// elsewhere.
+/// Creates the user and the project of a server without login. The user has no password, so no login is possible if
+/// the server later requires one.
 fn settle_local(store: &Store) -> Result<Requester, StateError> {
     let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
     let id = match store.credentials(LOCAL)? {
         Some(credentials) => credentials.id,
         None => store.add_user(&user, "", now())?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
     };
-    // It exists already, except at the first start.
+    // Fails without harm if the project exists, as at every start but the first.
     store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
     Ok(Requester { id, name: user.name, is_administrator: true, token_ends: None })
 }

@@ -39,7 +39,7 @@ async fn enter(
     Ok(Redirect::to(&path).into_response())
 }
 
-/// As the report of the API: a browser is sent to where the links of the page lead to its files.
+/// Returns the report like the API, but redirects a browser to `report/`, to which the links in the report are relative.
 async fn report_or_page(
     server: State<Shared>,
     key: PathParameter<String>,

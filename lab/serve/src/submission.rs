@@ -1,4 +1,4 @@
-//! Submissions: new experiments, changed texts, repetitions.
+//! New experiments, changes of experiments, and experiments that are submitted again.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::requester::Requester;
 use crate::server::Server;
 use crate::store::{NewExperiment, Text, is_disk_full};
 
-/// Maximum unfinished experiments per user.
+/// Maximum number of unfinished experiments per user.
 const MAX_UNFINISHED: u64 = 20_000;
 const LONGEST_NAME: usize = 64;
 const LONGEST_TITLE: usize = 200;
-/// Maximum of `idle_swap`, in seconds.
+/// Maximum of `idle_swap` and `auto_swap`, in seconds.
 const LONGEST_TIME: u32 = 366 * 86_400;
 const MAX_URGENT: i64 = 1000;
 
@@ -29,71 +29,71 @@ const MAX_URGENT: i64 = 1000;
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Submission {
-    /// An experiment file or an ns script.
+    /// Text of an experiment file or an ns script.
     pub text: String,
-    /// Which of the two.
+    /// Language of the text.
     #[serde(default)]
     pub format: Format,
-    /// Letters, digits, `-`, `_` and `.`; made from the title by default.
+    /// Name: letters, digits, `-`, `_` and `.`; by default made from the title.
     pub name: Option<String>,
-    /// The project; by default the user's first.
+    /// Project; by default the user's first.
     pub project: Option<String>,
-    /// Whether it waits for cores (default) instead of being rejected.
+    /// Whether the experiment waits for cores (default) instead of being swapped out.
     pub batch: Option<bool>,
-    /// Higher ones start first; -1000 to 1000, above 0 from the leader of the project only.
+    /// Priority, -1000 to 1000 (default 0); experiments with a higher one start first. Only the leader of the project may set it above 0.
     pub priority: Option<i64>,
-    /// Seconds without progress after which it is swapped out; 0: never.
+    /// Seconds without progress after which the experiment is swapped out; 0: never (default).
     pub idle_swap: Option<u32>,
-    /// Seconds after which it is swapped out in any case; 0: never.
+    /// Seconds after which the experiment is swapped out in any case; 0: never (default).
     pub auto_swap: Option<u32>,
-    /// Cores that it needs; all of the machine by default.
+    /// Number of cores that the experiment needs; by default all cores of the server.
     pub cores: Option<u32>,
-    /// Whether it is held until somebody starts it.
+    /// Whether the experiment is held until a user starts it.
     #[serde(default)]
     pub hold: bool,
 }
 
-/// Changes of an experiment; absent fields stay.
+/// Changes of an experiment; absent fields do not change.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// As in a submission.
+    /// Name: letters, digits, `-`, `_` and `.`.
     pub name: Option<String>,
-    /// One line for people.
+    /// Title, one line.
     pub title: Option<String>,
-    /// As in a submission.
+    /// Whether the experiment waits for cores instead of being swapped out.
     pub batch: Option<bool>,
-    /// As in a submission.
+    /// Priority, -1000 to 1000; experiments with a higher one start first. Only the leader of the project may raise it above 0.
     pub priority: Option<i64>,
-    /// As in a submission.
+    /// Seconds without progress after which the experiment is swapped out; 0: never.
     pub idle_swap: Option<u32>,
-    /// As in a submission.
+    /// Seconds after which the experiment is swapped out in any case; 0: never.
     pub auto_swap: Option<u32>,
-    /// As in a submission.
+    /// Number of cores that the experiment needs.
     pub cores: Option<u32>,
 }
 
-/// Another text.
+/// A new version of a text.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewText {
-    /// An experiment file or an ns script.
+    /// Text of an experiment file or an ns script.
     pub text: String,
-    /// Which of the two.
+    /// Language of the text.
     #[serde(default)]
     pub format: Format,
 }
 
-/// A repetition, with other values.
+/// Options of an experiment that is submitted again.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rerun {
-    /// Keys of the experiment with their values, as in `hol run --set`.
+    /// Keys of the experiment and their new values, as in `hol run --set`.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Another name.
+    /// Name of the new experiment; by default that of the old one.
     pub name: Option<String>,
-    /// Whether it is held.
+    /// Whether the new experiment is held until a user starts it.
     #[serde(default)]
     pub hold: bool,
 }
@@ -102,22 +102,22 @@ pub struct Rerun {
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StudyRun {
-    /// A twentieth of the messages.
+    /// Whether to send only a twentieth of the messages.
     #[serde(default)]
     pub quick: bool,
-    /// As in a submission.
+    /// Project; by default the user's first.
     pub project: Option<String>,
-    /// As in a submission.
+    /// Priority, -1000 to 1000 (default 0); experiments with a higher one start first. Only the leader of the project may set it above 0.
     pub priority: Option<i64>,
-    /// As in a submission.
+    /// Number of cores that the experiment needs; by default all cores of the server.
     pub cores: Option<u32>,
-    /// As in a submission.
+    /// Whether the experiment is held until a user starts it.
     #[serde(default)]
     pub hold: bool,
 }
 
 impl Server {
-    /// Takes a new experiment.
+    /// Submits a new experiment.
     pub fn submit(&self, requester: &Requester, wanted: Submission) -> Result<Experiment, Refusal> {
         let called = wanted.name.clone().unwrap_or_else(|| "experiment".to_owned());
         check_name(&called)?;
@@ -127,7 +127,7 @@ impl Server {
         self.take(requester, name, title, None, wanted)
     }
 
-    /// Reads a text and returns its title. It is an experiment of `project`, or a network without traffic.
+    /// Reads a text, an experiment of `project` or a network without traffic, and returns its title.
     fn title_of(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
         let permission = self.permission(project)?;
         let refusal = match read(name, text, format, &permission) {
@@ -138,14 +138,14 @@ impl Server {
         let experiment = read(name, &whole, format, &permission)?;
         if !permission.programs {
             return Err(Refusal::bad(
-                "it has no traffic, and this server lets nobody use nodes by hand",
-                "add traffic, or ask whoever runs the server to start it with --programs",
+                "the experiment has no traffic, and this server does not allow users to run programs on nodes",
+                "add traffic, or ask the operator of the server to start it with --programs",
             ));
         }
         Ok(shortened(&experiment.title))
     }
 
-    /// Takes a study that comes with the program.
+    /// Submits a study that comes with the program.
     pub fn run_study(
         &self,
         requester: &Requester,
@@ -169,7 +169,7 @@ impl Server {
         let (project, leader) = self.project_of(requester, wanted.project.as_deref())?;
         if self.store.unfinished(requester.id)? >= MAX_UNFINISHED {
             let problem = format!(
-                "{} has {MAX_UNFINISHED} unfinished experiments, the maximum; wait for one to end, or remove one",
+                "{} has {MAX_UNFINISHED} unfinished experiments, which is the maximum; wait until one ends, or delete one",
                 requester.name
             );
             return Err(Refusal::too_many(problem, 60));
@@ -198,7 +198,7 @@ impl Server {
         Ok(entry.experiment)
     }
 
-    /// Applies changes that are possible at any time.
+    /// Applies changes that are possible in any state.
     pub fn change(&self, requester: &Requester, id: i64, change: Change) -> Result<Experiment, Refusal> {
         let entry = self.own(requester, id)?;
         let mut to = entry.experiment;
@@ -211,7 +211,7 @@ impl Server {
         }
         if let Some(wanted) = change.cores {
             if holds_cores(to.state) && wanted != to.cores {
-                return Err(Refusal::conflict("it is starting or running", "swap it out first"));
+                return Err(Refusal::conflict("the experiment is starting or running", "swap it out first"));
             }
             to.cores = cores(wanted)?;
         }
@@ -226,12 +226,12 @@ impl Server {
         Ok(to)
     }
 
-    /// Replaces the text of an experiment that is not running; earlier measurements that still apply count.
+    /// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
     pub fn rewrite(&self, requester: &Requester, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
         let entry = self.own(requester, id)?;
         if entry.experiment.study.is_some() {
             return Err(Refusal::conflict(
-                "a study has no text of yours",
+                "the text of a study cannot be changed",
                 "submit an experiment of your own",
             ));
         }
@@ -250,18 +250,18 @@ impl Server {
         }
     }
 
-    /// Submits the same experiment again, optionally with other values.
+    /// Submits an experiment again as a new one, optionally with other values.
     pub fn again(&self, requester: &Requester, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
         let old = self.experiment(requester, id)?;
         let project = Some(old.project.clone());
-        // A leader's urgency is not for everybody who repeats it.
+        // A priority that only a leader may set is not inherited by other users.
         let (own_project, leader) = self.project_of(requester, Some(&old.project))?;
         let inherited = if requester.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
             if !rerun.set.is_empty() {
                 return Err(Refusal::bad(
-                    "a study has no keys to set",
-                    "submit an experiment of your own, or run the study as it is",
+                    "the keys of a study cannot be set",
+                    "submit an experiment of your own, or run the study without changes",
                 ));
             }
             let run = StudyRun {
@@ -296,7 +296,7 @@ impl Server {
         let dir = self.command(id)?.dir;
         let state = entry.experiment.state;
         let removed = match self.store.remove(id) {
-            // Its files make the room to record that it is gone.
+            // Deleting its files frees the space to record the deletion.
             Err(error) if is_disk_full(&error) && !holds_cores(state) => {
                 std::fs::remove_dir_all(&dir)?;
                 self.store.remove(id)
@@ -317,7 +317,7 @@ impl Server {
         }
     }
 
-    /// Returns a project and its leader.
+    /// Returns the numbers of a project and of its leader. Without a name, selects the user's first approved project.
     pub(crate) fn project_of(
         &self,
         requester: &Requester,
@@ -335,7 +335,7 @@ impl Server {
     }
 }
 
-/// Returns the text with the values in `set`; unchanged if empty.
+/// Returns the text after setting the keys in `set`.
 fn with_values(
     name: &str,
     Text { text, format, .. }: Text,
@@ -347,7 +347,7 @@ fn with_values(
     }
     if format == Format::Ns {
         return Err(Refusal::bad(
-            "a script has no keys to set",
+            "the keys of an ns script cannot be set",
             "send the changed script as a new experiment",
         ));
     }
@@ -369,10 +369,9 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
     if is_name {
         return Ok(());
     }
-    let cure = format!(
-        "up to {LONGEST_NAME} letters, digits, -, _ and ., of which the first is a letter or a digit"
-    );
-    Err(Refusal::bad("this is no name", cure))
+    let cure =
+        format!("use at most {LONGEST_NAME} letters, digits, -, _ and ., and begin with a letter or a digit");
+    Err(Refusal::bad("this is not a valid name", cure))
 }
 
 /// Makes a name from a title: `What loss does` becomes `what-loss-does`.
@@ -387,13 +386,13 @@ fn shortened(title: &str) -> String {
     title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
 }
 
-/// Checks a priority; only a leader raises it above `from`, and above 0.
+/// Checks a priority. Only a leader may raise it above both `from` and 0.
 fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
     if !(-MAX_URGENT..=MAX_URGENT).contains(&wanted) {
         return Err(range("priority", -MAX_URGENT, MAX_URGENT));
     }
     if !leads && wanted > from.max(0) {
-        return Err(Refusal::forbidden("only the leader of a project gives a priority above 0"));
+        return Err(Refusal::forbidden("only the leader of a project may set a priority above 0"));
     }
     Ok(wanted)
 }
@@ -406,13 +405,13 @@ fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {
     }
 }
 
-/// The queue rejects more cores than the machine has, and says how many there are.
+/// Checks a number of cores. The queue rejects more cores than the machine has, and reports how many there are.
 fn cores(wanted: u32) -> Result<u32, Refusal> {
     if (1..=4096).contains(&wanted) { Ok(wanted) } else { Err(range("cores", 1, 4096)) }
 }
 
 fn range(what: &str, from: i64, to: i64) -> Refusal {
-    Refusal::bad(format!("{what} is out of range"), format!("{from} to {to}"))
+    Refusal::bad(format!("{what} is out of range"), format!("choose {from} to {to}"))
 }
 
 #[cfg(test)]

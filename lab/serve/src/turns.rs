@@ -1,4 +1,4 @@
-//! Limits of concurrent work: excess requests are rejected at once instead of waiting.
+//! Limits of concurrent work. Excess requests are rejected at once instead of waiting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use crate::refusal::Refusal;
 
 const REQUESTS: usize = 512;
 const COSTLY: usize = 16;
-/// Streams of a person: some browsers with some pages, and programs.
+/// Maximum number of open event streams of a user, for several pages and programs.
 const STREAMS: u32 = 64;
 
-/// Limits of requests, and of expensive ones: parsing a text, checking a password.
+/// Limits of concurrent requests, of expensive ones such as parsing a text or checking a password, and of event streams.
 #[derive(Debug)]
 pub struct Turns {
     requests: Semaphore,
@@ -20,10 +20,10 @@ pub struct Turns {
     streams: Streams,
 }
 
-/// The open streams of each user.
+/// Number of open event streams of each user.
 type Streams = Arc<Mutex<BTreeMap<i64, u32>>>;
 
-/// A stream of a user, while it is open.
+/// Permission for an open event stream of a user; ends when dropped.
 #[derive(Debug)]
 pub struct StreamTurn(Streams, i64);
 
@@ -48,23 +48,30 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// A turn for a request.
+    /// Admits a request, unless the server handles too many.
     pub fn request(&self) -> Result<SemaphorePermit<'_>, Refusal> {
         let turn = self.requests.try_acquire();
-        turn.map_err(|_| Refusal::busy(format!("{REQUESTS} requests are under way"), 1))
+        turn.map_err(|_| {
+            Refusal::busy(format!("the server handles {REQUESTS} requests, which is the maximum"), 1)
+        })
     }
 
-    /// A turn for one that costs much.
+    /// Admits an expensive request, unless the server handles too many.
     pub fn costly(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let turn = self.costly.clone().try_acquire_owned();
-        turn.map_err(|_| Refusal::busy(format!("{COSTLY} such requests are under way"), 1))
+        turn.map_err(|_| {
+            Refusal::busy(format!("the server handles {COSTLY} expensive requests, which is the maximum"), 1)
+        })
     }
-    /// A turn for a stream of `user`.
+    /// Admits an event stream of `user`, unless the user has too many.
     pub fn stream(&self, user: i64) -> Result<StreamTurn, Refusal> {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let count = streams.entry(user).or_default();
         if *count >= STREAMS {
-            return Err(Refusal::too_many(format!("{STREAMS} streams of this account are open"), 10));
+            return Err(Refusal::too_many(
+                format!("this account has {STREAMS} open event streams, which is the maximum"),
+                10,
+            ));
         }
         *count += 1;
         Ok(StreamTurn(self.streams.clone(), user))

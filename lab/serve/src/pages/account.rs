@@ -1,4 +1,4 @@
-//! Log in, register, and the page of an account: its projects, tokens and password. All forms are sent to the API.
+//! The pages to log in and to register, and the page of an account with its projects, tokens and password. All forms are sent to the API.
 
 use axum::extract::State as Extract;
 use maud::{Markup, html};
@@ -71,37 +71,37 @@ fn body(requester: &Requester, projects: &[Markup], tokens: &[Key]) -> Markup {
         form data-to="/api/logout" data-then="/login" { button { "Log out" } p.said role="status" {} }
         h2 { "Projects" }
         @for project in projects { (project) }
-        @if projects.is_empty() { p.soft { "None yet. Join one or found one below; until then you cannot submit experiments." } }
+        @if projects.is_empty() { p.soft { "You are in no project yet. Join or create one below; until then you cannot submit experiments." } }
         div.halves {
             div {
                 h2 { "Join a project" }
-                form.narrow data-to="/api/projects/{name}/join" data-show="You have asked; the leader of the project, if there is one of this name, admits you." {
+                form.narrow data-to="/api/projects/{name}/join" data-show="Your request was sent. If there is a project with this name, its leader decides whether to admit you." {
                     (field("Name of the project", &html! { input id="join-name" name="name" required autocomplete="off"; }, "join-name"))
-                    button { "Ask to join" }
+                    button { "Request to join" }
                     p.said role="status" {}
                 }
             }
             div {
-                h2 { "Found a project" }
+                h2 { "Create a project" }
                 form.narrow data-to="/api/projects" {
                     (field("Name", &html! { input id="project-name" name="name" required autocomplete="off"; }, "project-name"))
                     (field("Title", &html! { input id="project-title" name="title" required; }, "project-title"))
-                    button { "Found it" }
+                    button { "Create" }
                     p.said role="status" {}
                 }
             }
         }
         h2 { "Tokens for programs" }
         @if !tokens.is_empty() { (token_table(tokens)) }
-        form.narrow data-to="/api/tokens" data-show="Copy it now, it is shown only once:" data-field="token" {
+        form.narrow data-to="/api/tokens" data-show="Copy the token now; it is shown only once:" data-field="token" {
             (field("Purpose", &html! { input id="token-name" name="name" required pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*" title="letters, digits, -, _ and ."; }, "token-name"))
             (field("Lifetime in days", &html! { input id="token-days" name="days" type="number" min="1" max="366" value="90" required; }, "token-days"))
             button { "Create a token" }
             p.said role="status" {}
         }
         h2 { "Password" }
-        form.narrow data-to="/api/me/password" data-method="PUT" data-show="The password is changed, and your other sessions have ended." {
-            // For password managers; without a name it is not sent.
+        form.narrow data-to="/api/me/password" data-method="PUT" data-show="The password was changed, and your other sessions have ended." {
+            // For password managers. A field without a name is not sent.
             input type="text" autocomplete="username" value=(requester.name) hidden;
             (field("Current password", &html! { input id="old" name="old" type="password" required autocomplete="current-password"; }, "old"))
             (field("New password", &html! { input id="password" name="password" type="password" required minlength="8" autocomplete="new-password"; }, "password"))
@@ -129,12 +129,12 @@ fn token_table(tokens: &[Key]) -> Markup {
     }
 }
 
-/// A form that is one button.
+/// Draws a form with only a button.
 fn button_form(method: &str, to: &str, label: &str) -> Markup {
     html! { form data-to=(to) data-method=(method) { button.small { (label) } p.said role="status" {} } }
 }
 
-/// A project, with its members and applicants for whoever leads it.
+/// Draws a project with its members, and with its applicants.
 fn project(server: &Server, requester: &Requester, own: &Project) -> Result<Markup, Refusal> {
     let leads = own.leader == requester.name;
     let id = server.store.project(&own.name, requester.id)?.map(|(id, _)| id);
@@ -154,15 +154,15 @@ fn project(server: &Server, requester: &Requester, own: &Project) -> Result<Mark
     })
 }
 
-/// A member or an applicant, with what the leader can do.
+/// Draws a member or an applicant, with buttons for the leader.
 fn member(project: &Project, one: &Member, leads: bool) -> Markup {
     let path = format!("/api/projects/{}/members/{}", project.name, one.name);
     html! {
         li {
-            span { (one.name) @if !one.is_admitted { " asks to join" } @else if one.name == project.leader { " (leader)" } }
+            span { (one.name) @if !one.is_admitted { " requests to join" } @else if one.name == project.leader { " (leader)" } }
             @if leads && !one.is_admitted {
                 (button_form("PUT", &path, "Admit"))
-                (button_form("DELETE", &path, "Refuse"))
+                (button_form("DELETE", &path, "Reject"))
             } @else if leads && one.name != project.leader {
                 (button_form("DELETE", &path, "Remove"))
             }

@@ -1,4 +1,4 @@
-//! Several experiments over one another: in what they differ, and their results.
+//! The page that compares several experiments: the settings in which they differ, and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,26 +20,26 @@ use crate::server::{Server, Shared};
 
 /// Maximum number of experiments, for legibility.
 const MAX: usize = 12;
-/// Maximum values of an axis that are written out.
+/// Maximum number of values of an axis that are listed.
 const MAX_VALUES: usize = 6;
 
 /// The query of this page.
 #[derive(Debug, Deserialize)]
 pub struct ComparedExperiments {
-    /// Their numbers, separated by commas.
+    /// Numbers of the experiments, separated by commas.
     of: String,
 }
 
 /// The settings of an experiment, by dotted key, defaults included; several values of a sweep are separated by commas.
 type SettingsByKey = BTreeMap<String, String>;
 
-/// An experiment and its settings.
+/// A compared experiment and its settings.
 #[derive(Serialize)]
 struct Compared {
     id: i64,
     name: String,
     title: String,
-    /// Settings in which the experiments differ, if they have one value each.
+    /// Settings in which the experiments differ, without those that have several values here.
     differing: SettingsByKey,
     #[serde(skip)]
     settings: SettingsByKey,
@@ -72,7 +72,7 @@ fn compared(server: &Server, requester: &Requester, id: i64) -> Result<Compared,
     let permission = server.permission(entry.project)?;
     let text = server.store.text(id, None)?.map_or(String::new(), |text| text.text);
     check_size(&text, format, &permission)?;
-    // A study has no text, and the text of an earlier program may not be read any more; then only results are compared.
+    // A study has no text, and this version may reject a text that an earlier one accepted. Then only results are compared.
     let settings = draft::experiment(&name, &text, format, &permission)
         .map_or(SettingsByKey::new(), |read| settings(&read));
     Ok(Compared { id, name, title, differing: SettingsByKey::new(), settings })
@@ -87,7 +87,7 @@ fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
     for point in &experiment.points {
         let mut fields = Vec::new();
         flatten("", &serde_json::to_value(point).unwrap_or_default(), &mut fields);
-        // An axis has its values as they were written.
+        // Values of an axis are shown as in the file.
         fields.retain(|(key, _)| !is_derived(key) && !axes.contains(key));
         fields.extend(point.axes.iter().map(|(key, value)| (key.clone(), value.clone())));
         fields.push(("transports".to_owned(), point.label.clone()));
@@ -104,7 +104,7 @@ fn settings(experiment: &hol_lab::Experiment) -> SettingsByKey {
     values.into_iter().map(|(key, values)| (key, shown(values))).collect()
 }
 
-/// Returns whether a field of a point follows from other settings, or describes the point.
+/// Returns whether a field of a point follows from other settings, or only describes the point.
 fn is_derived(key: &str) -> bool {
     let first = key.split('.').next().unwrap_or(key);
     ["id", "label", "axes", "experiment", "provenance", "stack", "transport"].contains(&first)
@@ -125,7 +125,7 @@ fn flatten(before: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
     }
 }
 
-/// Returns the keys in which experiments differ, and the settings that all have. Experiments without settings do not count.
+/// Returns the keys in which experiments differ, and the settings that are the same in all. Ignores experiments without settings.
 fn differences(all: &[&SettingsByKey]) -> (BTreeSet<String>, SettingsByKey) {
     let known: Vec<&SettingsByKey> = all.iter().copied().filter(|own| !own.is_empty()).collect();
     let keys: BTreeSet<&String> = known.iter().flat_map(|own| own.keys()).collect();
@@ -146,7 +146,7 @@ fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &Settings
     html! {
         h1 { "Compare" }
         section aria-labelledby="differences-heading" {
-            h2 id="differences-heading" { "What differs" }
+            h2 id="differences-heading" { "Differences" }
             div.scroll tabindex="0" role="region" aria-label="Table of differences" {
                 table id="differences" {
                     thead {
@@ -163,14 +163,14 @@ fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &Settings
                 }
             }
             @if known < 2 {
-                p.soft { "There is nothing to compare: settings are known of experiments with a text that this version reads, not of studies." }
+                p.soft { "There are no settings to compare: studies have none, and neither have experiments whose text this version cannot read." }
             } @else if differing.is_empty() {
                 p.soft { "The settings of these experiments are the same." }
             }
             @if !constant.is_empty() {
                 details {
-                    summary { "The same in all: " (constant.len()) " settings" }
-                    div.scroll tabindex="0" role="region" aria-label="Settings that are the same in all" {
+                    summary { (constant.len()) " settings are the same in all experiments" }
+                    div.scroll tabindex="0" role="region" aria-label="Settings that are the same in all experiments" {
                         table { tbody { @for (key, value) in constant { tr { th scope="row" { (key) } td.text { (value) } } } } }
                     }
                 }

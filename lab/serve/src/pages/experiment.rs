@@ -10,7 +10,7 @@ use crate::experiment::Experiment;
 use crate::extract::PathParameter;
 use crate::server::Shared;
 
-/// What can be done, in the order of the thesis.
+/// Actions and the labels of their buttons.
 const ACTIONS: [(&str, &str); 5] = [
     ("start", "Start"),
     ("swap-in", "Swap in"),
@@ -103,8 +103,8 @@ fn shell() -> Markup {
         details id="shell-part" {
             summary { "Terminal on the nodes" }
             p.soft {
-                "Linux on the experiment's network, with the programs of this machine. Virtual time stops while nobody types; "
-                code { ":link loss=3%" } " changes the path; " code { ":help" } " lists all commands."
+                "Linux on the experiment's network, with the programs of this machine. Virtual time stops between commands. "
+                code { ":link loss=3%" } " changes the path, and " code { ":help" } " lists all commands."
             }
             form.row id="shell-open" {
                 div.axes id="shell-point" role="group" aria-label="Point" {}

@@ -1,4 +1,4 @@
-//! The files of a user or a project.
+//! The page with the files of a user or a project.
 
 use axum::extract::State as Extract;
 use hol_base::percent_encoded;
@@ -13,10 +13,10 @@ use crate::extract::QueryOf;
 use crate::folders::Folder;
 use crate::server::Shared;
 
-/// The owner of the files.
+/// The query of this page, which names the owner of the files.
 #[derive(Debug, Deserialize)]
 pub struct FilesQuery {
-    /// A project; the user by default.
+    /// Name of the project; by default the user is the owner.
     project: Option<String>,
 }
 
@@ -48,8 +48,8 @@ fn body(project: Option<&str>, projects: &[String], files: &[FileEntry]) -> Mark
             }
         }
         @match project {
-            Some(_) => { p.soft { "Experiments of this project name these files with " code { "project:" } " before their path, as in " code { "trace = \"project:lte.csv\"" } "." } }
-            None => { p.soft { "Only you see these. Experiments can name the files of their project." } }
+            Some(_) => { p.soft { "Experiments of this project can use these files: write " code { "project:" } " before the path, as in " code { "trace = \"project:lte.csv\"" } "." } }
+            None => { p.soft { "Only you can see these files. Experiments can use only the files of their project." } }
         }
         form.row id="upload" data-base=(base) {
             label for="file" { "Upload" }

@@ -15,10 +15,10 @@ use crate::requester::Requester;
 use crate::server::{Access, Server, Shared};
 use crate::store::Project;
 
-/// Experiments of a page.
+/// Number of experiments on a page.
 const PAGE: usize = 30;
 
-/// What the list shows. An empty field of the form selects everything.
+/// The query of this page, which selects experiments. An empty field selects all of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct HomeQuery {
@@ -26,7 +26,7 @@ pub struct HomeQuery {
     state: String,
     project: String,
     owner: String,
-    /// Only experiments before this one: the last of the page before.
+    /// Only experiments with a smaller number than this, the last of the previous page.
     before: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ impl HomeQuery {
             project: chosen(&self.project),
             owner: chosen(&self.owner),
             search: chosen(&self.search),
-            // One more tells whether there is another page.
+            // One more than the page shows, to find out whether there is another page.
             limit: PAGE + 1,
             before: self.before,
         }
@@ -48,7 +48,7 @@ impl HomeQuery {
         [&self.search, &self.state, &self.project, &self.owner].iter().any(|text| !text.trim().is_empty())
     }
 
-    /// Returns the path of the page that begins after experiment `before`.
+    /// Returns the path of the next page, which begins after experiment `before`.
     fn older(&self, before: i64) -> String {
         let fields = [
             ("search", &self.search),
@@ -62,7 +62,7 @@ impl HomeQuery {
     }
 }
 
-/// Everything that the page shows.
+/// The content of the page.
 struct Home {
     query: HomeQuery,
     experiments: Vec<Experiment>,
@@ -132,13 +132,13 @@ fn body(home: &Home) -> Markup {
             div.empty { p { "No experiment matches. " a href="/" { "Show all" } } }
         } @else if home.may_submit() {
             div.empty {
-                p { "No experiments yet. Ask a " a href="/new#question" { "question" } ", " a href="/new#drawing" { "draw a network" } ", or run a " a href="/studies" { "study" } "." }
+                p { "No experiments yet. Fill in a " a href="/new#question" { "form" } ", " a href="/new#drawing" { "draw a network" } ", or run a " a href="/studies" { "study" } "." }
             }
         }
     }
 }
 
-/// Tells a user without a project how to get one.
+/// Draws the text for a user without a project, which explains how to get into one.
 fn newcomer(projects: &[Project]) -> Markup {
     let pending: Vec<&str> =
         projects.iter().filter(|own| !own.is_approved).map(|own| own.name.as_str()).collect();
@@ -146,14 +146,14 @@ fn newcomer(projects: &[Project]) -> Markup {
         div.empty id="newcomer" {
             h2 { "You are in no project yet" }
             @if !pending.is_empty() {
-                p { "Waiting for an administrator to approve: " (pending.join(", ")) ". Nothing else is needed from you." }
+                p { "An administrator has yet to approve: " (pending.join(", ")) ". You need not do anything else." }
             }
-            p { "Experiments belong to projects, whose members see each other's work. Two ways to get into one:" }
+            p { "Each experiment belongs to a project, whose members can see it. There are two ways to get into a project:" }
             ol {
-                li { "Ask to join a project of which somebody told you the name; its leader admits you." }
-                li { "Found a project; an administrator of this server approves it." }
+                li { "Request to join a project whose name you know. Its leader decides whether to admit you." }
+                li { "Create a project. An administrator of this server must approve it." }
             }
-            p { "Both are on " a href="/account" { "your account's page" } ". Until then you can try the " a href="/new" { "editor" } ", which saves nothing." }
+            p { "You can do both on " a href="/account" { "your account's page" } ". Until then you can try the " a href="/new" { "editor" } ", but cannot save or run experiments." }
         }
     }
 }

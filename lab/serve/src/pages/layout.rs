@@ -1,4 +1,4 @@
-//! What all pages have.
+//! The layout of all pages.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use crate::requester::Requester;
 use crate::server::{Access, Server};
 
-/// Where a page is, and what it loads.
+/// The title of a page, its place in the navigation, and its script.
 pub struct Page<'p> {
-    /// Its heading in the browser.
+    /// Title in the browser.
     pub title: &'p str,
-    /// The place in the navigation that it is.
+    /// Path of the current entry of the navigation.
     pub here: &'p str,
-    /// Its script, without the ending.
+    /// Name of the script, without its suffix.
     pub script: &'p str,
 }
 
@@ -67,20 +67,20 @@ fn whole(title: &str, script: Option<&str>, body: &Markup) -> Markup {
                 @if let Some(script) = script { script type="module" src={ "/web/" (script) ".js" } {} }
             }
             body {
-                a.skip href="#main" { "To the content" }
+                a.skip href="#main" { "Skip to the content" }
                 (body)
             }
         }
     }
 }
 
-/// Data for a page's script. No `<` ends it before its time.
+/// Embeds data for a page's script; `<` is escaped, so that the data cannot end the element.
 pub fn given(id: &str, value: &impl Serialize) -> Markup {
-    let json = serde_json::to_string(value).expect("what is given to a page is JSON").replace('<', "\\u003c");
+    let json = serde_json::to_string(value).expect("the data can be written as JSON").replace('<', "\\u003c");
     html! { script type="application/json" id=(id) { (PreEscaped(json)) } }
 }
 
-/// A field of a form with its label.
+/// Draws a field of a form with its label.
 pub fn field(label: &str, input: &Markup, id: &str) -> Markup {
     html! { div.field { label for=(id) { (label) } (input) } }
 }

@@ -1,4 +1,4 @@
-//! What people see: pages that read well by themselves, and that scripts make live.
+//! The HTML pages: readable without scripts, which add editing and live updates.
 
 mod account;
 mod compare;
@@ -17,7 +17,7 @@ use crate::server::Shared;
 
 pub use visitor::RefusalPage;
 
-/// Returns the pages.
+/// Returns the routes of all pages.
 pub fn routes() -> Router<Shared> {
     Router::new()
         .route("/", get(home::page))

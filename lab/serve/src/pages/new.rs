@@ -1,4 +1,4 @@
-//! A new experiment: a question, a drawing and a text that turn into one another.
+//! The page of a new experiment, with three views: a form ("question"), a drawing, and a text. A change of one view updates the others.
 
 use axum::extract::State as Extract;
 use hol_kernel::Image;
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Server, Shared};
 
-/// The initial content of a new experiment.
+/// Initial text of a new experiment.
 const START: &str = "\
 title = \"TCP and SCTP under loss\"
 transports = [\"tcp\", \"sctp:streams=8\"]
@@ -31,16 +31,16 @@ kind = \"simco\"
 rate = \"100/s\"
 ";
 
-/// The fields of the form: key, label, what it is if it is left out.
+/// A field of the form: key, label, and default value.
 type Field = (&'static str, &'static str, &'static str);
 const PATH: [Field; 4] = [
-    ("network.delay", "Delay, one way", "10ms"),
+    ("network.delay", "One-way delay", "10ms"),
     ("network.loss", "Loss", "0%"),
     ("network.rate", "Rate", "100Mbit"),
     ("network.queue", "Queue", "1000p"),
 ];
 const APPLICATION: [Field; 4] = [
-    ("workload.kind", "What it does", "simco"),
+    ("workload.kind", "Kind of workload", "simco"),
     ("workload.rate", "Messages per second", "100/s"),
     ("workload.arrivals", "Arrivals", "periodic"),
     ("workload.size", "Size of a message", "128B"),
@@ -52,12 +52,12 @@ const EFFORT: [Field; 4] = [
     ("world", "World", "model"),
 ];
 
-/// What to query with.
+/// The query of this page.
 #[derive(Debug, Deserialize)]
 pub struct NewExperimentQuery {
-    /// The text of this experiment.
+    /// Number of the experiment whose text is copied.
     of: Option<i64>,
-    /// Whether that experiment gets the text back.
+    /// If given, the page changes the text of that experiment.
     edit: Option<u8>,
 }
 
@@ -65,7 +65,7 @@ pub struct NewExperimentQuery {
 struct Start {
     text: String,
     format: Format,
-    /// The experiment that gets the text back.
+    /// Number of the experiment whose text is changed; `None` for a new experiment.
     id: Option<i64>,
 }
 
@@ -175,11 +175,11 @@ fn text() -> Markup {
     }
 }
 
-/// What it takes to run it.
+/// Draws the section with the number of runs and their duration.
 fn before() -> Markup {
     html! {
         section id="plan" hidden aria-labelledby="plan-heading" {
-            h2 id="plan-heading" { "Before it runs" }
+            h2 id="plan-heading" { "Runs and their duration" }
             p id="sizes" {}
             ul id="cannot" {}
             ul id="ignored" {}
@@ -199,13 +199,13 @@ fn send(start: &Start, projects: &[String], cores: u32) -> Markup {
                     }
                     (field("Cores", &html! { input id="cores" name="cores" type="number" min="1" max=(cores) placeholder=(format!("all {cores}")); }, "cores"))
                     (field("Idle swap, minutes without progress", &html! { input id="idle-swap" name="idle_swap" type="number" min="1" max="500000" placeholder="never"; }, "idle-swap"))
-                    (field("Automatic swap, after minutes", &html! { input id="auto-swap" name="auto_swap" type="number" min="1" max="500000" placeholder="never"; }, "auto-swap"))
+                    (field("Auto swap, after minutes", &html! { input id="auto-swap" name="auto_swap" type="number" min="1" max="500000" placeholder="never"; }, "auto-swap"))
                     (field("Priority", &html! { input id="priority" name="priority" type="number" min="-1000" max="1000" value="0"; }, "priority"))
                 }
             }
             div.check {
                 input type="checkbox" id="batch" name="batch" checked hidden[start.id.is_some()];
-                @if start.id.is_none() { label for="batch" { "wait for free cores (batch mode), rather than be swapped out" } }
+                @if start.id.is_none() { label for="batch" { "wait for free cores (batch mode) instead of being swapped out" } }
             }
             div.row {
                 button.usual type="submit" id="submit" { @if start.id.is_some() { "Save" } @else { "Run" } }

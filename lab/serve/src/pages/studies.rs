@@ -1,4 +1,4 @@
-//! The studies that come with the program, each one click from running.
+//! The page of the studies that come with the program.
 
 use axum::extract::State as Extract;
 use hol_lab::Study;
@@ -11,7 +11,7 @@ use crate::server::Shared;
 pub async fn page(Extract(server): Extract<Shared>, Visitor(requester): Visitor) -> Markup {
     let body = html! {
         h1 { "Studies" }
-        p.soft { "Published evaluations as experiments, figures and claims. A run here does a twentieth of the messages, which is enough for a first look." }
+        p.soft { "Published evaluations, repeated as experiments with figures and claims. The button runs a study with a twentieth of its messages, which is enough for a first look." }
         p.said id="say" role="status" {}
         ul.cards {
             @for (name, title) in Study::all() {

@@ -1,4 +1,4 @@
-//! Authentication for pages: visitors who are not logged in are redirected to the login.
+//! Authentication for pages: visitors who are not logged in are redirected to the login page.
 
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::Shared;
 
-/// Somebody who may look.
+/// The user of a page.
 #[derive(Debug)]
 pub struct Visitor(pub Requester);
 
@@ -30,7 +30,7 @@ impl FromRequestParts<Shared> for Visitor {
     }
 }
 
-/// A refusal as a page.
+/// A [`Refusal`] as a page.
 #[derive(Debug)]
 pub struct RefusalPage(pub Refusal);
 

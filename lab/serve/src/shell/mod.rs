@@ -1,7 +1,7 @@
 //! A terminal on the nodes of an experiment: `hol shell` in its own process, at most one per experiment.
 //!
-//! Users who may change the experiment can type; those who may see it see the transcript. The shell has the
-//! experiment's network, stops virtual time between commands, and is independent of the experiment's runs. An
+//! Users who may change the experiment can enter commands; users who may see it can read the transcript. The shell
+//! has the experiment's network, stops virtual time between commands, and is independent of the experiment's runs. An
 //! experiment without traffic has no runs: while it is swapped in, its process is such a shell.
 
 mod shells;
@@ -31,12 +31,12 @@ use crate::requester::Requester;
 use crate::server::{Server, Shared};
 use crate::store;
 
-/// Maximum open terminals: each is a Linux kernel in memory.
+/// Maximum number of open terminals, each of which needs a Linux kernel in memory.
 const MAX: usize = 8;
-/// Maximum characters of a line.
+/// Maximum octets of a line.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// The network of a shell.
+/// Selects the network of a shell.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShellOptions {
@@ -49,16 +49,16 @@ pub struct ShellOptions {
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TypedLine {
-    /// As in `hol shell`; see `:help`.
+    /// A command as in `hol shell`; `:help` lists the commands of the shell itself.
     pub line: String,
 }
 
 /// The state of a shell.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Shell {
-    /// Whether its process is running.
+    /// Whether the process of the shell is running.
     pub is_open: bool,
-    /// The transcript, as far as it is kept.
+    /// The transcript, without old entries that were removed.
     pub entries: Vec<Entry>,
 }
 
@@ -75,14 +75,14 @@ impl Server {
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let permission = self.permission(entry.project)?;
         if draft::with_placeholder_traffic(&text.text, text.format, &permission).is_some() {
-            let why = "it has no traffic, so its terminal is open while it is swapped in";
+            let why = "the experiment has no traffic, so its terminal is open while it is swapped in";
             return Err(Refusal::conflict(why, "swap it in"));
         }
         self.start_shell(&entry, options.point, ShellUse::Terminal, || (), |_| ())?;
         self.shell(requester, id)
     }
 
-    /// Starts the process of a shell. `ready` is called when its nodes can be used, `exit` when it has ended.
+    /// Starts the process of a shell. Calls `ready` when its nodes can be used, and `exit` when it has ended.
     pub(crate) fn start_shell(
         self: &Shared,
         entry: &store::Entry,
@@ -92,7 +92,7 @@ impl Server {
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<Running, Refusal> {
         if !self.config.permission.programs {
-            let why = "experiments may not run programs here, and a shell is one";
+            let why = "this server does not allow experiments to run programs, and a shell is a program";
             return Err(Refusal::new(
                 axum::http::StatusCode::FORBIDDEN,
                 why,
@@ -110,7 +110,7 @@ impl Server {
         let (file, experiment) = command.write_for_shell(&entry.experiment, &text)?;
         let chosen =
             point_of(&experiment, point).map_err(|problem| Refusal::bad(problem, "choose another point"))?;
-        // Others who watch have not chosen it.
+        // Other users who watch do not know which point was chosen.
         let note =
             (experiment.points.len() > 1).then(|| json!({ "note": format!("the network of {chosen}") }));
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
@@ -140,12 +140,15 @@ impl Server {
     fn check_shell(&self, id: i64, used_for: ShellUse) -> Result<(), Refusal> {
         let shells = self.shells.all();
         if shells.get(&id).is_some_and(|own| own.process.is_some()) {
-            return Err(Refusal::conflict("it has a shell", "type into that one, or end it"));
+            return Err(Refusal::conflict("the experiment already has a shell", "use that shell, or end it"));
         }
         let terminals = shells.values().filter_map(|own| own.process.as_ref());
         let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
         if used_for == ShellUse::Terminal && terminals >= MAX {
-            return Err(Refusal::busy(format!("{MAX} terminals are open"), 60));
+            return Err(Refusal::busy(
+                format!("the server has {MAX} open terminals, which is the maximum"),
+                60,
+            ));
         }
         Ok(())
     }
@@ -161,7 +164,7 @@ impl Server {
         })
     }
 
-    /// Types a line.
+    /// Sends a line to the shell of an experiment.
     pub fn send_line(&self, requester: &Requester, id: i64, line: &str) -> Result<(), Refusal> {
         self.own(requester, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
@@ -175,9 +178,12 @@ impl Server {
             return Err(no_shell());
         };
         let Some(stdin) = process.stdin.as_mut().filter(|_| transcript.is_waiting()) else {
-            return Err(Refusal::conflict("the last command is still running", "wait, or interrupt it"));
+            return Err(Refusal::conflict(
+                "the last command is still running",
+                "wait for its end, or interrupt it",
+            ));
         };
-        // It waits for a line, so the pipe is empty and has room for one.
+        // The shell waits for a line, so the pipe is empty, and writing does not block.
         if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
             return Err(no_shell());
         }
@@ -187,7 +193,7 @@ impl Server {
         Ok(())
     }
 
-    /// Interrupts what runs in it, as Ctrl-C does.
+    /// Interrupts the command that runs in the shell of an experiment, like Ctrl-C.
     pub fn interrupt_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
         self.with_process(requester, id, |process, is_waiting| {
             if !is_waiting {
@@ -196,12 +202,12 @@ impl Server {
         })
     }
 
-    /// Ends it; the commands are recorded if none is running.
+    /// Ends the shell of an experiment; its commands are recorded, unless one is running.
     pub fn end_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
         self.with_process(requester, id, Process::end)
     }
 
-    /// Where the files of an experiment's shell are.
+    /// Returns the directory with the files of an experiment's shell.
     pub fn shell_directory(&self, requester: &Requester, id: i64) -> Result<PathBuf, Refusal> {
         self.entry(requester, id)?;
         Ok(self.command(id)?.shell_directory())
@@ -232,7 +238,7 @@ impl Server {
     }
 
     fn bury_shell(&self, id: i64, status: &io::Result<ExitStatus>) {
-        // The exit code of a shell is that of its last line.
+        // The exit code of a shell is that of its last command, so it is not an error.
         let why = match status {
             Ok(status) if status.code().is_some() => "the terminal has ended".to_owned(),
             Ok(_) => "the terminal was killed".to_owned(),
@@ -245,12 +251,12 @@ impl Server {
     }
 }
 
-/// Parses a line of output; anything but JSON is its final message.
+/// Parses a line of output; a line that is not a JSON object becomes a note.
 fn read(line: &str) -> Value {
     let said: Option<Value> = serde_json::from_str(line).ok().filter(Value::is_object);
     said.unwrap_or_else(|| json!({ "note": line }))
 }
 
 fn no_shell() -> Refusal {
-    Refusal::conflict("it has no shell", "open one")
+    Refusal::conflict("the experiment has no open shell", "open a shell first")
 }

@@ -1,4 +1,4 @@
-//! The shells that there are.
+//! The shells of all experiments.
 
 use std::collections::BTreeMap;
 use std::process::ChildStdin;
@@ -9,18 +9,18 @@ use hol_lab::Stopwatch;
 use super::transcript::Transcript;
 use crate::jobs::Running;
 
-/// Seconds after which a terminal is ended in which nothing is typed or said.
+/// Seconds without input and output after which a terminal is ended.
 const PATIENCE: f64 = 1800.0;
 
-/// All shells, by experiment. Ended ones can be read until another starts.
+/// All shells by experiment. The transcript of an ended shell is kept until another one starts.
 #[derive(Debug, Default)]
 pub struct Shells {
     all: Mutex<BTreeMap<i64, Own>>,
-    /// Held while one is prepared, which may take seconds.
+    /// Held while a shell is started, which may take seconds.
     starting: Mutex<()>,
 }
 
-/// One of them.
+/// The shell of an experiment, and its transcript.
 #[derive(Debug)]
 pub(super) struct Own {
     pub project: i64,
@@ -33,22 +33,22 @@ pub(super) struct Own {
 pub(super) struct Process {
     pub running: Running,
     pub stdin: Option<ChildStdin>,
-    /// Since the last line that was typed or said.
+    /// Time since the last input or output line.
     pub idle: Stopwatch,
     pub used_for: ShellUse,
 }
 
-/// What a shell is there for.
+/// The purpose of a shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShellUse {
-    /// A terminal beside the runs of an experiment.
+    /// A terminal, independent of the runs of an experiment.
     Terminal,
-    /// The nodes of an experiment without traffic: the queue gives it cores, and the limits of the experiment end it.
+    /// The nodes of an experiment without traffic: the shell holds cores, and ends when the experiment is swapped out.
     Nodes,
 }
 
 impl Process {
-    /// Lets it record its commands, if it waits for a line.
+    /// Ends the shell, which records its commands if it waits for a line; otherwise it is killed.
     pub fn end(&mut self, is_waiting: bool) {
         self.stdin = None;
         if !is_waiting {
@@ -62,12 +62,12 @@ impl Shells {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets one start after the other.
+    /// Waits until no other shell is being started.
     pub(super) fn starting(&self) -> MutexGuard<'_, ()> {
         self.starting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends terminals that nobody uses.
+    /// Ends terminals without input and output for half an hour.
     pub fn end_the_idle(&self) {
         for own in self.all().values_mut() {
             let Some(process) = &mut own.process else { continue };
@@ -78,7 +78,7 @@ impl Shells {
         }
     }
 
-    /// Ends the shell of an experiment, which records its commands if none runs.
+    /// Ends the shell of an experiment, which records its commands if none is running.
     pub fn end(&self, id: i64) {
         if let Some(own) = self.all().get_mut(&id)
             && let Some(process) = &mut own.process
@@ -87,7 +87,7 @@ impl Shells {
         }
     }
 
-    /// Returns the seconds since the last line that was typed into the shell of an experiment, or said by it.
+    /// Returns the seconds since the last input or output line of an experiment's shell.
     pub fn idle_seconds(&self, id: i64) -> Option<f64> {
         Some(self.all().get(&id)?.process.as_ref()?.idle.seconds())
     }
@@ -98,7 +98,7 @@ impl Shells {
         entries.iter().rev().find_map(|entry| Some(entry.said.get("note")?.as_str()?.to_owned()))
     }
 
-    /// Ends and forgets the shell of a deleted experiment.
+    /// Kills the shell of a deleted experiment, and removes its transcript.
     pub fn forget(&self, id: i64) {
         if let Some(own) = self.all().remove(&id)
             && let Some(process) = own.process

@@ -1,4 +1,4 @@
-//! The transcript of a shell, as far as it is kept.
+//! The transcript of a shell, of limited size.
 
 use std::collections::VecDeque;
 
@@ -6,20 +6,20 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// Maximum octets kept; for more there are `:pcap` and files.
+/// Maximum octets of a transcript; the oldest entries are removed.
 const LONGEST: usize = 256 << 10;
 
-/// An entry.
+/// An entry of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Entry {
-    /// Its number, from 0: gaps mean forgotten or missed entries.
+    /// Number of the entry, from 0. A gap means that entries were removed or missed.
     pub at: u64,
-    /// `{"prompt": {node, now, code, nodes}}`, `{"line": TEXT}` typed by a user, `{"out": TEXT}`,
-    /// `{"err": TEXT}`, `{"note": TEXT}`, or at the end `{"end": WHY}`.
+    /// `{"prompt": {node, now, code, nodes}}`, the input `{"line": TEXT}`, the output `{"out": TEXT}`, `{"err":
+    /// TEXT}` or `{"note": TEXT}`, or at the end `{"end": REASON}`.
     pub said: Value,
 }
 
-/// All entries, and whether the shell waits for a line.
+/// The entries of a transcript, and whether the shell waits for a line.
 #[derive(Debug, Default)]
 pub struct Transcript {
     entries: VecDeque<(Entry, usize)>,
@@ -29,7 +29,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Adds an entry.
+    /// Adds an entry, and removes the oldest ones if the transcript is too long.
     pub fn add(&mut self, said: Value) -> Entry {
         self.is_waiting = said.get("prompt").is_some();
         let size = said.to_string().len();
@@ -49,7 +49,7 @@ impl Transcript {
         self.is_waiting
     }
 
-    /// Returns the entries that are kept.
+    /// Returns the entries that were not removed.
     pub fn entries(&self) -> Vec<Entry> {
         self.entries.iter().map(|(entry, _)| entry.clone()).collect()
     }

@@ -1,13 +1,13 @@
 //! The names of directories in the state directory.
 //!
-//! A number may be given again: by an empty database, or by an older one that was restored. The mark beside it is
-//! random, so nobody sees the files of an earlier owner of the number.
+//! A number may be reused by an empty database, or by an older one that was restored. The name has a random mark,
+//! too, so that a user cannot see the files of an earlier owner of the number.
 
 use rusqlite::{OptionalExtension, Transaction};
 
 use super::Store;
 
-/// What has a directory; a table and a directory have the same name.
+/// The owner of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// An experiment.
@@ -19,7 +19,7 @@ pub enum Owner {
 }
 
 impl Owner {
-    /// Returns the name of the table and of the parent directory.
+    /// Returns the name of the table and of the parent directory, which are the same.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Experiment => "experiments",
@@ -30,7 +30,7 @@ impl Owner {
 }
 
 impl Store {
-    /// Returns the name of a directory; a number alone is of a server before there were marks.
+    /// Returns the name of an owner's directory: number and mark, or only the number if an earlier version without marks created it.
     pub fn directory(&self, owner: Owner, id: i64) -> rusqlite::Result<Option<String>> {
         let connection = self.connection();
         let table = owner.plural();
@@ -40,7 +40,7 @@ impl Store {
     }
 }
 
-/// Gives a new owner its mark.
+/// Stores a random mark for a new owner.
 pub(super) fn mark(transaction: &Transaction<'_>, owner: Owner, id: i64) -> rusqlite::Result<()> {
     let table = owner.plural();
     let mark = format!("UPDATE {table} SET mark = lower(hex(randomblob(8))) WHERE id = ?1");

@@ -11,46 +11,46 @@ use crate::queue::Waiting;
 /// A stored experiment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The public part.
+    /// The experiment, as the API returns it.
     pub experiment: Experiment,
-    /// Its project.
+    /// Number of the project.
     pub project: i64,
-    /// Its owner.
+    /// Number of the owner.
     pub owner: i64,
-    /// The leader of its project.
+    /// Number of the leader of its project.
     pub leader: i64,
-    /// When its state changed last, in seconds since 1970.
+    /// Time of the last state change, in seconds since 1970.
     pub changed: i64,
 }
 
 /// A new experiment.
 #[derive(Debug, Clone)]
 pub struct NewExperiment {
-    /// Short, as in the name of a file.
+    /// Short name, which is also used in file names.
     pub name: String,
-    /// One line for people.
+    /// Title, one line.
     pub title: String,
-    /// Its project.
+    /// Number of the project.
     pub project: i64,
-    /// Its owner.
+    /// Number of the owner.
     pub owner: i64,
-    /// New or queued.
+    /// Initial state: new or queued.
     pub state: State,
-    /// Higher ones start first.
+    /// Priority; higher ones start first.
     pub priority: i64,
-    /// Whether it waits.
+    /// Whether the experiment waits for free cores.
     pub batch: bool,
-    /// Cores that it asks for.
+    /// Number of cores that the experiment needs.
     pub cores: u32,
-    /// See [`Experiment`].
+    /// Seconds without progress after which the experiment is swapped out.
     pub idle_swap: Option<u32>,
-    /// See [`Experiment`].
+    /// Seconds after which the experiment is swapped out in any case.
     pub auto_swap: Option<u32>,
-    /// See [`Experiment`].
+    /// Name of the study, if the experiment is one.
     pub study: Option<String>,
-    /// See [`Experiment`].
+    /// Whether the experiment sends a twentieth of the study's messages.
     pub quick: bool,
-    /// The text of the experiment file; empty for a study.
+    /// Text of the experiment; empty for a study.
     pub text: String,
     /// The language of `text`.
     pub format: Format,
@@ -61,9 +61,9 @@ pub struct NewExperiment {
 /// A state change.
 #[derive(Debug, Clone)]
 pub struct StateChange {
-    /// The state before.
+    /// The previous state.
     pub from: State,
-    /// The experiment afterwards.
+    /// The experiment after the change.
     pub entry: Entry,
 }
 
@@ -74,8 +74,8 @@ SELECT e.id, e.name, e.title, p.name, u.name, e.state, e.why, e.priority, e.batc
     e.messages_wanted, e.share, e.left, e.project, e.owner, p.leader, e.changed
 FROM experiments e JOIN projects p ON p.id = e.project JOIN users u ON u.id = e.owner ";
 
-/// The experiments visible to member ?1. The + prevents a plan by project with sorting: the list is read from
-/// the newest on.
+/// SQL condition for the experiments visible to user ?1. The `+` prevents SQLite from searching by project and then
+/// sorting: reading from the newest experiment on is faster.
 const VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN projects q ON q.id = m.project
     WHERE m.user = ?1 AND m.is_admitted AND q.is_approved)";
 
@@ -118,7 +118,7 @@ impl Store {
         statement.query_row([id], entry).optional()
     }
 
-    /// Experiment `id`, if `user` may see it.
+    /// Returns experiment `id` if `user` may see it.
     pub fn visible(&self, user: i64, id: i64) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?2 AND {VISIBLE}"))?;
@@ -151,8 +151,8 @@ impl Store {
         rows.collect()
     }
 
-    /// Applies `event` to experiment `id`; returns the change, or the state that does not allow it; `None` if
-    /// it does not exist.
+    /// Applies `event` to experiment `id`. Returns the change, or the state that does not allow the event; `None` if
+    /// the experiment does not exist.
     pub fn apply(
         &self,
         id: i64,
@@ -163,7 +163,7 @@ impl Store {
         self.transact_in_reserve(|transaction| apply(transaction, id, event, why, now))
     }
 
-    /// Returns all that wait for cores.
+    /// Returns all queued experiments.
     pub fn waiting(&self) -> rusqlite::Result<Vec<Waiting>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -182,7 +182,7 @@ impl Store {
         rows.collect()
     }
 
-    /// Returns all that should have a process.
+    /// Returns the numbers of all experiments that should have a process.
     pub fn holding(&self) -> rusqlite::Result<Vec<i64>> {
         let connection = self.connection();
         let mut statement = connection
@@ -214,7 +214,7 @@ impl Store {
         Ok(())
     }
 
-    /// Changes what a user may change of an experiment at any time.
+    /// Stores the fields of an experiment that a user may change in any state.
     pub fn settle(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
         self.connection().execute(
             "UPDATE experiments SET name = ?2, title = ?3, priority = ?4, batch = ?5, idle_swap = ?6, auto_swap = ?7,
@@ -224,7 +224,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes an experiment that occupies no cores; returns whether it did.
+    /// Deletes an experiment that holds no cores; returns whether there was one.
     pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
         let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
         self.transact_in_reserve(|transaction| Ok(transaction.execute(remove, [id])? > 0))
@@ -260,7 +260,7 @@ impl Store {
         self.transact_in_reserve(|transaction| transaction.execute(remove, [id]).map(drop))
     }
 
-    /// Returns the experiment that is shared by the key of this `digest`.
+    /// Returns the experiment to which the key with this `digest` gives access.
     pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let shared = format!("{SELECT} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
@@ -268,7 +268,7 @@ impl Store {
     }
 }
 
-/// As [`Store::apply`], within a transaction.
+/// Applies an event like [`Store::apply`], within a transaction.
 pub(super) fn apply(
     transaction: &Transaction<'_>,
     id: i64,
@@ -288,7 +288,7 @@ pub(super) fn apply(
     Ok(Some(Ok(StateChange { from, entry: whole(transaction, id)? })))
 }
 
-/// Experiment `id`, which is there.
+/// Returns experiment `id`, which must exist.
 pub(super) fn whole(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
     transaction.query_row(&format!("{SELECT} WHERE e.id = ?1"), [id], entry)
 }

@@ -1,6 +1,6 @@
 //! The server's persistent state: an SQLite database in its state directory.
 //!
-//! SQLite resolves conflicts of concurrent requests; each function here is one transaction.
+//! Each function is one transaction, so SQLite resolves conflicts of concurrent requests.
 
 mod directories;
 mod experiments;
@@ -22,12 +22,12 @@ pub use people::{Key, KeyKind, Member, Project, User};
 use reserve::Reserve;
 pub use texts::Text;
 
-/// How long another process, such as a backup, may lock the database.
+/// Maximum time for which another process, such as a backup, may lock the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The database in a state directory.
+/// File name of the database in a state directory.
 pub const DATABASE: &str = "lab.db";
-/// A file beside it.
+/// File name of the reserve, next to the database.
 const RESERVE: &str = "reserve";
 
 /// The database.
@@ -40,15 +40,15 @@ pub struct Store {
 /// Why the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// SQLite cannot use it.
-    #[error("{0}: {1}; restore it from a backup, or choose another place with --state")]
+    /// SQLite cannot open the database.
+    #[error("{0}: {1}; restore it from a backup, or choose another directory with --state DIR")]
     Database(PathBuf, rusqlite::Error),
-    /// Parts of it are not what SQLite wrote.
+    /// The database is damaged.
     #[error(
         "{0}: the database is damaged ({1}); restore it from a backup, or save what is left with `sqlite3 {0} .recover`"
     )]
     Damaged(PathBuf, String),
-    /// A newer program wrote it.
+    /// A later version of this program wrote the database.
     #[error("{0}: a later version of this program wrote it (format {1}); use that version")]
     Later(PathBuf, i64),
 }
@@ -69,18 +69,19 @@ impl Store {
         }
     }
 
-    /// A panic in a transaction rolls it back, so the data are consistent.
+    /// Locks the connection, even after a panic: the panic rolled back its transaction, so the data are consistent.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for later emergencies, if there is any.
+    /// Creates the reserve again, if the disk has room for it.
     pub fn fill_reserve(&self) {
-        // The disk is still full.
+        // Fails while the disk is full.
         let _ = self.reserve.fill();
     }
 
-    /// Runs `work` in a transaction that succeeds on a full disk, too: it makes room, or ends what takes it.
+    /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again: for transactions that
+    /// free space, or end what occupies it.
     fn transact_in_reserve<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -101,14 +102,14 @@ impl Store {
     }
 }
 
-/// Returns whether there is no room for what should be written. SQLite cannot extend the index of its log either.
+/// Returns whether an error means that the disk is full, also if SQLite cannot extend the index of its write-ahead log.
 pub fn is_disk_full(error: &rusqlite::Error) -> bool {
     let rusqlite::Error::SqliteFailure(failure, _) = error else { return false };
     let no_room = [rusqlite::ffi::SQLITE_IOERR_SHMSIZE, rusqlite::ffi::SQLITE_IOERR_SHMOPEN];
     failure.code == ErrorCode::DiskFull || no_room.contains(&failure.extended_code)
 }
 
-/// Returns the first problem of a database: damage is found before it spreads.
+/// Checks a database for damage, before writing makes it worse; the error is the first problem.
 fn check(connection: &Connection) -> Result<(), String> {
     let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match found.map_err(|error| error.to_string())? {
@@ -117,7 +118,7 @@ fn check(connection: &Connection) -> Result<(), String> {
     }
 }
 
-/// Acknowledged data must be on the disk: WAL alone would lose the last transactions in a power failure.
+/// Configures the connection so that acknowledged data are on the disk: WAL alone would lose the last transactions in a power failure.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
@@ -149,7 +150,7 @@ mod tests {
         let path = dir.path().join("lab.db");
         drop(Store::open(&path).unwrap());
         let mut octets = std::fs::read(&path).unwrap();
-        // The first page says where the others are.
+        // The first page, which has the positions of the others, remains intact.
         octets[8192..16384].fill(0x55);
         std::fs::write(&path, octets).unwrap();
         let refused = Store::open(&path).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Users, projects, and permissions.
+//! Stored users, projects, members and keys.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use super::Store;
 use super::directories::{Owner, mark};
 use crate::requester::Requester;
 
-/// A user as seen by others of a project.
+/// A user without the password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct User {
-    /// The login name.
+    /// Name of the user.
     pub name: String,
-    /// Where mail goes.
+    /// Mail address; may be empty.
     pub mail: String,
-    /// Whether the user approves projects.
+    /// Whether the user is an administrator, who approves projects.
     pub is_administrator: bool,
 }
 
-/// The data to check a login.
+/// The data to check a password.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// The user.
+    /// Number of the user.
     pub id: i64,
-    /// The hash of the password, with its salt and parameters.
+    /// Hash of the password, with its salt and parameters.
     pub password: String,
 }
 
 /// A project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Project {
-    /// Short.
+    /// Short name.
     pub name: String,
-    /// One line for people.
+    /// Title, one line.
     pub title: String,
-    /// The leader, who admits members.
+    /// Name of the leader, who admits members.
     pub leader: String,
-    /// Whether an administrator has approved it.
+    /// Whether an administrator has approved the project.
     pub is_approved: bool,
     /// Whether the current user is a member.
     pub is_member: bool,
@@ -48,7 +48,7 @@ pub struct Project {
 /// A member or applicant of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Member {
-    /// Who.
+    /// Name of the user.
     pub name: String,
     /// Whether the leader has admitted this user.
     pub is_admitted: bool,
@@ -75,17 +75,17 @@ impl KeyKind {
 /// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Key {
-    /// For revocation.
+    /// Number of the token, for its revocation.
     pub id: i64,
-    /// Its purpose.
+    /// Purpose of the token.
     pub name: String,
-    /// When it was made, RFC 3339.
+    /// Time of creation, RFC 3339.
     pub created: String,
-    /// When it ends, RFC 3339.
+    /// Time of expiry, RFC 3339.
     pub expires: String,
 }
 
-/// A project by name, for its members.
+/// SQL query for a project by its name, for its members.
 const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
     WHERE p.name = ?1 AND m.user = ?2 AND m.is_admitted AND p.is_approved";
 
@@ -103,13 +103,13 @@ impl Store {
         }))
     }
 
-    /// Returns whether there are any users.
+    /// Returns whether there is a user who can log in.
     pub fn has_users(&self) -> rusqlite::Result<bool> {
         self.connection()
             .query_row("SELECT EXISTS (SELECT 1 FROM users WHERE password <> '')", [], |row| row.get(0))
     }
 
-    /// Returns the user called `name`.
+    /// Returns the credentials of the user called `name`.
     pub fn credentials(&self, name: &str) -> rusqlite::Result<Option<Credentials>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached("SELECT id, password FROM users WHERE name = ?1")?;
@@ -117,7 +117,7 @@ impl Store {
         statement.query_row([name], found).optional()
     }
 
-    /// Changes a password, and ends all sessions of `user` but that of the key with the digest `kept`.
+    /// Changes a password, and ends all sessions of `user` except that of the key with the digest `kept`.
     pub fn set_password(&self, user: i64, password: &str, kept: Option<&[u8]>) -> rusqlite::Result<()> {
         self.transact(|transaction| {
             transaction.execute("UPDATE users SET password = ?2 WHERE id = ?1", params![user, password])?;
@@ -133,7 +133,7 @@ impl Store {
         found.optional()
     }
 
-    /// Lets the key with this `digest` act as `user`.
+    /// Adds a key, which authenticates `user` until it expires. Removes expired keys.
     pub fn add_key(
         &self,
         digest: &[u8],
@@ -166,7 +166,7 @@ impl Store {
         statement.query_row(params![digest, kind.word(), now], found).optional()
     }
 
-    /// Ends the key of this `digest`.
+    /// Removes the key with this `digest`.
     pub fn remove_key(&self, digest: &[u8]) -> rusqlite::Result<()> {
         let remove = "DELETE FROM keys WHERE digest = ?1";
         self.transact_in_reserve(|transaction| transaction.execute(remove, [digest]).map(drop))
@@ -217,15 +217,14 @@ impl Store {
         Ok(self.connection().execute("UPDATE projects SET is_approved = TRUE WHERE name = ?1", [name])? > 0)
     }
 
-    /// Returns the project called `name` and its leader, if `user` is a member.
+    /// Returns the numbers of the project called `name` and of its leader, if `user` is a member.
     pub fn project(&self, name: &str, user: i64) -> rusqlite::Result<Option<(i64, i64)>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(MINE)?;
         statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// Returns the projects of `user`, including unapproved ones and pending applications; with `all`,
-    /// everybody's.
+    /// Returns the projects of which `user` is a member, including unapproved ones; with `all`, all projects.
     pub fn projects(&self, user: i64, all: bool) -> rusqlite::Result<Vec<Project>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -256,13 +255,14 @@ impl Store {
         statement.query_map([user], |row| row.get(0))?.collect()
     }
 
-    /// Records that `user` wants to join a project, if it exists: the answer must not reveal that.
+    /// Records that `user` requests to join a project. Does nothing without an error if it does not exist, because
+    /// the response must not reveal that.
     pub fn ask_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
         let ask = "INSERT OR IGNORE INTO members SELECT id, ?2, FALSE FROM projects WHERE name = ?1";
         self.connection().execute(ask, params![project, user]).map(drop)
     }
 
-    /// Returns members and applicants of `project`.
+    /// Returns the members and applicants of `project`.
     pub fn members(&self, project: i64) -> rusqlite::Result<Vec<Member>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -281,7 +281,7 @@ impl Store {
         Ok(self.connection().execute(admit, params![project, name])? > 0)
     }
 
-    /// Removes a member who is not the leader; returns whether there was one.
+    /// Removes a member or an applicant, but not the leader; returns whether there was one.
     pub fn dismiss(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let dismiss =
             "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)

@@ -1,27 +1,27 @@
-//! Disk that is given back when the disk is full, so that deletions and the ends of experiments can be recorded: to
-//! delete a row, SQLite writes its log first.
+//! Disk space that is freed when the disk is full, so that deletions and the ends of experiments can still be
+//! recorded: to delete a row, SQLite first writes to its log.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// More than the pages that a few transactions change.
+/// Size of the reserve in octets: more than a few transactions write.
 const OCTETS: usize = 1 << 20;
 
-/// A file of the state directory that holds disk.
+/// A file of the state directory that occupies disk space.
 #[derive(Debug)]
 pub struct Reserve(PathBuf);
 
 impl Reserve {
-    /// Makes the reserve at `path`, if there is room.
+    /// Creates the reserve at `path`, if the disk has room for it.
     pub fn new(path: PathBuf) -> Self {
         let reserve = Self(path);
-        // Without room there may be some later.
+        // Without room, `fill` is called again later.
         let _ = reserve.fill();
         reserve
     }
 
-    /// Fills the reserve again.
+    /// Creates the file, unless it has its full size.
     pub fn fill(&self) -> io::Result<()> {
         if fs::metadata(&self.0).is_ok_and(|file| file.len() == OCTETS as u64) {
             return Ok(());
@@ -30,11 +30,11 @@ impl Reserve {
             file.write_all(&vec![0; OCTETS])?;
             file.sync_all()
         });
-        // A file cut short would take room and be of no use.
+        // A file of less than its full size would occupy space in vain.
         filled.inspect_err(|_| drop(fs::remove_file(&self.0)))
     }
 
-    /// Gives it back; returns whether there was any.
+    /// Deletes the file, which frees the space; returns whether there was one.
     pub fn release(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

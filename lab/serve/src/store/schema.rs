@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-/// Each upgrades the database by one version; released ones are never changed.
+/// Each migration upgrades the database by one version; released migrations are never changed.
 const MIGRATIONS: [&str; 4] = [
     "
 CREATE TABLE users (
@@ -97,7 +97,7 @@ UPDATE experiments SET shared = NULL;
 ",
 ];
 
-/// Creates or upgrades the tables; `Err` with the version of a database written by a newer program.
+/// Creates or upgrades the tables; `Err` with the version of the database if a later program wrote it.
 pub fn migrate(connection: &mut Connection) -> rusqlite::Result<Result<(), i64>> {
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let Some(missing) = usize::try_from(version).ok().and_then(|known| MIGRATIONS.get(known..)) else {
@@ -135,7 +135,7 @@ mod tests {
                 let counts = [row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?];
                 Ok((counts, [row.get(3)?, row.get::<_, String>(4)?]))
             });
-            // Its directory keeps its name: without a mark it is the number.
+            // The directory keeps its name, which is the number without a mark.
             assert_eq!(used.unwrap(), ([5, 0, 0], [String::new(), String::new()]), "from format {format}");
             let shared = "SELECT experiment FROM shares WHERE digest = x'0a'";
             assert_eq!(

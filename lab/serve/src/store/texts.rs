@@ -12,15 +12,15 @@ use crate::lifecycle::Event;
 /// One version of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Text {
-    /// From 1.
+    /// Number of the version, from 1.
     pub version: u32,
-    /// In which language.
+    /// Language of the text.
     pub format: Format,
-    /// All of it.
+    /// The whole text.
     pub text: String,
-    /// Who gave it.
+    /// Name of the user who wrote it.
     pub author: String,
-    /// When, RFC 3339.
+    /// Time of submission, RFC 3339.
     pub created: String,
 }
 
@@ -29,7 +29,7 @@ SELECT t.version, t.format, t.text, u.name, strftime('%Y-%m-%dT%H:%M:%SZ', t.cre
 FROM texts t JOIN users u ON u.id = t.author WHERE t.experiment = ?1 ";
 
 impl Store {
-    /// A version of the text of experiment `id`; the last one if none is named.
+    /// Returns a version of the text of experiment `id`, by default the last one.
     pub fn text(&self, id: i64, version: Option<u32>) -> rusqlite::Result<Option<Text>> {
         let connection = self.connection();
         let sql = format!("{SELECT} AND (?2 IS NULL OR t.version = ?2) ORDER BY t.version DESC LIMIT 1");
@@ -43,8 +43,8 @@ impl Store {
         statement.query_map([id], text)?.collect()
     }
 
-    /// Replaces the text of experiment `id`, if its state allows it; returns the result, or the state that
-    /// does not allow it.
+    /// Replaces the text of experiment `id`, if its state allows it; returns the change, or the state that does not
+    /// allow it; `None` if the experiment does not exist.
     pub fn write_text(
         &self,
         id: i64,
@@ -54,7 +54,7 @@ impl Store {
         now: i64,
     ) -> rusqlite::Result<Option<Result<StateChange, State>>> {
         self.transact(|transaction| {
-            let from = match apply(transaction, id, Event::Modify, "its text has changed", now)? {
+            let from = match apply(transaction, id, Event::Modify, "its text was changed", now)? {
                 Some(Ok(moved)) => moved.from,
                 refused => return Ok(refused),
             };

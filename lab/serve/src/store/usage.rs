@@ -1,4 +1,4 @@
-//! What projects have used.
+//! The usage of projects.
 
 use rusqlite::params;
 
@@ -6,7 +6,7 @@ use super::Store;
 use crate::quota::Usage;
 
 impl Store {
-    /// Returns what `project` has used.
+    /// Returns the usage of `project`.
     pub fn usage(&self, project: i64) -> rusqlite::Result<Usage> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
@@ -19,7 +19,7 @@ impl Store {
         })
     }
 
-    /// Records what experiment `id` occupies on the disk, and core seconds that it has used since the last time.
+    /// Records the octets that experiment `id` occupies on the disk, and the core seconds that it has used since the last call.
     pub fn spend(&self, id: i64, octets: u64, core_seconds: u64) -> rusqlite::Result<()> {
         let [octets, core_seconds] =
             [octets, core_seconds].map(|count| i64::try_from(count).unwrap_or(i64::MAX));

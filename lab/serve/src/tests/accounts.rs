@@ -237,7 +237,7 @@ async fn a_token_makes_none_that_lives_longer() {
     let bearer = format!("Bearer {first}");
     let longer = issue("authorization", &bearer, 11).await;
     assert_eq!(longer.status, StatusCode::BAD_REQUEST);
-    assert!(longer.text.contains("lives longer than itself"), "{}", longer.text);
+    assert!(longer.text.contains("expires later than itself"), "{}", longer.text);
     assert_eq!(issue("authorization", &bearer, 9).await.status, StatusCode::CREATED);
     assert_eq!(issue("cookie", &session, 366).await.status, StatusCode::CREATED);
 }

@@ -211,7 +211,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
     let submission = crate::submission::Submission { text: TEXT.to_owned(), ..Default::default() };
     let id = server.submit(&requester, submission).unwrap().id;
     server.happen(id, Event::Launch, "");
-    assert!(open().unwrap_err().to_string().contains("another hol serve has it"));
+    assert!(open().unwrap_err().to_string().contains("another hol serve uses this directory"));
     drop(server);
     let server = open().unwrap();
     let experiment = server.experiment(&requester, id).unwrap();
@@ -423,7 +423,10 @@ async fn a_plan_and_an_animation_that_are_not_there_are_refused() {
     assert_eq!(refused("/api/experiments/99/plan").await.0, 404);
     assert_eq!(refused("/api/experiments/x/plan").await.0, 404);
     let (status, message) = refused(&format!("/api/experiments/{id}/movie?point=12")).await;
-    assert!(status == 400 && message.contains("point 12: there are 12"), "{status} {message}");
+    assert!(
+        status == 400 && message.contains("no point 12: the experiment has 12 points"),
+        "{status} {message}"
+    );
     assert_eq!(refused(&format!("/api/experiments/{id}/movie?repetition=2")).await.0, 400);
     assert_eq!(refused(&format!("/api/experiments/{id}/movie?pont=2")).await.0, 400);
     let study = lab.post("/api/studies/ikr53/run").send().await.json()["id"].as_i64().unwrap();

@@ -152,6 +152,9 @@ fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");
     assert!(!lives[1].0.contains(&"starting".to_owned()), "{:?}", lives[1].0);
     for (_, why) in lives {
-        assert!(why.starts_with("its project uses ") && why.contains("of disk, the maximum"), "{why}");
+        assert!(
+            why.starts_with("its project uses ") && why.contains("of disk, which is the maximum"),
+            "{why}"
+        );
     }
 }

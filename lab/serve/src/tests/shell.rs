@@ -145,7 +145,7 @@ fn a_shell_has_the_network_of_the_chosen_point_and_says_so() {
     let mut lab = Lab::with_text("echo \"{\\\"out\\\":\\\"$*\\\"}\"", &text);
     let refusal = lab.open_on(2).unwrap_err();
     assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
-    assert!(refusal.to_string().contains("point 2: there are 2"), "{refusal}");
+    assert!(refusal.to_string().contains("no point 2: the experiment has 2 points"), "{refusal}");
     lab.open_on(1).unwrap();
     assert_eq!(lab.hears("note"), "the network of a-small-one: tcp network.rtt=80ms");
     assert!(lab.hears("out").as_str().unwrap().contains("--point 1 "));

@@ -247,12 +247,10 @@ fn cores_are_given_by_priority_and_what_cannot_wait_is_rejected() {
     lab.until_state(first, "active");
     let low = lab.submit(SHORT, &json!({ "cores": 1 }));
     let high = lab.submit(LONG, &json!({ "cores": 2, "priority": 5 }));
-    let why = lab.until(low, |experiment| experiment["why"] == "1 experiment is ahead of it");
+    let why = lab.until(low, |experiment| experiment["why"] == "1 experiment is ahead in the queue");
     assert_eq!(why["state"], "queued");
     let now = lab.submit(SHORT, &json!({ "cores": 1, "batch": false }));
-    assert!(
-        lab.until_state(now, "swapped_out")["why"].as_str().unwrap().contains("it was submitted not to wait")
-    );
+    assert!(lab.until_state(now, "swapped_out")["why"].as_str().unwrap().contains("batch mode is off"));
     let large = lab.submit(SHORT, &json!({ "cores": 3 }));
     assert!(lab.until_state(large, "swapped_out")["why"].as_str().unwrap().contains("this machine has 2"));
     assert_eq!(lab.act(first, "terminate"), 200);

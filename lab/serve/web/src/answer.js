@@ -1,9 +1,9 @@
-// The answer of the report in sentences, and where the time of a message goes.
+// The conclusions of the report, and the stages of the mean delay of a message.
 
 import { h, s } from "./dom.js";
 import { number } from "./words.js";
 
-// The stages of a message's time, in their order. The parts add up to its mean delay.
+// The stages of a message's delay, in their order. They add up to the mean delay.
 const STAGES = [
   ["slip_ms", "behind schedule", "grey"], ["service_ms", "at the server", "blue"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
   ["network_ms", "network, including the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
@@ -11,17 +11,17 @@ const STAGES = [
 const MOST = 24;
 const WIDTH = 480;
 
-// Text whose commands are between backticks.
+// Returns text as elements; text between backticks is a command.
 const sentence = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 export function answer(place, { complete, sentences, lines, question }) {
-  const warning = complete ? null : h("p", { class: "soft" }, "Some runs are missing; these sentences are about the completed ones.");
+  const warning = complete ? null : h("p", { class: "soft" }, "Some runs are missing; these sentences describe the completed ones.");
   const all = lines.length ? h("details", { open: lines.length <= 8 }, h("summary", {}, "In detail"), h("ul", {}, ...lines.map((line) => h("li", {}, ...sentence(line))))) : null;
   place.replaceChildren(...[question && h("p", { class: "answer" }, question), ...sentences.map((own) => h("p", { class: "answer" }, ...sentence(own))), warning, all].filter(Boolean));
   place.hidden = !place.childNodes.length;
 }
 
-// A bar for each point, with its numbers beside it.
+// Shows a bar for each point with its stages, and a table of their durations.
 export function split(place, rows, axes) {
   const some = rows.filter((row) => STAGES.some(([key]) => row[key] > 0));
   const shown = some.slice(0, MOST);

@@ -1,4 +1,4 @@
-// The server, asked. Every answer that is not good is an Error with what to do.
+// Requests to the server. A failed request throws an Error whose message says what is wrong and what to do.
 
 export async function ask(method, path, body) {
   const headers = { accept: "application/json" };
@@ -7,19 +7,19 @@ export async function ask(method, path, body) {
   try {
     answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin" });
   } catch {
-    throw new Error("the server does not answer; is hol serve still running?");
+    throw new Error("the server does not respond; check that hol serve is running");
   }
   if (!answer.ok) throw await explained(answer);
   const text = await answer.text();
   return answer.headers.get("content-type")?.includes("json") ? JSON.parse(text || "null") : text;
 }
 
-// The error of an answer, in words.
+// Returns the Error of a failed response.
 export async function explained(answer) {
   const text = await answer.text();
   const json = answer.headers.get("content-type")?.includes("json") ? JSON.parse(text || "null") : null;
   const errors = json?.errors ?? [];
-  const error = new Error(errors.map(words).join("\n") || json?.message || text || `the server says ${answer.status}`);
+  const error = new Error(errors.map(words).join("\n") || json?.message || text || `the server returned status ${answer.status}`);
   error.errors = errors;
   error.status = answer.status;
   return error;
@@ -30,7 +30,7 @@ export const words = ({ line, message, cure }) => `${line ? `line ${line}: ` : "
 export const get = (path) => ask("GET", path);
 export const post = (path, body = {}) => ask("POST", path, body);
 
-// Server-sent events: { state, progress, point, log } are called with what came, and where it says so to which experiment. The browser comes back by itself.
+// Watches server-sent events. Each listener { state, progress, point, log, … } gets the data of an event, and its id: in the stream of all experiments, the number of the experiment. The browser reconnects by itself.
 export function watch(path, listeners, over = () => {}) {
   const source = new EventSource(path);
   for (const [kind, listener] of Object.entries(listeners)) {

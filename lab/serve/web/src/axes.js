@@ -1,4 +1,4 @@
-// The axes of an experiment, and the point that a combination of their values stands for. Values are given by their indices.
+// The axes of an experiment, and the point of each combination of their values. Values are given by their indices.
 
 export class Axes {
   constructor({ axes, points }) {
@@ -7,22 +7,22 @@ export class Axes {
     this.points = new Map(points.map((point) => [point.values.join(), point]));
   }
 
-  // The point with one value of each axis; undefined if the experiment has none.
+  // Returns the point with these values of the axes; undefined if the experiment has none.
   point(values) {
     return this.points.get(values.join());
   }
 
-  // Whether there is a point that differs from `values` only in this value of one axis.
+  // Returns whether there is a point that differs from `values` only in this value of one axis.
   has(values, axis, value) {
     return this.point(values.with(axis, value)) !== undefined;
   }
 
-  // The values in words: "transport tcp, RTT 40ms".
+  // Describes the values: "transport tcp, RTT 40ms".
   words(values) {
     return this.list.map(({ name, values: own }, axis) => `${name} ${own[values[axis]].text}`).join(", ");
   }
 
-  // The point that has the values of a point of another plan, if there is one, else the first point.
+  // Returns the point with the same values as a point of another plan, or the first point if there is none.
   pointLike(other, values) {
     const same = this.list.map(({ keys, values: own }) => {
       const axis = other.list.findIndex((theirs) => theirs.keys.join() === keys.join());

@@ -1,4 +1,4 @@
-// Several experiments over one another.
+// The page that compares several experiments.
 
 import { $, given } from "./dom.js";
 import { get } from "./api.js";
@@ -9,7 +9,7 @@ const experiments = given("experiments");
 const curves = new Curves($("#curves"), { title: "Curves of all experiments" });
 const points = new Points($("#points"));
 
-// What tells experiments apart can be an axis, too.
+// A setting in which the experiments differ can be an axis, too.
 const lists = await Promise.all(experiments.map(async ({ id, name, differing }) => {
   const rows = await get(`/api/experiments/${id}/points`).catch(() => []);
   return rows.map((row) => ({ ...differing, ...row, of: `${name} (${id})` }));

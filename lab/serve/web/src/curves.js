@@ -1,14 +1,14 @@
-// Curves over an axis, and distributions, each with a table of its numbers.
+// Charts of a metric over an axis, and of distributions, each with a table of its values.
 
 import uPlot from "uplot";
 import { h, s, settled } from "./dom.js";
 import { magnitude, number } from "./words.js";
 
-// Okabe and Ito, as in the reports. A curve has its own colour and its own dashes, for those who do not see the colour.
+// Colours of Okabe and Ito, as in reports. Curves differ in their dashes, too, for readers who cannot distinguish the colours.
 const COLOURS = ["--vermilion", "--blue", "--green", "--orange", "--purple", "--sky", "--ink"];
 const DASHES = [[], [7, 3], [2, 3], [10, 3, 2, 3]];
 
-// Curves that can be told apart in one chart.
+// Maximum number of curves that a reader can distinguish in one chart.
 const MOST = 8;
 
 export const METRICS = [
@@ -21,21 +21,21 @@ const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms
 const look = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// Which columns of the points are axes: dotted keys with more than one value.
+// Returns the columns of the points that are axes: dotted keys with more than one value.
 export function axes(rows) {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => /^(network|workload|hosts|background|onward|program)\./.test(key) || ["messages", "seed", "world", "timeline"].includes(key));
-  // A value with a unit has its number in a column of its own: network.loss_percent beside network.loss.
+  // A value with a unit has its number in another column: network.loss_percent in addition to network.loss.
   const isNumberOf = (key) => keys.some((other) => key.startsWith(`${other}_`));
   return keys.filter((key) => !isNumberOf(key) && new Set(rows.map((row) => row[key])).size > 1);
 }
 
-// Half the 95 % interval of a number, if it has one.
+// Returns half the width of a number's 95 % confidence interval, if it has one.
 function half(row, metric) {
   const unit = /_(kbps|ms|percent|per_s)$/;
   return row?.[metric === "mean_ms" ? "ci95_ms" : unit.test(metric) ? metric.replace(unit, "_ci95_$1") : `${metric}_ci95`] ?? null;
 }
 
-// A number with half its 95 % interval, where it has one.
+// Formats a number with half the width of its 95 % confidence interval, if it has one.
 function told(row, metric) {
   const ci = half(row, metric);
   return `${number(row?.[metric])}${ci == null ? "" : ` ± ${number(ci, 2)}`}`;
@@ -52,7 +52,7 @@ export class Curves {
     this.some = h("select", { "aria-label": "Curves" });
     this.first = 0;
     this.table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title} as a table` });
-    place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over)), this.some), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "The numbers"), this.table));
+    place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over)), this.some), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "Table"), this.table));
     for (const select of [this.metric, this.over]) select.addEventListener("change", () => ((this.first = 0), this.draw()));
     this.some.addEventListener("change", () => ((this.first = Number(this.some.value)), this.draw()));
     new ResizeObserver(settled(() => this.draw(), 50)).observe(this.chart);
@@ -83,7 +83,7 @@ export class Curves {
     else this.over.value ? this.overAxis(this.over.value, keys) : this.beside();
   }
 
-  // One curve for each transport and each combination of the other axes; where `over` tells experiments apart, a curve goes through all of them.
+  // Returns one curve for each transport and each combination of the other axes. If `over` has another value in each experiment, a curve connects all experiments.
   series(keys, over) {
     const names = new Map();
     const values = new Map();
@@ -118,7 +118,7 @@ export class Curves {
     this.tabulate([key, ...order.map(([, value]) => value)], series.map(([name, rows]) => [name, ...cells(rows)]));
   }
 
-  // No axis: the transports beside each other, each a point.
+  // Without an axis, each transport is one point of the chart.
   beside() {
     const series = this.shown(this.series([]));
     const metric = this.metric.value;
@@ -132,14 +132,14 @@ export class Curves {
 
   distributions(keys) {
     const series = this.shown(this.series(keys));
-    // Zero is nowhere on a logarithmic axis.
+    // A logarithmic axis has no zero.
     const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value > 0)))].sort((a, b) => a - b);
     const columns = series.map(([, [row]]) => xs.map((x) => QUANTILES.findLast(([key]) => row[key] === x)?.[1] ?? null));
     this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => number(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
-    this.tabulate(["", ...QUANTILES.map(([, share]) => `slower than: ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
+    this.tabulate(["", ...QUANTILES.map(([, share]) => `exceeded by ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
   }
 
-  // The curves of one chart; a choice leads to the others.
+  // Returns the curves of one chart; a select element offers the others.
   shown(series) {
     if (this.first >= series.length) this.first = 0;
     this.some.hidden = series.length <= MOST;
@@ -148,7 +148,7 @@ export class Curves {
     return series.slice(this.first, this.first + MOST);
   }
 
-  // 95 % intervals as bars with ends.
+  // Draws 95 % confidence intervals as error bars.
   bars(plot, intervals) {
     const { ctx } = plot;
     const end = 3 * devicePixelRatio;

@@ -1,4 +1,4 @@
-// Elements in a line each.
+// Functions that create and find elements.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -17,10 +17,10 @@ export const s = (tag, attributes, ...children) => fill(document.createElementNS
 export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// What the server put into the page for its script.
+// Returns the data that the server has embedded in the page.
 export const given = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
 
-// Calls f when nothing has happened for a while.
+// Returns a function that calls f when it has not been called for some milliseconds.
 export function settled(f, ms = 200) {
   let timer;
   return (...args) => {
@@ -29,7 +29,7 @@ export function settled(f, ms = 200) {
   };
 }
 
-// Says something to who cannot see it, and to who can.
+// Shows a message; screen readers announce it, too.
 export function say(text, selector = "#say") {
   const place = $(selector);
   if (place && place.textContent !== text) place.textContent = text;

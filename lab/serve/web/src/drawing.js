@@ -1,6 +1,5 @@
-// The drawing: nodes, links, LANs and who talks to whom, placed by mouse or keyboard.
-//
-// What it shows is a graph (graph.js); it tells of every change by `changed(graph)` and takes another graph by `show(graph)`.
+// The drawing: nodes, links, LANs and traffic, edited with mouse or keyboard.
+// It shows a graph (graph.js). It calls `changed(graph)` after every change by the user; `show(graph)` shows another graph.
 
 import { h, s } from "./dom.js";
 import * as g from "./graph.js";
@@ -18,7 +17,7 @@ export class Drawing {
     this.chosen = null;
     this.joining = null; // { from, kind: "link" | "traffic" }
     this.view = { x: 0, y: 0, w: 720, h: 420 };
-    this.canvas = s("svg", { class: "drawing", role: "group", "aria-label": "Network; Tab goes from thing to thing, arrows move it", "aria-describedby": "drawing-help" });
+    this.canvas = s("svg", { class: "drawing", role: "group", "aria-label": "Network; Tab selects the next element, arrow keys move it", "aria-describedby": "drawing-help" });
     this.panel = h("div", { class: "properties" });
     this.status = h("p", { class: "soft status", role: "status" });
     place.append(this.tools(), h("div", { class: "board" }, this.canvas, this.panel), this.status, help());
@@ -38,21 +37,21 @@ export class Drawing {
     this.undoTool = tool("Undo", "Ctrl+Z", () => this.undo());
     this.redoTool = tool("Redo", "Ctrl+Y", () => this.redo());
     this.deleteTool = tool("Delete", "Del", () => this.remove());
-    this.linkTool = tool("Link", "L: from the chosen box to the one that is chosen next", () => this.join("link"));
-    this.trafficTool = tool("Traffic", "T: from the chosen node to the one that is chosen next", () => this.join("traffic"));
+    this.linkTool = tool("Link", "L: from the selected node or LAN to the one that is selected next", () => this.join("link"));
+    this.trafficTool = tool("Traffic", "T: from the selected node to the one that is selected next", () => this.join("traffic"));
     return h("div", { class: "tools", role: "toolbar", "aria-label": "Drawing" },
       tool("Node", "N", () => this.add("node")),
       tool("LAN", "A", () => this.add("lan")),
       this.linkTool, this.trafficTool, this.deleteTool,
       h("span", { class: "gap" }), this.undoTool, this.redoTool,
       h("span", { class: "gap" }),
-      tool("Arrange", "Place everything anew", () => this.do(g.placed(this.graph, true), true)),
+      tool("Arrange", "Place all nodes and LANs automatically", () => this.do(g.placed(this.graph, true), true)),
       tool("Fit", "0: show all", () => this.fit()),
-      tool("+", "Nearer", () => this.zoom(0.8)),
-      tool("−", "Further", () => this.zoom(1.25)));
+      tool("+", "Zoom in", () => this.zoom(0.8)),
+      tool("−", "Zoom out", () => this.zoom(1.25)));
   }
 
-  // Shows another graph, which nobody undoes; places that it does not have are found.
+  // Shows another graph, and clears the history of changes. Boxes without a position get one.
   show(graph) {
     const first = this.graph.nodes.length === 0;
     this.history = new g.History(g.placed(graph));
@@ -63,13 +62,13 @@ export class Drawing {
   }
 
   do(graph, refit = false) {
-    if (!graph) return this.tell("That cannot be joined.");
+    if (!graph) return this.tell("Not possible: a link connects two nodes, or a node and a LAN; traffic connects two nodes.");
     this.history.do(g.placed(graph));
     if (this.chosen && !g.item(this.graph, this.chosen)) this.chosen = null;
     this.draw();
     if (refit) this.fit();
     const silent = this.graph.nodes.length > 1 && !this.graph.traffic.length;
-    this.tell(silent ? "Nobody sends yet: choose a node, press T, then choose the node that it sends to." : "");
+    this.tell(silent ? "There is no traffic yet: select a node, press T, then select the node to which it sends." : "");
     this.changed();
   }
 
@@ -87,7 +86,7 @@ export class Drawing {
     this.changed();
   }
 
-  // Where everything is undone, nothing has changed: nobody placed what was only shown somewhere.
+  // If all changes are undone, reports the original graph, without the positions that were only computed.
   changed() {
     this.told(this.graph === this.origin.shown ? this.origin.graph : this.graph);
   }
@@ -96,7 +95,7 @@ export class Drawing {
     this.status.textContent = text;
   }
 
-  // The first place in rows of three where nobody stands.
+  // Adds a node or LAN at the first free position, in rows of three.
   add(kind) {
     const taken = [...g.places(this.graph).values()];
     const [left, top] = taken.length ? [0, 1].map((axis) => Math.min(...taken.map((at) => at[axis]))) : [this.view.x + 120, this.view.y + 100];
@@ -116,14 +115,14 @@ export class Drawing {
   }
 
   remove() {
-    if (!this.chosen) return this.tell("Choose something first.");
+    if (!this.chosen) return this.tell("Select a node, LAN, link or traffic first.");
     const gone = this.chosen;
     this.chosen = null;
     this.do(g.remove(this.graph, gone));
     this.canvas.querySelector("[tabindex]")?.focus();
   }
 
-  // The chosen box is one end; the next that is chosen is the other.
+  // Begins a link or traffic: from the selected box to the box that is selected next.
   join(kind) {
     const from = this.chosen && HALF[g.part(this.chosen)[0]] ? this.chosen : null;
     this.joining = { kind, from };
@@ -154,7 +153,7 @@ export class Drawing {
     return this.canvas.querySelector(`[data-id="${what}"]`);
   }
 
-  // Mouse and touch: a box is dragged, the ground is panned, everything else is chosen.
+  // Mouse and touch: drags a box, pans the background, or selects a link or traffic.
   press(event) {
     if (event.button > 1) return;
     const what = event.target.closest("[data-id]")?.dataset.id;
@@ -203,7 +202,7 @@ export class Drawing {
     this.addAt("node", ...this.at(event));
   }
 
-  // Where the mouse is in the drawing.
+  // Returns the position of the mouse in the drawing.
   at(event, view = this.view) {
     const frame = this.canvas.getBoundingClientRect();
     const scale = Math.max(view.w / frame.width, view.h / frame.height);
@@ -294,4 +293,4 @@ export class Drawing {
 
 const help = () =>
   h("details", { class: "help" }, h("summary", {}, "Keys"),
-    h("p", { id: "drawing-help" }, "N node, A LAN, L link and T traffic from the chosen box to the next, arrows move, Delete removes, F2 names, Ctrl+Z undoes, 0 shows all. Drag the ground to pan; Ctrl and the wheel zoom; a double click makes a node."));
+    h("p", { id: "drawing-help" }, "N adds a node, A a LAN. L adds a link and T traffic, from the selected box to the one that is selected next. Arrow keys move the selection, Delete removes it, F2 renames it. Ctrl+Z undoes, 0 shows all. Drag the background to pan; Ctrl and the wheel zoom; a double click adds a node."));

@@ -1,4 +1,4 @@
-// The text: CodeMirror with what is wrong at its line, and words to choose from.
+// The text editor: CodeMirror with errors at their lines, and completion.
 
 import { EditorState, Compartment } from "@codemirror/state";
 import { EditorView, keymap, lineNumbers, highlightActiveLine, drawSelection } from "@codemirror/view";
@@ -36,7 +36,7 @@ const theme = EditorView.theme({
 
 export class Editor {
   constructor(place, { text, format, keys, changed }) {
-    // A shadow root takes style sheets that a page without inline style refuses.
+    // The policy of the page forbids inline styles; a shadow root accepts constructed style sheets.
     const root = place.attachShadow({ mode: "open" });
     const inner = document.createElement("div");
     inner.style.height = "100%";
@@ -66,7 +66,7 @@ export class Editor {
     return this.view.state.doc.toString();
   }
 
-  // Takes another text, changing only the part that differs, so that the cursor and undoing survive.
+  // Shows another text. Changes only the part that differs, which keeps the cursor and the undo history.
   show(text, format = this.format) {
     this.silent = true;
     if (format !== this.format) {
@@ -102,7 +102,7 @@ export class Editor {
   }
 }
 
-// Words by the table that the cursor is in.
+// Returns the completions for the table that the cursor is in.
 function complete(context, format, keys) {
   const word = context.matchBefore(/[\w:=.-]*/);
   if (!word || (word.from === word.to && !context.explicit)) return null;

@@ -13,7 +13,7 @@ const experiment = given("experiment");
 const { id } = experiment;
 const path = `/api/experiments/${id}`;
 
-// Which buttons a state has; the first is the usual one.
+// The actions that each state allows.
 const ACTIONS = {
   new: ["start", "edit", "terminate"], queued: ["swap-out", "terminate"], starting: ["swap-out", "terminate"], active: ["swap-out", "terminate"],
   swapped_out: ["swap-in", "edit", "terminate"], failed: ["start", "edit"], terminated: [], done: [],
@@ -42,13 +42,13 @@ function draw(now) {
   if (hasNewText) for (const choice of choices) choice.reload();
 }
 
-// The axes and points of the text as it is now.
+// Returns the axes and points of the last version of the text.
 let planned = {};
 function plan() {
   if (planned.version !== experiment.version) {
     const own = { version: experiment.version, answer: get(`${path}/plan`) };
     planned = own;
-    // After an error the next attempt asks again.
+    // After an error the next call sends another request.
     own.answer.catch(() => planned === own && (planned = {}));
   }
   return planned.answer;
@@ -95,7 +95,7 @@ async function files() {
   $("#files-part").hidden = !list.length;
   const has = (name) => list.some((file) => file.path === name);
   $("#report").hidden = !has("report.html");
-  // Until it has ended, the sentences are of an earlier time, and perhaps of an earlier text.
+  // Before the experiment has ended, the conclusions are those of earlier results, and perhaps of an earlier text.
   if (has("answer.json") && ["done", "failed", "terminated"].includes(experiment.state)) answer($("#answer"), await get(`${path}/files/answer.json`));
   $("#files").replaceChildren(...list.map(({ path: file, size }) => h("li", {}, h("a", { href: `${path}/files/${file.split("/").map(encodeURIComponent).join("/")}`, download: "" }, file), " ", h("span", { class: "soft" }, octets(size)))));
 }
@@ -146,7 +146,7 @@ $("#again").addEventListener("submit", async (event) => {
   event.preventDefault();
   const lines = $("#with").value.split("\n").map((line) => line.trim()).filter(Boolean);
   const wrong = lines.find((line) => !/^[^=\s]+\s*=\s*\S/.test(line));
-  if (wrong) return say(`${wrong}: write KEY = VALUE, as in network.delay = 40ms`, "#again-said");
+  if (wrong) return say(`${wrong}: not a setting; write KEY = VALUE, as in network.delay = 40ms`, "#again-said");
   // A value may be written as in a file, with quotes.
   const set = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf("=")).trim(), line.slice(line.indexOf("=") + 1).trim()]));
   try {
@@ -212,7 +212,7 @@ draw(experiment);
 points();
 files();
 get(`${path}/log`).then((text) => text && log(text.trimEnd())).catch(() => {});
-// A stream begins with the state; earlier points have to be fetched.
+// A stream begins with the current state, without earlier points, so these are fetched.
 const state = (now) => {
   draw(now);
   points();

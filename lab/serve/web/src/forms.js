@@ -1,4 +1,4 @@
-// Forms whose fields go to the API as one JSON object; where they lead, or what is wrong, is said.
+// Sends the fields of a form to the API as a JSON object, then shows a message, or loads the next page.
 
 import { $$ } from "./dom.js";
 import { ask } from "./api.js";
@@ -21,7 +21,7 @@ for (const form of $$("form[data-to]")) {
     const button = form.querySelector("button:not([type=button])");
     button.disabled = true;
     try {
-      // A part of the path in braces is a field.
+      // Replaces a name in braces in the path by the value of this field.
       const to = form.dataset.to.replace(/\{(\w+)\}/g, (_, name) => {
         const value = body[name] ?? "";
         delete body[name];

@@ -1,4 +1,4 @@
-// A drawing as a value: every change makes another graph, so that undoing one is going back to the last.
+// A drawing as an immutable value: every change returns a new graph, so that undo can restore the previous one.
 
 export const GRID = 20;
 const EDGE = 240;
@@ -9,7 +9,7 @@ export const snap = (at) => Math.round(at / GRID) * GRID;
 const LINE = { rate: "100Mbit", delay: "10ms", loss: "0%", queue: "50p", discipline: "droptail" };
 const LAN = { ...LINE, delay: "0ms" };
 
-// Boxes are nodes and LANs; an id says which: "node 0", "lan 1". Links and traffic have ids too.
+// Nodes and LANs are drawn as boxes. Every element has an id, such as "node 0", "lan 1", "link 0" or "traffic 0".
 export const id = (kind, index) => `${kind} ${index}`;
 export const part = (what) => {
   const [kind, index] = what.split(" ");
@@ -44,7 +44,7 @@ export function addLan(graph, x, y) {
   return { ...graph, lans: [...graph.lans, lan] };
 }
 
-// Two nodes get a link; a node and a LAN: it becomes a member. Anything else is refused: null.
+// Adds a link between two nodes, or makes a node a member of a LAN. Returns null for anything else.
 export function connect(graph, one, other) {
   const kinds = [part(one)[0], part(other)[0]];
   if (one === other) return null;
@@ -60,7 +60,7 @@ export function connect(graph, one, other) {
   return { ...graph, links: [...graph.links, link] };
 }
 
-// The first traffic is measured; more goes on beside it.
+// Adds traffic. The first flow is measured; the others are background.
 export function addTraffic(graph, one, other) {
   if (one === other || part(one)[0] !== "node" || part(other)[0] !== "node") return null;
   const ends = { from: item(graph, one).name, to: item(graph, other).name };
@@ -86,7 +86,7 @@ export function remove(graph, what) {
   return { ...without, links: without.links.filter(ends), traffic: without.traffic.filter(ends), lans };
 }
 
-// Changes fields of a thing; a node's new name goes to everything that names it.
+// Changes fields of an element. A new name of a node also replaces the old one in links, LANs and traffic.
 export function change(graph, what, fields) {
   const [kind, index] = part(what);
   const list = LISTS[kind];
@@ -101,7 +101,7 @@ export function change(graph, what, fields) {
 
 export const move = (graph, what, x, y) => change(graph, what, { x: snap(x), y: snap(y) });
 
-// Where every box stands, by its id; those that nobody placed find a place.
+// Returns the position of every box by its id. Boxes without a position get one.
 export function places(graph) {
   const boxes = [...graph.nodes.map((_, at) => id("node", at)), ...graph.lans.map((_, at) => id("lan", at))];
   const fixed = new Map(boxes.filter((box) => item(graph, box).x != null).map((box) => [box, [item(graph, box).x, item(graph, box).y]]));
@@ -116,7 +116,7 @@ export function edges(graph) {
   return [...links, ...members].filter(([one, other]) => one && other);
 }
 
-// Boxes push each other away and edges pull their ends together (Fruchterman and Reingold 1991); the same graph always looks the same.
+// Places boxes by forces: boxes repel each other, and edges attract their ends (Fruchterman and Reingold 1991). The layout is deterministic.
 function arrange(graph, boxes, fixed) {
   const middle = [0, 1].map((axis) => [...fixed.values()].reduce((sum, at) => sum + at[axis], 0) / Math.max(1, fixed.size));
   const radius = EDGE * Math.max(0.5, boxes.length / (2 * Math.PI));
@@ -155,7 +155,7 @@ function arrange(graph, boxes, fixed) {
   return new Map([...at].map(([box, own]) => [box, own.map((value, axis) => snap(value - least[axis]))]));
 }
 
-// The graph with every box where the layout has it; all anew, or only those without a place.
+// Returns the graph with a position for every box: computes all of them (`anew`), or only the missing ones.
 export function placed(graph, anew = false) {
   const bare = anew
     ? { ...graph, nodes: graph.nodes.map((own) => ({ ...own, x: null, y: null })), lans: graph.lans.map((own) => ({ ...own, x: null, y: null })) }
@@ -165,7 +165,7 @@ export function placed(graph, anew = false) {
   return whole;
 }
 
-// What was done, and what was undone.
+// The history of changes, for undo and redo.
 export class History {
   constructor(now) {
     this.past = [];

@@ -1,4 +1,4 @@
-// Home: rows that follow what happens.
+// The home page: updates the rows of experiments.
 
 import { $, $$, h } from "./dom.js";
 import { get, post, watch } from "./api.js";
@@ -45,7 +45,7 @@ for (const button of $$("[data-study]")) {
 
 $("#compare-chosen")?.addEventListener("click", () => {
   const chosen = $$("input[name=chosen]:checked").map((box) => box.value);
-  if (chosen.length < 2) $("#say").textContent = "Choose two or more to compare.";
+  if (chosen.length < 2) $("#say").textContent = "Select two or more experiments to compare.";
   else location.assign(`/compare?of=${chosen.join(",")}`);
 });
 

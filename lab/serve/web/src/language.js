@@ -1,4 +1,4 @@
-// The language of a text: an ns script makes a simulator, and an experiment file has keys and tables.
+// Recognises the language of a text: an ns script creates a simulator, and an experiment file has keys and tables.
 
 const SCRIPT = /^(?!\s*#).*\[\s*new\s+Simulator\s*\]/m;
 const FILE = /^\s*(\[[\w."'-]+\]|[\w."'-]+\s*=)/m;

@@ -1,8 +1,8 @@
-// What goes on in a run at one moment: all of it follows from the times of its hops and messages.
+// The state of a run at one time, computed from the times of its hops and messages.
 
 const MS = 1e6;
 
-// What a message does at a time, and since when it is late.
+// Returns the state of a message at a time.
 export function stateOf(message, now) {
   if (now < message.due) return "ahead";
   const legs = [message.request, message.reply].filter(Boolean);
@@ -18,16 +18,16 @@ export function stateOf(message, now) {
 
 export const MEANINGS = { due: "due, not yet written", buffer: "in the send buffer", way: "in flight", lost: "lost, to be retransmitted", held: "received, held back (head-of-line blocking)", done: "delivered", never: "never delivered" };
 
-// For whom a message that is held back waits: the first of its stream that is not whole yet.
+// Returns the message for which a received message is held back: the first one of its stream that is not complete.
 export function waitsFor(messages, message, now) {
   const way = message.request && now < message.request[4] ? "request" : "reply";
   return messages.find((other) => other.stream === message.stream && other.id < message.id && other.due <= now && (other[way] ? now < other[way][3] : true)) ?? null;
 }
 
-// So long a lost packet is seen to fall, in ns of the run.
+// Time for which a lost packet is shown falling, in ns of the run.
 export const FALL = 120 * MS;
 
-// The hops that are under way at a time: each is in the queue, or so far on its line; one that was lost falls for a while.
+// Returns the hops in progress at a time: the packet is in the queue, or at a position on the link (`at`, 0 to 1), or was lost and is falling (`gone`, 0 to 1).
 export function underWay(hops, now) {
   const found = [];
   for (const hop of hops) {
@@ -42,7 +42,7 @@ export function underWay(hops, now) {
   return found;
 }
 
-// The first of an ascending list that is not before a time.
+// Returns the index of the first element of an ascending list that is not before a time.
 export function lowest(list, time, key = "queued") {
   let [low, high] = [0, list.length];
   while (low < high) {

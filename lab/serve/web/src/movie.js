@@ -16,14 +16,14 @@ export class Movie {
     this.place = place;
     this.id = id;
     this.now = 0;
-    this.speed = -1.5; // powers of ten of the run's own time
+    this.speed = -1.5; // decimal logarithm of the ratio of virtual to real time
     this.playing = 0;
   }
 
   async load(point, repetition) {
     this.pause();
     this.run = await get(`/api/experiments/${this.id}/movie?point=${point}&repetition=${repetition}`);
-    // Each point has a network of its own.
+    // Each point has its own network.
     this.graph = g.placed(this.run.graph);
     this.longest = Math.max(1, ...this.run.hops.map((hop) => hop.ends - hop.queued));
     this.build();
@@ -105,7 +105,7 @@ export class Movie {
     this.pause();
     const losses = this.run.hops.filter((hop) => hop.lost).map((hop) => hop.ends).sort((a, b) => a - b);
     const next = direction > 0 ? losses.find((at) => at > this.now + 1) : losses.findLast((at) => at < this.now - 1);
-    if (next === undefined) this.said.textContent = direction > 0 ? "No packet is lost after this." : "No packet is lost before this.";
+    if (next === undefined) this.said.textContent = direction > 0 ? "No packet is lost after this time." : "No packet is lost before this time.";
     else this.go(next);
   }
 
@@ -118,7 +118,7 @@ export class Movie {
   draw() {
     const { now } = this;
     this.clock.textContent = `${(now / MS).toFixed(now < 1000 * MS ? 2 : 0)} ms`;
-    // Hops are in the order of `queued`: nothing that is still under way began longer ago than the longest took.
+    // Hops are in the order of `queued`, so a hop in progress was queued no longer ago than the longest hop lasts.
     const from = lowest(this.run.hops, now - this.longest - FALL);
     const live = underWay(this.run.hops.slice(from, from + 4000), now);
     const waiting = new Map();
@@ -133,7 +133,7 @@ export class Movie {
     this.lanes();
   }
 
-  // The messages around now, a row for each stream: what holds one back is drawn as a line to it.
+  // Draws the messages due around now, one row per stream, with a line from a message that is held back to the message that it waits for.
   lanes() {
     const { now, run: { messages } } = this;
     const due = lowest(messages, now, "due");
@@ -169,7 +169,7 @@ export class Movie {
   }
 }
 
-// A place on the way, beside which packets of the other direction come; it begins and ends at the boxes.
+// Returns the position of a packet between two boxes, shifted to one side, so that the two directions do not overlap.
 function along(ends, share) {
   const legs = ends.length - 1;
   const leg = Math.min(legs - 1, Math.floor(share * legs));

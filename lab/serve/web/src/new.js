@@ -1,4 +1,4 @@
-// A new experiment: a question, a drawing and a text that are one another.
+// The page of a new experiment: a form, a drawing and a text, which are views of the same experiment.
 
 import { $, $$, given, h, settled, say } from "./dom.js";
 import { ask, post } from "./api.js";
@@ -11,11 +11,11 @@ import { duration, grouped } from "./words.js";
 const keys = given("keys");
 const start = given("start");
 
-// What is asked: the text, its language, and both languages of what was read last.
+// The current text, its language, and the text that was analysed last in both languages.
 const now = { text: start.text, format: start.format, toml: null, ns: null, errors: [] };
-// What the drawing was read from: everything drawn since is put into it, so that undoing all gives it back.
+// The text from which the drawing was read. All changes of the drawing are applied to this text, so that undoing them restores it.
 let base = { text: now.text, format: now.format };
-// The text that each view shows. A view of an older text must not replace what was typed since.
+// The text that each view shows. A change in a view of an older text must not replace a newer text.
 const seen = { question: null, drawing: null };
 let turn = 0;
 
@@ -23,21 +23,21 @@ const question = new Question($("#question-view"), (own) => put({ question: own 
 const drawing = new Drawing($("#drawing-view"), (graph) => put({ graph }, base, "drawing"));
 const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: settled(typed, 150) });
 
-// The chosen project, whose files the text may name.
+// The selected project, whose files the text may name.
 const project = () => $("#send").elements.project?.value || undefined;
 $("#project")?.addEventListener("change", () => read("project"));
 
 async function typed(text) {
   if (editor.format !== languageOf(text, editor.format)) {
     editor.show(text, languageOf(text, editor.format));
-    say(`This is ${editor.format === "ns" ? "an ns script" : "an experiment file"}, and is read as one.`);
+    say(`The text was recognised as ${editor.format === "ns" ? "an ns script" : "an experiment file"}.`);
   }
   Object.assign(now, { text, format: editor.format });
   showFormat();
   await read("text");
 }
 
-// Puts a view into the text, and shows that.
+// Applies a change in a view to the text, and shows the result.
 async function put(view, { text, format }, from) {
   if (editor.text !== seen[from]) return refuse(from);
   const own = (turn += 1);
@@ -57,12 +57,12 @@ async function put(view, { text, format }, from) {
   }
 }
 
-// The text goes before a view of an older one, which is read again if it can be.
+// Discards a change in a view of an older text, and updates the view if the text has no errors.
 async function refuse(from) {
   Object.assign(now, { text: editor.text, format: editor.format });
   await read("text");
   const isRead = seen[from] === editor.text;
-  say(isRead ? "The text had changed meanwhile: this shows it now, without your last change." : `The text has mistakes, so the ${from} shows an older one. Mend the text first; your last change was not put into it.`);
+  say(isRead ? "The text had changed since this view was updated. The view now shows the new text, without your last change." : `The text has errors, so the ${from} shows an older version. Correct the text first; your last change was not applied.`);
 }
 
 async function read(from) {
@@ -103,15 +103,15 @@ function faults(errors) {
     h("li", {}, line ? h("button", { type: "button", class: "link", onclick: () => (tab("text"), editor.go(line, column)) }, `line ${line}`) : null, line ? ": " : "", message, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
   $("#submit").disabled = errors.length > 0;
   $("#hold").disabled = errors.length > 0;
-  say(errors.length ? `${errors.length} to mend` : "");
+  say(errors.length ? `${errors.length} error${errors.length === 1 ? "" : "s"} to correct` : "");
 }
 
 function plan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
   const box = $("#plan");
   box.hidden = !plan && !idle;
-  if (idle) $("#sizes").textContent = "No traffic: while it is swapped in, its nodes run, and you use them in a terminal.";
+  if (idle) $("#sizes").textContent = "The experiment has no traffic. While it is swapped in, its nodes run, and you can use them in a terminal.";
   if (plan) {
-    const time = plan.min_seconds == null ? "measuring how long it takes" : plan.max_seconds > plan.min_seconds * 1.05 ? `${duration(plan.min_seconds)} to ${duration(plan.max_seconds)}` : `about ${duration(plan.min_seconds)}`;
+    const time = plan.min_seconds == null ? "estimating the duration" : plan.max_seconds > plan.min_seconds * 1.05 ? `${duration(plan.min_seconds)} to ${duration(plan.max_seconds)}` : `about ${duration(plan.min_seconds)}`;
     const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
     $("#sizes").textContent = `${one(plan.points, "point")}, ${one(plan.runs, "run")}, ${one(plan.messages, "message")}; ${time}`;
   }
@@ -128,7 +128,7 @@ function table({ title, rows: [heads, ...rows] }) {
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...heads.map((_, at) => cell("td")(row[at] ?? "")))))));
 }
 
-// Three ways, of which one is shown.
+// Shows one of the three views.
 function tab(name) {
   for (const button of $$("[role=tab]")) {
     const chosen = button.dataset.tab === name;
@@ -162,7 +162,7 @@ for (const button of $$("[data-format]")) {
     const { format } = button.dataset;
     if (format === now.format) return;
     const text = now[format];
-    if (text == null) return say(now.cannot ?? "Mend the text first; then it can be translated.");
+    if (text == null) return say(now.cannot ?? "Correct the text first; then it can be translated.");
     const other = { text: now.text, format: now.format };
     Object.assign(now, { text, format });
     now[other.format] = other.text;
@@ -211,12 +211,12 @@ $("#file").addEventListener("change", async (event) => {
 });
 $("#copy").addEventListener("click", async () => {
   await navigator.clipboard?.writeText($("#line").textContent).catch(() => {});
-  say("copied");
+  say("Copied.");
 });
 
 showFormat();
 tab(["question", "drawing", "text"].find((name) => location.hash === `#${name}`) ?? "question");
-// The first reading fills the views, and would replace what was entered before.
+// The first analysis fills the views, and would overwrite earlier input.
 const views = [$("#question-view"), $("#drawing-view")];
 for (const view of views) view.inert = true;
 await read("start");

@@ -1,11 +1,11 @@
-// A graph as elements, for the editor and for the moving picture.
+// Draws a graph, for the editor and for the animation.
 
 import { s } from "./dom.js";
 import * as g from "./graph.js";
 
 const width = (name) => Math.max(40, 12 + 4.2 * name.length);
 
-// A view with all these places in its middle.
+// Returns a view that is centred on these positions and contains all of them.
 export function frame(at, least, lowest) {
   const [[left, right], [top, bottom]] = [0, 1].map((axis) => at.map((own) => own[axis])).map((own) => [Math.min(...own), Math.max(...own)]);
   const [w, h] = [Math.max(least, right - left + 220), Math.max(lowest, bottom - top + 160)];
@@ -15,7 +15,7 @@ export function frame(at, least, lowest) {
 export const arrowhead = () =>
   s("defs", {}, s("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" }, s("path", { d: "M0 0 8 4 0 8z" })));
 
-// Links and traffic between the same boxes bend apart.
+// Returns how far each link or flow bends aside, so that those between the same boxes do not overlap.
 function bends(ways) {
   const count = new Map();
   return ways.map(([one, other]) => {
@@ -35,7 +35,7 @@ function bow([x1, y1], end, aside, half) {
   return { d: `M${x1} ${y1}Q${middle[0]} ${middle[1]} ${x2} ${y2}`, at: [(x1 + end[0]) / 2 + aside * nx, (y1 + end[1]) / 2 + aside * ny] };
 }
 
-// Where a line from a point to the middle of a box meets the box.
+// Returns the point where a line to the middle of a box meets the edge of the box.
 function edge([x, y], [wide, high], from) {
   const [dx, dy] = [from[0] - x, from[1] - y];
   const share = Math.min(wide / Math.max(1e-6, Math.abs(dx)), high / Math.max(1e-6, Math.abs(dy)), 1);
@@ -47,7 +47,7 @@ const told = (line) => {
   return `${line.rate} · ${line.delay}${loss}`;
 };
 
-// What is read aloud begins with what is seen.
+// Returns the description for screen readers, which begins with the visible text.
 export const spoken = (graph, what) => {
   const own = g.item(graph, what);
   switch (g.part(what)[0]) {
@@ -64,7 +64,7 @@ export const spoken = (graph, what) => {
 
 const shownOf = (link) => [link.name, told(link.line), ...(link.back ? [`← ${told(link.back)}`] : [])];
 
-// The elements of a graph, for the editor and for the moving picture.
+// Returns the SVG elements of a graph, for the editor and for the animation.
 export function picture(graph, { chosen = null, from = null, handles = false } = {}) {
   const at = g.places(graph);
   const box = new Map(graph.nodes.map((node, index) => [node.name, g.id("node", index)]));
@@ -77,7 +77,7 @@ export function picture(graph, { chosen = null, from = null, handles = false } =
     return s("g", { class: classes, "data-id": what, ...focus }, ...children);
   };
   const centred = { "text-anchor": "middle" };
-  // Above a way, or below one that bows down, where nothing crosses it.
+  // Places a label above a line, or below a line that bends down.
   const label = (x, y, down, lines) => s("text", { x, y: down ? y + 17 : y - 6 - 13 * (lines.length - 1), ...centred },
     ...lines.flatMap((line, index) => [" ", s("tspan", { x, dy: index ? 13 : 0, class: index ? "note" : "" }, line)]));
   const parts = [];

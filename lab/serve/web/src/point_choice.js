@@ -6,7 +6,7 @@ import { Axes } from "./axes.js";
 const NO_POINT = " (no point)";
 
 export class PointChoice {
-  // `plan` asks the server for the plan, `changed` is called with the chosen point, or undefined if the values have none.
+  // `plan` requests the plan from the server. `changed` is called with the chosen point, or undefined if the values have none.
   constructor(place, plan, changed = () => {}) {
     Object.assign(this, { place, plan, changed });
     this.axes = null;
@@ -27,7 +27,7 @@ export class PointChoice {
     if (this.axes) this.load().catch((error) => (this.said.textContent = error.message));
   }
 
-  // The chosen point; an error says why there is none.
+  // Returns the chosen point; the error says why there is none.
   async chosen() {
     if (!this.axes) await this.load();
     const point = this.axes.point(this.values);
@@ -52,7 +52,7 @@ export class PointChoice {
     this.place.replaceChildren(...fields, this.said);
   }
 
-  // Marks values that have no point together with the others. Such a value can be chosen, because another axis may be changed next, but not sent.
+  // Marks values that have no point together with the other chosen values. The user can choose such a value, because another axis may be changed next, but cannot submit it.
   mark(changed = this.selects[0]) {
     const { values } = this;
     this.axes.list.forEach((axis, at) => axis.values.forEach(({ text }, value) => {

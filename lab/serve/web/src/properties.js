@@ -1,4 +1,4 @@
-// The fields of what is chosen in the drawing.
+// The fields of the element that is selected in the drawing.
 
 import { h } from "./dom.js";
 import * as g from "./graph.js";
@@ -18,10 +18,10 @@ function line(own, put, swept) {
   return LINE.map(([key, label]) => field(label, own[key], (value) => put(key, value), { swept: swept(key) }));
 }
 
-// `read` gives the graph as it is when a field is left, which may have changed since it was shown.
+// Returns the fields. `read` returns the current graph, which may have changed since the fields were shown.
 export function properties(read, what, done) {
   const graph = read();
-  if (!what) return [h("p", { class: "soft" }, graph.nodes.length ? "Select something to change it." : "Add a node to begin.")];
+  if (!what) return [h("p", { class: "soft" }, graph.nodes.length ? "Select a node, LAN, link or traffic to change it." : "Add a node to begin.")];
   const own = g.item(graph, what);
   if (!own) return [];
   const [kind, index] = g.part(what);
@@ -38,7 +38,7 @@ export function properties(read, what, done) {
       return [heading, name()];
     case "lan":
       return [heading, name(), ...line(own.line, putLine, swept),
-        h("p", { class: "soft" }, own.nodes.length ? "Members" : "No members yet: press L, then choose a node."),
+        h("p", { class: "soft" }, own.nodes.length ? "Members" : "No members yet: press L, then select a node."),
         ...own.nodes.map((node) => h("button", { type: "button", class: "small", "aria-label": `remove ${node}`, onclick: () => done(g.leave(read(), index, node)) }, `${node} ×`))];
     case "link": {
       const both = h("input", { type: "checkbox", id: "both-ways", checked: !own.back });

@@ -1,4 +1,4 @@
-// The question as a form: every field is a key of the experiment; several values with commas between them are an axis.
+// The form: every field is a key of the experiment; several values, separated by commas, are an axis.
 
 import { $$, h } from "./dom.js";
 

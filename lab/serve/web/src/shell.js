@@ -1,4 +1,4 @@
-// A terminal on the nodes of an experiment: a transcript, and a line to type. Virtual time stops while the user types.
+// A terminal on the nodes of an experiment: a transcript, and an input line. Virtual time stops while the user types.
 
 import { $, h, say } from "./dom.js";
 import { ask, get, post } from "./api.js";
@@ -6,7 +6,7 @@ import { ask, get, post } from "./api.js";
 const LONGEST = 200_000;
 
 export class Shell {
-  // `choice` is that of the point whose network the terminal opens.
+  // `choice` selects the point whose network the terminal opens.
   constructor(path, choice) {
     this.path = `${path}/shell`;
     this.choice = choice;
@@ -40,7 +40,7 @@ export class Shell {
     this.line.focus();
   }
 
-  // The output may arrive before the answer, so the line counts as sent until sending fails.
+  // The output may arrive before the response, so the line counts as sent until the request fails.
   async send() {
     const line = this.line.value;
     const was = this.isBusy;
@@ -57,7 +57,7 @@ export class Shell {
     this.turn = this.past.length;
   }
 
-  // Arrows go through earlier lines; Ctrl+C without a selection interrupts.
+  // Arrow keys select earlier lines; Ctrl+C in an empty line interrupts the command.
   key(event) {
     const turn = this.turn + { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (turn >= 0 && turn <= this.past.length) {
@@ -69,14 +69,14 @@ export class Shell {
     if (event.ctrlKey && event.key === "c" && !chosen && !this.line.value) this.does(event, () => post(`${this.path}/interrupt`));
   }
 
-  // Shows the part for the first time.
+  // Loads the terminal when it is shown for the first time.
   async start() {
     await this.look();
     await this.files();
     await this.choice.load();
   }
 
-  // The transcript as far as the server keeps it; events bring the rest.
+  // Loads the transcript that the server keeps; events add new entries.
   async look() {
     this.show(await get(this.path));
   }
@@ -88,7 +88,7 @@ export class Shell {
     for (const entry of entries) this.hear(entry);
   }
 
-  // An entry with another number than expected: some were missed, or another shell has started.
+  // Adds an entry. If it has another number than expected, entries were missed, or another shell was started: loads the transcript again.
   hear({ at, said }) {
     if (at !== this.next) return this.look().catch(() => {});
     this.next += 1;

@@ -1,4 +1,4 @@
-// A table of points that sorts by a click on a head and shows what a word is in.
+// A table of points, which a click on a heading sorts, and a filter restricts to rows with all given words.
 
 import { h } from "./dom.js";
 import { magnitude, number } from "./words.js";

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times.
 
 export const grouped = (number) => Math.round(number).toString().replace(/\B(?=(\d{3})+(?!\d))/g, ",");
 
@@ -21,7 +21,7 @@ export const number = (value, digits = 3) => {
 
 export const STATES = { new: "new", queued: "queued", starting: "starting", active: "active", swapped_out: "swapped out", terminated: "terminated", failed: "failed", done: "done" };
 
-// The value of a label with a unit on a numeric axis: "1%" is 1, "10ms" is 0.01; null for what is none.
+// Returns the value of a label with a unit on a numeric axis: "1%" is 1, "10ms" is 0.01; null for text that is not a number.
 const UNITS = { "": 1, "%": 1, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600, bit: 1, kbit: 1e3, Mbit: 1e6, Gbit: 1e9, B: 1, kB: 1e3, MB: 1e6, KiB: 1024, MiB: 1048576, p: 1, "/s": 1 };
 export function magnitude(text) {
   const match = /^(-?\d+(?:\.\d+)?(?:e-?\d+)?)\s*([A-Za-z%/]*)$/.exec(String(text).trim());

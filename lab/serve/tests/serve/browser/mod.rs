@@ -118,7 +118,8 @@ async fn draw(lab: &Lab) {
         lab.focus("LAN lan0").await;
         lab.keys(&enter.to_string()).await;
     }
-    lab.until("document.querySelector('#sizes').textContent.startsWith('No traffic')").await;
+    lab.until("document.querySelector('#sizes').textContent.startsWith('The experiment has no traffic')")
+        .await;
     lab.focus("node client").await;
     lab.keys("t").await;
     lab.focus("node server").await;
@@ -387,7 +388,8 @@ fn figure_2_3_is_swapped_in_and_its_nodes_are_used() {
         lab.go("/new#text").await;
         lab.until("document.querySelector('#sizes').textContent").await;
         lab.paste(&format!("{}\n", FIGURE_2_3.join("\n"))).await;
-        lab.until("document.querySelector('#sizes').textContent.startsWith('No traffic')").await;
+        lab.until("document.querySelector('#sizes').textContent.startsWith('The experiment has no traffic')")
+            .await;
         lab.click("#submit").await;
         lab.state("active").await;
         lab.ask("document.querySelector('#shell-part').open = true").await;
@@ -450,7 +452,8 @@ fn a_text_goes_before_a_drawing_of_an_older_one() {
         let script = format!("{}\n", FIGURE_2_3.join("\n"));
         lab.paste(&script).await;
         lab.until("document.querySelector('[data-format=ns]').getAttribute('aria-pressed') === 'true'").await;
-        lab.until("document.querySelector('#sizes').textContent.startsWith('No traffic')").await;
+        lab.until("document.querySelector('#sizes').textContent.startsWith('The experiment has no traffic')")
+            .await;
         lab.picture("idle").await;
         assert_eq!(lab.ask("document.querySelector('#submit').disabled").await, false);
 
@@ -459,7 +462,7 @@ fn a_text_goes_before_a_drawing_of_an_older_one() {
         lab.until("document.querySelectorAll('#faults li').length === 2").await;
         lab.click("#drawing-tab").await;
         lab.press("Node").await;
-        lab.until("document.querySelector('#say').textContent.includes('Mend the text first')").await;
+        lab.until("document.querySelector('#say').textContent.includes('Correct the text first')").await;
         lab.click("#text-tab").await;
         let text = lab.text("losss").await;
         assert!(!text.contains("nodes") && text.contains("seed"), "{text}");
