@@ -65,7 +65,7 @@ pub(crate) struct Setting {
 struct Octets(Vec<u8>);
 
 impl Octets {
-    /// The socket's own association, with which most structures start.
+    /// Starts a structure with the association id 0: the socket's own association.
     fn of_socket() -> Self {
         Self::default().u32(0)
     }
@@ -88,7 +88,7 @@ impl Octets {
         self.0.resize(self.0.len() + count, 0);
         self
     }
-    /// `struct sockaddr_in` or `struct sockaddr_in6`.
+    /// Appends an address as a `struct sockaddr_in` or `struct sockaddr_in6`.
     fn address(mut self, address: SocketAddr) -> Self {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         self.0.extend((family as u16).to_ne_bytes());
@@ -148,25 +148,25 @@ fn small(value: u32) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
 
-/// RFC 6458 section 8.1.3.
+/// Returns SCTP_INITMSG. RFC 6458 section 8.1.3.
 fn init(config: &Config) -> Setting {
     let octets = Octets::default().u16(config.streams).u16(config.max_inbound_streams);
     setting(2, "set SCTP_INITMSG", octets.u16(small(config.max_init_retransmits)).u16(0))
 }
 
-/// RFC 6458 section 8.1.1.
+/// Returns SCTP_RTOINFO. RFC 6458 section 8.1.1.
 fn rto(config: &Config) -> Setting {
     let Config { rto_initial, rto_max, rto_min, .. } = config;
     setting(0, "set SCTP_RTOINFO", Octets::of_socket().ms(*rto_initial).ms(*rto_max).ms(*rto_min))
 }
 
-/// RFC 6458 section 8.1.2.
+/// Returns SCTP_ASSOCINFO. RFC 6458 section 8.1.2.
 fn association(config: &Config) -> Setting {
     let octets = Octets::of_socket().u16(small(config.association_max_retrans)).u16(0).u32(0).u32(0);
     setting(1, "set SCTP_ASSOCINFO", octets.ms(config.valid_cookie_life))
 }
 
-/// RFC 6458 section 8.1.12, for every address.
+/// Returns SCTP_PEER_ADDR_PARAMS for every address. RFC 6458 section 8.1.12.
 fn path(config: &Config) -> Setting {
     const HB_ENABLE: u32 = 1;
     const HB_DISABLE: u32 = 2;
@@ -176,13 +176,13 @@ fn path(config: &Config) -> Setting {
     setting(9, "set SCTP_PEER_ADDR_PARAMS", octets.zeros(1))
 }
 
-/// RFC 7829 section 7.2, for every address.
+/// Returns SCTP_PEER_ADDR_THLDS for every address. RFC 7829 section 7.2.
 fn thresholds(config: &Config) -> Setting {
     let octets = Octets::of_socket().zeros(4 + STORAGE).u16(small(config.path_max_retrans));
     setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(small(config.pf_threshold)).zeros(4))
 }
 
-/// RFC 6458 section 8.1.19: a frequency of 1 is what switches the delay off.
+/// Returns SCTP_DELAYED_SACK, in which a frequency of 1 disables the delay. RFC 6458 section 8.1.19.
 fn delayed_sack(config: &Config) -> Setting {
     let frequency = if config.sack_delay.is_zero() { 1 } else { config.sack_frequency };
     let octets =
@@ -190,15 +190,15 @@ fn delayed_sack(config: &Config) -> Setting {
     setting(16, "set SCTP_DELAYED_SACK", octets.u32(frequency))
 }
 
-/// RFC 8260 section 4.3.1: an application must first accept interleaved parts of several messages, RFC 6458
-/// section 8.1.20.
+/// Returns SCTP_FRAGMENT_INTERLEAVE (RFC 6458 section 8.1.20), with which an application accepts interleaved parts of
+/// several messages, and SCTP_INTERLEAVING_SUPPORTED, which requires it (RFC 8260 section 4.3.1).
 fn interleaving(config: &Config) -> Option<[Setting; 2]> {
     let level = setting(18, "set SCTP_FRAGMENT_INTERLEAVE", Octets::default().u32(2));
     let supported = setting(125, "set SCTP_INTERLEAVING_SUPPORTED", Octets::of_socket().u32(1));
     config.interleaving.then_some([level, supported])
 }
 
-/// RFC 8260 section 4.3.2, with the numbers of `enum sctp_sched_type`.
+/// Returns SCTP_STREAM_SCHEDULER, with the numbers of `enum sctp_sched_type`. RFC 8260 section 4.3.2.
 fn scheduler(config: &Config) -> Option<Setting> {
     let number = match config.scheduler {
         Scheduler::Fcfs => return None,
@@ -223,7 +223,7 @@ pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
     (0..config.streams).filter_map(value).collect()
 }
 
-/// RFC 6458 section 6.2.2.
+/// Returns a subscription to a kind of notification, SCTP_EVENT. RFC 6458 section 6.2.2.
 fn event(kind: u16) -> Setting {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
 }
@@ -390,7 +390,7 @@ pub(crate) fn notification(octets: &[u8]) -> Result<Option<SocketEvent>, Connect
     }
 }
 
-/// RFC 6458 section 6.1.2.
+/// Parses SCTP_PEER_ADDR_CHANGE. RFC 6458 section 6.1.2.
 fn path_change(octets: &[u8]) -> Option<SocketEvent> {
     const ADDRESS: usize = 8;
     let (address, _) = socket_address(octets.get(ADDRESS..)?)?;
@@ -436,7 +436,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
     Some(SenderState { paths, retransmissions: at(SENT_AGAIN) })
 }
 
-/// `struct sctp_paddrinfo`.
+/// Reads the state of a path, `struct sctp_paddrinfo`, with SCTP_GET_PEER_ADDR_INFO.
 fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<PathState> {
     const CWND: usize = 4 + STORAGE + 4;
     const SRTT: usize = CWND + 4;

@@ -436,7 +436,7 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     }
 }
 
-/// Whatever the stack, the socket uses Linux' own buffers.
+/// Returns whether a message is longer than the send buffer of a kernel SCTP socket; false without such a socket.
 fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
     let Protocol::Sctp { socket, config, .. } = transport.protocol() else { return false };
     *socket != SocketStyle::Own && size > config.send_buffer.0
