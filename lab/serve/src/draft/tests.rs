@@ -1,4 +1,5 @@
-//! Views of a text are read from it and put back: an untouched one changes nothing, a changed one changes what it shows.
+//! Views are read from a text and applied to it: a view without changes does not change the text, and a changed view
+//! changes only what it shows.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -49,7 +50,7 @@ fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
         .unwrap()
 }
 
-/// eklund2004, Figure 2.2, as a hand draws it.
+/// eklund2004, Figure 2.2, as drawn by a user.
 fn figure() -> Graph {
     let node = |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), was: None };
     let line = |rate: &str, delay: &str| LinkSettings {
@@ -82,7 +83,7 @@ fn figure() -> Graph {
     }
 }
 
-/// Commands without what only lays them out, in the units of this program.
+/// Returns the commands of a script without comments and layout, in the units of this program.
 fn commands(script: &str) -> Vec<String> {
     let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
@@ -142,7 +143,7 @@ fn what_ns_can_say_comes_back_as_the_same_experiment() {
         assert_eq!(again.errors, [], "{ns}");
         let [graph, before] = [again.graph, reading.graph].map(Option::unwrap);
         assert_eq!((graph.nodes, graph.links, graph.lans), (before.nodes, before.links, before.lans));
-        // And once more without change.
+        // A second conversion changes nothing.
         assert_eq!(toml(&again.toml.unwrap()).ns, Some(ns));
     }
     assert!(said >= 3, "{said}");
@@ -284,7 +285,7 @@ fn all_mistakes_of_a_text_are_told_at_once() {
     assert_eq!(lines, [1, 2, 4]);
 }
 
-/// One click on "Node" and a new name, and a rate as Emulab's pages have it.
+/// A new node with a new name, and a rate in the unit of Emulab's pages.
 #[test]
 fn names_are_text_and_rates_may_be_those_of_ns() {
     let text = "transports = [\"tcp\"]\n[network]\nnodes = [\"client\", \"server\"]\nlinks = [{ from = \"client\", to = \"server\" }]\n";
@@ -310,7 +311,7 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
     assert!(swept.contains("[\"0.4Mbit\", \"2Mbit\"]"), "{swept}");
 }
 
-/// Emulab swaps it in as it stands, and so does this.
+/// Emulab accepts a network without traffic, and so does the server.
 #[test]
 fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
     let toml_text = toml(FIGURE).errors.len();
@@ -396,7 +397,7 @@ fn any_line() -> impl Strategy<Value = LinkSettings> {
 }
 
 prop_compose! {
-    /// A chain of nodes, so that everybody is on a link, with more links and LANs over it.
+    /// A chain of nodes, so that every node has a link, with additional links and LANs.
     fn any_graph()(
         chain in prop::collection::vec((any_line(), prop::option::of(any_line()), -500..500_i32), 1..6),
         more in prop::collection::vec((any::<Index>(), 1..3_usize, any_line()), 0..3),
@@ -427,7 +428,7 @@ prop_compose! {
     }
 }
 
-/// Without what leads back to a text.
+/// Returns a graph without the indices of previous objects.
 fn fresh(mut graph: Graph) -> Graph {
     graph.nodes.iter_mut().for_each(|own| own.was = None);
     graph.links.iter_mut().for_each(|own| own.was = None);
@@ -450,7 +451,7 @@ proptest! {
     fn a_drawing_upon_another_gives_what_was_drawn(before in any_graph(), after in any_graph()) {
         let text = drawn("", Format::Toml, before).toml;
         let mut after = after;
-        // What goes by the same name is the same thing.
+        // Objects with the same name are the same object.
         let seen = toml(&text).graph.unwrap();
         for node in &mut after.nodes {
             node.was = seen.nodes.iter().position(|own| own.name == node.name);
@@ -463,7 +464,7 @@ proptest! {
     }
 }
 
-/// A text with some of its lines lost, doubled or cut short.
+/// A text with some of its lines removed, repeated or truncated.
 fn any_ruin() -> impl Strategy<Value = String> {
     let texts: Vec<&str> = EXPERIMENTS.into_iter().chain([FIGURE]).collect();
     let wounds = prop::collection::vec((any::<Index>(), any::<Index>(), 0..3_u8), 1..6);

@@ -1,4 +1,4 @@
-//! Users, projects, and what belongs to whom.
+//! Users, projects and permissions.
 
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ impl World {
             let founding = json!({ "name": name, "title": name });
             let made = lab.post("/api/projects").by(key).json(&founding).send().await;
             assert_eq!(made.status, StatusCode::CREATED);
-            // Before it is approved nothing can be done in it.
+            // Before a project is approved, it accepts no experiments.
             let early = lab
                 .post("/api/experiments")
                 .by(key)
@@ -51,7 +51,7 @@ impl World {
     }
 }
 
-/// Every path of an experiment is 404 to who is not in its project, as one that is not there; to the administrator, too.
+/// For users who are not in its project, including administrators, every path of an experiment returns 404, like one that does not exist.
 #[tokio::test]
 async fn what_belongs_to_a_project_is_invisible_to_others() {
     let world = World::new().await;
@@ -131,7 +131,7 @@ async fn sessions_and_tokens_end() {
     let key = cookie.split(['=', ';']).nth(1).unwrap().to_owned();
     assert_eq!(world.status(Method::GET, "/api/me", &key, None).await, 200);
     assert_eq!(world.status(Method::POST, "/api/logout", &key, None).await, 204);
-    assert_eq!(world.status(Method::GET, "/api/me", &key, None).await, 401, "it is no key any more");
+    assert_eq!(world.status(Method::GET, "/api/me", &key, None).await, 401, "the session has ended");
 
     let wish = json!({ "name": "ci", "days": 1 });
     let token = lab.post("/api/tokens").by(&world.ann).json(&wish).send().await.json()["token"].clone();
@@ -139,9 +139,9 @@ async fn sessions_and_tokens_end() {
     let bearer = format!("Bearer {token}");
     let me = async || lab.get("/api/me").header("authorization", &bearer).send().await.status;
     assert_eq!(me().await, StatusCode::OK);
-    assert_eq!(world.status(Method::GET, "/api/me", token, None).await, 401, "a token is no session");
+    assert_eq!(world.status(Method::GET, "/api/me", token, None).await, 401, "a token is not a session");
     let listed = lab.get("/api/tokens").by(&world.ann).send().await;
-    assert!(!listed.text.contains(token), "it is told once");
+    assert!(!listed.text.contains(token), "a token is returned only once");
     let path = format!("/api/tokens/{}", listed.json()[0]["id"]);
     assert_eq!(world.status(Method::DELETE, &path, &world.bob, None).await, 404);
     assert_eq!(world.status(Method::DELETE, &path, &world.ann, None).await, 204);
@@ -170,7 +170,7 @@ async fn a_password_is_changed_by_who_knows_it() {
     assert_eq!((login("password of ann").await, login("another password").await), (401, 204));
 }
 
-/// A link opens the report and the files of one experiment and nothing else, until all are ended.
+/// A shared link gives access to the report and the files of one experiment and to nothing else, until all links are ended.
 #[tokio::test]
 async fn a_shared_link_is_for_reading_one_experiment() {
     let world = World::new().await;
@@ -224,7 +224,7 @@ async fn files_are_ones_own_or_a_projects() {
     assert_eq!(get(ours, &world.ann).await.0, 404);
 }
 
-/// A token that leaked ends when it was to end.
+/// A stolen token cannot be extended.
 #[tokio::test]
 async fn a_token_makes_none_that_lives_longer() {
     let world = World::new().await;
@@ -242,7 +242,7 @@ async fn a_token_makes_none_that_lives_longer() {
     assert_eq!(issue("cookie", &session, 366).await.status, StatusCode::CREATED);
 }
 
-/// Else everybody's experiments are the most urgent.
+/// Only leaders may set a priority above 0.
 #[tokio::test]
 async fn leaders_give_priorities_above_zero() {
     let world = World::new().await;
@@ -276,7 +276,7 @@ async fn leaders_give_priorities_above_zero() {
     assert_eq!(world.status(Method::POST, "/api/studies/eklund2004/run", &world.bob, Some(study)).await, 403);
 }
 
-/// One account cannot take all streams.
+/// One account cannot occupy all streams.
 #[tokio::test]
 async fn streams_are_limited_for_each_account() {
     let world = World::new().await;
@@ -292,7 +292,7 @@ async fn streams_are_limited_for_each_account() {
     assert_eq!(open(&world.ann).await.status(), StatusCode::OK);
 }
 
-/// An empty database, or an older one, gives numbers again whose files are still there.
+/// An empty or an older database reuses numbers whose files still exist.
 #[tokio::test]
 async fn a_number_that_is_given_again_shows_no_earlier_files() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the API promises.
+//! Properties of the API that clients rely on.
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::{Lab, TEXT};
 use crate::lifecycle::Event;
 use crate::server::Access;
 
-/// The contract between the server, the pages and `hol`: each path with its methods.
+/// The paths and methods of the API, on which the pages and `hol` rely.
 const PROMISED: &[(&str, &[&str])] = &[
     ("/api/events", &["get"]),
     ("/api/experiments", &["get", "post"]),
@@ -69,7 +69,7 @@ async fn the_description_has_every_path_and_every_path_is_there() {
                 .replace("{name}", "x")
                 .replace("{user}", "y");
             let answer = lab.ask(Method::from_bytes(method.to_uppercase().as_bytes()).unwrap(), &real);
-            // A stream has no end; that it begins is enough.
+            // A stream does not end, so the test only checks that it begins.
             if !path.ends_with("events") {
                 let status = answer.send().await.status;
                 assert_ne!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
@@ -83,7 +83,7 @@ async fn the_description_has_every_path_and_every_path_is_there() {
     }
 }
 
-/// A tool that reads the description knows how to authenticate, and finds no reference without a target.
+/// The description contains how to authenticate, and the target of each reference.
 #[tokio::test]
 async fn the_description_says_how_to_authenticate_and_has_all_it_refers_to() {
     let lab = Lab::open(Access::Open);
@@ -118,7 +118,7 @@ async fn the_description_says_how_to_authenticate_and_has_all_it_refers_to() {
     }
 }
 
-/// What is answered has the names that the description gives it.
+/// The fields of responses have the names in the description.
 #[tokio::test]
 async fn an_experiment_is_what_the_description_says() {
     let lab = Lab::open(Access::Open);
@@ -219,7 +219,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
     assert!(experiment.why.contains("the server was stopped"), "{}", experiment.why);
 }
 
-/// Every link of a report, wherever the report is seen.
+/// Every link of a report works, at each path of the report.
 #[tokio::test]
 async fn all_links_of_a_report_lead_to_its_files() {
     let lab = Lab::open(Access::Open);
@@ -246,7 +246,7 @@ async fn all_links_of_a_report_lead_to_its_files() {
             assert_eq!((answer.status, answer.text.as_str()), (StatusCode::OK, link), "{to}{link}");
         }
         assert_eq!(page_of(&format!("{to}../../lab.db")).await.status, StatusCode::NOT_FOUND);
-        // A program gets it where it always was.
+        // A program gets the report without a redirect.
         assert_eq!(lab.get(&path).send().await.text, page);
     }
 }
@@ -278,7 +278,7 @@ async fn a_repetition_refuses_what_is_no_key() {
     assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{}", answer.text);
 }
 
-/// People see a page, programs the common form.
+/// Browsers get an error as a page, programs as JSON.
 #[tokio::test]
 async fn an_error_is_a_page_in_a_browser() {
     let lab = Lab::open(Access::Accounts);
@@ -296,7 +296,7 @@ async fn an_error_is_a_page_in_a_browser() {
     }
 }
 
-/// Scripts and styles are sent once, and compressed.
+/// Scripts and styles are compressed, and sent only once.
 #[tokio::test]
 async fn the_bundle_is_compressed_and_has_a_version() {
     let lab = Lab::open(Access::Open);
@@ -334,7 +334,7 @@ async fn the_bundle_is_compressed_and_has_a_version() {
         }
         whole
     };
-    // Modules that these load are not counted: they are 10 and 30 kB.
+    // Ignores the modules that these scripts import, of 10 and 30 kB.
     let (home, editor) = (page("/").await, page("/new").await);
     assert!(home < 40_000 && editor < 170_000, "{home} and {editor} octets");
 }
@@ -350,7 +350,7 @@ async fn a_network_without_traffic_is_taken_as_it_is() {
     assert_eq!(text["text"], script, "word for word");
 }
 
-/// An experiment names files of its project and no others.
+/// An experiment can name files of its project and no others.
 #[tokio::test]
 async fn an_experiment_names_files_of_its_project() {
     let lab = Lab::open(Access::Open);
@@ -391,7 +391,7 @@ async fn submitted(lab: &Lab, text: &str) -> i64 {
     answer.json()["id"].as_i64().unwrap()
 }
 
-/// The index of a point in the plan is that of its animation.
+/// The index of a point in the plan selects the same point of an animation.
 #[tokio::test]
 async fn the_plan_has_the_axes_and_the_point_of_each_combination() {
     let lab = Lab::open(Access::Open);
@@ -444,7 +444,7 @@ async fn a_plan_and_an_animation_that_are_not_there_are_refused() {
     assert_eq!((&plan["axes"], plan["points"].as_array().unwrap().len()), (&json!([]), 1));
 }
 
-/// A plan says as much of an experiment as its text does.
+/// A plan requires the same rights as the text of an experiment.
 #[tokio::test]
 async fn a_plan_is_for_those_who_may_read_the_experiment() {
     let (lab, ann, mallory) = super::hostile::lab().await;

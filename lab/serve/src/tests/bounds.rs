@@ -1,4 +1,4 @@
-//! What would take too much time or memory: texts, files and floods.
+//! Limits of time and memory for texts, files, and large numbers of requests.
 
 use axum::http::{Method, StatusCode};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::hostile::lab;
 use super::{Lab, TEXT};
 use crate::server::Access;
 
-/// Each takes seconds or hundreds of megabytes if its size is not looked at first.
+/// Texts that would take seconds or hundreds of megabytes if their size were not checked first.
 #[tokio::test]
 async fn what_takes_long_to_read_is_refused() {
     let (lab, ann, _) = lab().await;
@@ -88,7 +88,7 @@ async fn what_takes_long_to_read_is_refused() {
              $ns duplex-link $n([expr $i-1]) $n($i) 1Mb 1ms DropTail\n}}\n"
         )
     };
-    // Its routes would take gigabytes.
+    // Its routes would occupy gigabytes.
     let body = json!({ "text": script(10_000), "format": "ns" });
     let answer = lab.post("/api/read").by(&ann).json(&body).send().await.json();
     assert!(answer["graph"].is_null() && answer["mapping"] == json!([]));
@@ -96,7 +96,7 @@ async fn what_takes_long_to_read_is_refused() {
     assert!(message.contains("10000 nodes are more than 300"), "{message}");
 }
 
-/// A file of any size takes the memory of one part of it.
+/// The download of a file of any size occupies the memory of one part.
 #[tokio::test]
 async fn a_file_is_sent_in_parts() {
     let lab = Lab::open(Access::Open);
@@ -119,7 +119,7 @@ async fn a_file_is_sent_in_parts() {
     assert_eq!(lab.get(&format!("/api/experiments/{id}/files/small.csv")).send().await.text, "1,2\n");
 }
 
-/// After a broken connection a client asks for the rest, of the same file.
+/// After an interrupted download a client requests the rest of the same file.
 #[tokio::test]
 async fn a_file_is_sent_from_where_it_broke() {
     let lab = Lab::open(Access::Open);
@@ -148,7 +148,7 @@ async fn a_file_is_sent_from_where_it_broke() {
     assert_eq!(part("bytes=4-", version).await, of(200, "abcdefghijk", ""));
 }
 
-/// Whatever makes an error, its body has the same form.
+/// The bodies of all errors have the same form.
 #[tokio::test]
 async fn every_refusal_is_json() {
     let lab = Lab::open(Access::Open);
@@ -211,7 +211,7 @@ async fn a_flood_is_refused_at_once() {
         (answer.status, answer.headers["retry-after"].to_str().unwrap()),
         (StatusCode::SERVICE_UNAVAILABLE, "1")
     );
-    // What costs little is still answered.
+    // Cheap requests are still served.
     assert_eq!(lab.get("/api/me").send().await.status, StatusCode::OK);
     drop(turns);
     lab.submitted().await;

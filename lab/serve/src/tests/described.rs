@@ -1,4 +1,4 @@
-//! Every status that a test gets from the API is one that the description names for its path and method.
+//! Checks in all tests that the description contains every status code that the API returns, for its path and method.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 static DESCRIPTION: LazyLock<Value> =
     LazyLock::new(|| serde_json::to_value(openapi()).expect("a description can be written"));
 
-/// Statuses that any request can have, whatever it asks for; `default` describes them.
+/// Status codes that any request can get; the response `default` describes them.
 const OF_ALL: [StatusCode; 7] = [
     StatusCode::UNAUTHORIZED,
     StatusCode::METHOD_NOT_ALLOWED,
@@ -26,14 +26,14 @@ const OF_ALL: [StatusCode; 7] = [
     StatusCode::SERVICE_UNAVAILABLE,
     StatusCode::INSUFFICIENT_STORAGE,
 ];
-/// The same for statuses that other errors have, too.
+/// Messages of errors that any request can get, with status codes that other errors have, too.
 const OF_THE_GUARD: [&str; 3] = [
     "the request has no valid Host header",
     "the request has several Host headers",
     "the request comes from a page of another site",
 ];
 
-/// Passes a request on, and fails if the status of the answer is not described.
+/// Forwards a request, and panics if the status code of the response is not described.
 pub(super) async fn check(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().as_str().to_lowercase(), request.uri().path().to_owned());
     let response = next.run(request).await;
@@ -50,7 +50,7 @@ pub(super) async fn check(request: Request, next: Next) -> Response {
     response
 }
 
-/// Returns the described responses to a method of a path; those of the path that has the fewest parameters.
+/// Returns the described responses for a method and a path; of several templates that match, the one with the fewest parameters.
 fn responses(method: &str, path: &str) -> Option<&'static Value> {
     let paths = DESCRIPTION["paths"].as_object().expect("paths are an object");
     let fitting = paths.iter().filter(|(template, item)| fits(template, path) && item.get(method).is_some());
@@ -58,7 +58,7 @@ fn responses(method: &str, path: &str) -> Option<&'static Value> {
     Some(&item[method]["responses"])
 }
 
-/// Returns whether a path is one of a template, in which `{path}` stands for the rest.
+/// Returns whether a path matches a template, in which `{path}` matches the rest.
 fn fits(template: &str, path: &str) -> bool {
     let (mut known, mut asked) = (template.split('/'), path.split('/'));
     loop {

@@ -1,5 +1,5 @@
-//! Requests that forge, traverse, inject and repeat: each with its answer. The server has accounts; mallory has one
-//! and is in no project that matters, ann has an experiment.
+//! Hostile requests, such as forgeries, path traversal and injections, each with the expected status code. The server
+//! has accounts: mallory is in no project of another user, and ann has an experiment.
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
@@ -12,7 +12,7 @@ use crate::client::Network;
 use crate::people::{Login, Registration};
 use crate::server::Access;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Clone, Copy)]
 enum Who {
     Nobody,
@@ -21,15 +21,15 @@ enum Who {
 }
 use Who::{Ann, Mallory, Nobody};
 
-/// What is sent: who, method, path, headers, body.
+/// A request: sender, method, path, headers, body.
 type HostileRequest<'s> = (Who, &'s str, &'s str, &'s [(&'s str, &'s str)], &'s str);
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const HERE: (&str, &str) = ("host", "127.0.0.1:4540");
 
-/// What it does, what is sent, and the status of the answer. Ann's experiment is number 1.
+/// Description, request, and expected status code. Ann's experiment is number 1.
 const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
-    // Forged: somebody else's name, key or page.
+    // Forgeries: the name, the key or the page of another user.
     ("no key", (Nobody, "GET", "/api/experiments", &[HERE], ""), 401),
     ("an empty key", (Nobody, "GET", "/api/me", &[HERE, ("cookie", "headofline=")], ""), 401),
     (
@@ -179,7 +179,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
         ),
         401,
     ),
-    // From another site (CSRF), or by another name (DNS rebinding).
+    // Requests from another site (CSRF), or to another host name (DNS rebinding).
     (
         "a form of another site",
         (Ann, "POST", "/api/experiments/1/terminate", &[HERE, ("origin", "https://evil.example")], ""),
@@ -251,7 +251,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
     ("two hosts", (Ann, "GET", "/api/me", &[HERE, ("host", "evil.example")], ""), 400),
     ("a host that is none", (Ann, "GET", "/api/me", &[("host", "a b")], ""), 400),
     ("a whole URL of elsewhere", (Ann, "GET", "http://evil.example/api/me", &[HERE], ""), 421),
-    // Ways out of a directory.
+    // Path traversal.
     ("dots", (Ann, "GET", "/api/experiments/1/files/../../../lab.db", &[HERE], ""), 404),
     ("encoded dots", (Ann, "GET", "/api/experiments/1/files/%2e%2e/%2e%2e/%2e%2e/lab.db", &[HERE], ""), 404),
     ("encoded slashes", (Ann, "GET", "/api/experiments/1/files/..%2f..%2f..%2flab.db", &[HERE], ""), 404),
@@ -270,7 +270,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
     ("a way out of the bundle", (Nobody, "GET", "/web/../../Cargo.toml", &[HERE], ""), 404),
     ("an encoded way out of the bundle", (Nobody, "GET", "/web/%2e%2e%2fCargo.toml", &[HERE], ""), 404),
     ("a way out of a link", (Nobody, "GET", "/shared/../lab.db", &[HERE], ""), 404),
-    // Numbers and names that are none.
+    // Invalid numbers and names.
     ("a negative number", (Ann, "GET", "/api/experiments/-1", &[HERE], ""), 404),
     ("a number beyond 64 bits", (Ann, "GET", "/api/experiments/99999999999999999999", &[HERE], ""), 404),
     ("SQL for a number", (Ann, "GET", "/api/experiments/1%20OR%201=1", &[HERE], ""), 404),
@@ -322,7 +322,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
         ),
         400,
     ),
-    // Bodies that are none, and texts that want what is not theirs.
+    // Invalid bodies, and texts that request forbidden resources.
     ("half of a body", (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"#), 400),
     ("a body of nothing", (Ann, "POST", "/api/experiments", &[HERE, JSON], ""), 400),
     ("a list for an object", (Ann, "POST", "/api/experiments", &[HERE, JSON], "[]"), 422),
@@ -380,7 +380,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
         (Ann, "POST", "/api/experiments", &[HERE, JSON], r#"{"text":"transports=['tcp']\nmessages=-5"}"#),
         422,
     ),
-    // What is only there once axes are expanded, and what would leave this machine.
+    // Forbidden resources in values of axes, and worlds that send packets from this machine.
     (
         "a program in a zip",
         (
@@ -600,7 +600,7 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
         ),
         422,
     ),
-    // Methods and paths that are not there.
+    // Methods and paths that do not exist.
     ("a method that is not done", (Ann, "PUT", "/api/experiments/1", &[HERE], ""), 405),
     ("a trace", (Ann, "TRACE", "/api/me", &[HERE], ""), 405),
     ("a tunnel", (Ann, "CONNECT", "/api/me", &[HERE], ""), 405),
@@ -609,12 +609,12 @@ const TABLE: &[(&str, HostileRequest<'_>, u16)] = &[
     ("somebody else's software", (Ann, "GET", "/wp-login.php", &[HERE], ""), 404),
     ("the database", (Ann, "GET", "/lab.db", &[HERE], ""), 404),
     ("the key of a link guessed", (Nobody, "GET", "/shared/0/report", &[HERE], ""), 404),
-    // Repeated.
+    // Repeated requests.
     ("a start of what is queued", (Ann, "POST", "/api/experiments/1/start", &[HERE], ""), 409),
     ("a swap-in of what is queued", (Ann, "POST", "/api/experiments/1/swap-in", &[HERE], ""), 409),
 ];
 
-/// Ann's experiment with results beside which there are ways out.
+/// Creates ann's experiment, with symbolic links that lead out of its results.
 pub(super) async fn lab() -> (Lab, String, String) {
     let lab = Lab::open(Access::Accounts);
     let [ann, mallory, root] =
@@ -655,7 +655,7 @@ async fn each_hostile_request_has_its_answer() {
         if status.as_u16() != *wanted {
             wrong.push(format!("{what}: {status}, not {wanted}: {text}"));
         }
-        // Whatever is answered, it tells nothing of the server's disk, and browsers are told to be careful.
+        // No response reveals content of the server's disk, and all have security headers.
         assert!(
             !text.contains("root:x:") && !text.contains("SQLite") && !text.contains("panicked"),
             "{what}: {text}"
@@ -668,13 +668,13 @@ async fn each_hostile_request_has_its_answer() {
         assert!(!headers.contains_key("access-control-allow-origin"), "{what}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // None of them did anything.
+    // None of the requests changed anything.
     let experiment = lab.get("/api/experiments/1").by(&ann).send().await.json();
     assert_eq!((&experiment["state"], &experiment["name"]), (&json!("queued"), &json!("a-small-one")));
     assert_eq!(lab.get("/api/experiments").by(&ann).send().await.json().as_array().unwrap().len(), 1);
 }
 
-/// What a text may not use is said with its place and before the machine is looked at, wherever the text is read.
+/// A forbidden resource is reported with its position, before the server accesses it, by every endpoint that parses a text.
 #[tokio::test]
 async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
     let (lab, ann, mallory) = lab().await;
@@ -712,7 +712,7 @@ async fn who_guesses_passwords_has_to_wait() {
         let guess = json!({ "name": name, "password": "a wrong guess" });
         let mut seen = Vec::new();
         for _ in 0..9 {
-            // What a client says of its address does not count without a proxy.
+            // Without a proxy, the server ignores an address that the client sends.
             let forged = format!("192.0.2.{}", seen.len());
             let answer = lab.post("/api/login").header("x-forwarded-for", &forged).json(&guess).send().await;
             seen.push((answer.status.as_u16(), answer.headers.contains_key("retry-after")));
@@ -724,7 +724,7 @@ async fn who_guesses_passwords_has_to_wait() {
     let log_in = async |address| lab.post("/api/login").from(address).json(&right).send().await.status;
     assert_eq!(log_in([192, 0, 2, 1]).await, StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(log_in([192, 0, 2, 2]).await, StatusCode::NO_CONTENT, "ann herself is not locked out");
-    // Many names from one address are no way around.
+    // Trying many names from one address is limited, too.
     let mut last = StatusCode::OK;
     for number in 0..64 {
         let guess = json!({ "name": format!("name{number}"), "password": "password" });
@@ -733,7 +733,7 @@ async fn who_guesses_passwords_has_to_wait() {
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
 }
 
-/// Else the time of an answer says who has an account.
+/// The time of a response must not reveal whether an account exists.
 #[tokio::test]
 async fn each_login_and_registration_checks_one_password() {
     let lab = Lab::open(Access::Accounts);
@@ -760,7 +760,7 @@ async fn each_login_and_registration_checks_one_password() {
     }
 }
 
-/// A script that makes accounts fills neither the database nor the leaders' lists.
+/// A script that registers accounts can fill neither the database nor the lists of applicants.
 #[tokio::test]
 async fn registrations_are_limited_by_address() {
     let lab = Lab::open(Access::Accounts);
@@ -776,7 +776,7 @@ async fn registrations_are_limited_by_address() {
     assert_eq!(register(99, [192, 0, 2, 2]).await, 201);
 }
 
-/// The page of results has a script of ours in it, and nothing of this server is within its reach; files are for saving.
+/// The report may run our script, which cannot send requests to the server; other files can only be downloaded.
 #[tokio::test]
 async fn what_experiments_wrote_is_kept_in_a_sandbox() {
     let lab = Lab::open(Access::Open);

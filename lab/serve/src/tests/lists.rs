@@ -1,4 +1,4 @@
-//! Long lists, and those who look on.
+//! Long lists, and watchers.
 
 use axum::http::StatusCode;
 use futures_util::StreamExt;
@@ -11,7 +11,7 @@ use crate::lifecycle::Event;
 use crate::server::Access;
 use crate::store::NewExperiment;
 
-/// What is asked of it in a list does not depend on how long that is: a statement reads no more rows than it gives.
+/// The cost of a request does not depend on the length of a list: no SQL statement reads more rows than it returns.
 #[tokio::test]
 async fn a_list_is_cut_and_goes_on() {
     let lab = Lab::open(Access::Open);
@@ -53,7 +53,7 @@ async fn a_list_is_cut_and_goes_on() {
     assert_eq!(lab.server.counts(&local).unwrap(), [(State::New, 50), (State::Queued, 200)]);
 }
 
-/// The first page leads to the next, and to the last.
+/// Links lead from the first page to the next ones, up to the last one.
 #[tokio::test]
 async fn the_first_page_has_pages_and_a_filter() {
     let lab = Lab::open(Access::Open);
@@ -74,7 +74,7 @@ async fn the_first_page_has_pages_and_a_filter() {
     assert!(lab.get("/?state=done").send().await.text.contains("No experiment matches"));
 }
 
-/// Who is in no project is told what to do.
+/// The page tells a user without a project what to do.
 #[tokio::test]
 async fn a_newcomer_is_told_what_to_do() {
     let lab = Lab::open(Access::Accounts);
@@ -109,7 +109,7 @@ async fn a_watcher_hears_what_happens_and_is_let_go_when_the_server_stops() {
     assert_eq!(next().await, None);
 }
 
-/// One that does not read loses events and is told where things are.
+/// A watcher that does not read loses events, and gets the current state.
 #[tokio::test]
 async fn a_watcher_that_is_too_slow_is_told_the_state() {
     let lab = Lab::open(Access::Open);
@@ -129,14 +129,14 @@ async fn a_watcher_that_is_too_slow_is_told_the_state() {
     assert!(heard[0].contains("queued") && heard[1].contains("terminated"), "{} {}", heard[0], heard[1]);
 }
 
-/// Who is dismissed, or logs out, watches no longer.
+/// The streams of a user end when the user is removed from a project or logs out.
 #[tokio::test]
 async fn streams_end_when_rights_change() {
     let lab = Lab::open(Access::Open);
     lab.submitted().await;
     let response = lab.get("/api/events").open().await;
     let mut stream = response.into_body().into_data_stream();
-    assert!(stream.next().await.is_some(), "it begins at once");
+    assert!(stream.next().await.is_some(), "the stream begins at once");
     lab.server.end_streams();
     assert!(stream.next().await.is_none());
 }

@@ -1,4 +1,4 @@
-//! Requests against a whole server, without sockets and without processes.
+//! Sends requests to a whole server, without sockets and processes.
 
 mod accounts;
 mod api;
@@ -31,10 +31,10 @@ use crate::people::Registration;
 use crate::router::router;
 use crate::server::{Access, Config, Server, Shared};
 
-/// An experiment that is right.
+/// A valid experiment.
 pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 2\n";
 
-/// A server in a directory of its own.
+/// A server with its own state directory.
 pub struct Lab {
     _dir: Option<tempfile::TempDir>,
     pub server: Shared,
@@ -48,7 +48,7 @@ fn permission(access: Access) -> hol_lab::Permission {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -62,7 +62,7 @@ impl Answer {
     }
 }
 
-/// A request that is put together.
+/// A builder of a request.
 pub struct Ask<'l>(&'l Lab, axum::http::request::Builder, Body);
 
 impl Lab {
@@ -72,7 +72,7 @@ impl Lab {
         Self { _dir: Some(dir), ..lab }
     }
 
-    /// The same in a directory that stays.
+    /// Opens a server in a given state directory.
     pub fn open_in(access: Access, state: &Path) -> Self {
         let config = Config {
             state: state.to_owned(),
@@ -105,14 +105,14 @@ impl Lab {
         self.ask(Method::POST, path)
     }
 
-    /// Submits [`TEXT`], and gives its number.
+    /// Submits [`TEXT`], and returns the number of the experiment.
     pub async fn submitted(&self) -> i64 {
         let answer = self.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text);
         answer.json()["id"].as_i64().unwrap()
     }
 
-    /// Makes an account, and gives a token of it.
+    /// Creates an account, and returns one of its tokens.
     pub fn account(&self, name: &str, is_administrator: bool) -> String {
         let registration = Registration {
             name: name.to_owned(),
@@ -131,7 +131,7 @@ impl Ask<'_> {
         Self(self.0, self.1.header(name, value), self.2)
     }
 
-    /// With the session of this key.
+    /// Adds the session cookie with this key.
     pub fn by(self, key: &str) -> Self {
         self.header("cookie", &format!("headofline={key}"))
     }
@@ -144,13 +144,13 @@ impl Ask<'_> {
         Self(self.0, self.1, body.into())
     }
 
-    /// From this address.
+    /// Sets the address of the client.
     pub fn from(self, address: [u8; 4]) -> Self {
         let connection = ConnectInfo(SocketAddr::from((address, 1)));
         Self(self.0, self.1.extension(connection), self.2)
     }
 
-    /// The answer as it comes.
+    /// Sends the request, and returns the response before its body has been read.
     pub async fn open(self) -> axum::response::Response {
         let request = self.1.body(self.2).unwrap();
         self.0.router.clone().oneshot(request).await.unwrap()

@@ -1,4 +1,4 @@
-//! What becomes of experiments whose processes behave in every way, with a script in the place of `hol`.
+//! The states of experiments whose processes behave in various ways, with a script instead of `hol`.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,10 +17,10 @@ use crate::submission::Submission;
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
-/// A server in `dir` for which `script` stands in the place of `hol`, and what its scheduler hears.
+/// Creates a server in `dir` that runs `script` instead of `hol`, and returns the messages to its scheduler, too.
 pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<Note>, Receiver<Note>) {
     let program = dir.join("hol");
-    // Written by another process: a file that a test beside this one had open while it forks cannot be run.
+    // Another process writes the script: a file that this process has open for writing while another test forks cannot be executed.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 755 \"$0\"";
     let written = Command::new("sh").args(["-c", write]).arg(&program).arg(script).status().unwrap();
     assert!(written.success());
@@ -40,12 +40,12 @@ pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<No
     (Arc::new(server), notes, inbox)
 }
 
-/// The states of an experiment whose process is `script`, and the last reason, until it has ended.
+/// Returns the states of an experiment whose process is `script` until it has ended, and the last reason.
 fn life(script: &str) -> (Vec<String>, String) {
     lives::<1>(script, Quota::NONE).pop().unwrap()
 }
 
-/// The same of `N` experiments of one project, one after another.
+/// Returns the states and reasons of `N` experiments of one project, which run one after another.
 fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String)> {
     let dir = tempfile::tempdir().unwrap();
     let (server, notes, inbox) = with_script(dir.path(), script, quota);
@@ -65,11 +65,11 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
                 continue;
             }
             let experiment: Value = serde_json::from_str(&happening.data).unwrap();
-            // One that has ended before may still be announced.
+            // An event of an experiment that ended before may still arrive.
             if experiment["id"] != id {
                 continue;
             }
-            // A new reason to wait is announced, too.
+            // A new reason to wait is an event, too.
             let state = experiment["state"].as_str().unwrap();
             if states.last().is_none_or(|last| last != state) {
                 states.push(state.to_owned());
@@ -104,7 +104,7 @@ fn one_that_fails_says_why() {
     assert_eq!(why, "no space is left");
 }
 
-/// The journal has what it did, so it goes on; but not for ever.
+/// The journal has the completed runs, so the experiment continues, but only a limited number of times.
 #[test]
 fn one_that_is_always_killed_is_given_up() {
     let (states, why) = life("kill -9 $$");
@@ -113,14 +113,14 @@ fn one_that_is_always_killed_is_given_up() {
     assert!(why.starts_with("its process was killed 5 times"), "{why}");
 }
 
-/// It was stopped from outside, with all it has: as if it were killed.
+/// A process that another program interrupted counts as killed, although it saved its results.
 #[test]
 fn one_that_is_interrupted_goes_on() {
     let interrupted = "[ -e once ] && exit 0\ntouch once\necho '{\"interrupted\":true}' >&2\nexit 1";
     assert_eq!(life(interrupted).0, ["queued", "starting", "queued", "starting", "done"]);
 }
 
-/// Else nobody would ever hear that it has ended: what it left holds its standard error open.
+/// A remaining child keeps standard error open, so the server must kill it to see the end of the process.
 #[test]
 fn what_a_process_leaves_behind_is_ended() {
     assert_eq!(life("sleep 1000 &\nexit 0").0, ["queued", "starting", "done"]);
@@ -141,14 +141,14 @@ fn one_that_has_no_room_says_so() {
     assert_eq!(why, "disk full: runs.jsonl: No space left on device (os error 28)");
 }
 
-/// A text of 250 octets could fill the disk.
+/// An experiment of 250 octets could fill the disk.
 #[test]
 fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
     let fill =
         format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
     let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::NONE });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
-    // Whether `queued` is seen depends on who is first: an announcement has the state of when it is written.
+    // Whether the test sees `queued` depends on timing: an event has the state at the time of writing.
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");
     assert!(!lives[1].0.contains(&"starting".to_owned()), "{:?}", lives[1].0);
     for (_, why) in lives {

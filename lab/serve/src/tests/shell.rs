@@ -1,4 +1,4 @@
-//! Shells whose process behaves in every way, with a script in the place of `hol`.
+//! Shells whose process behaves in various ways, with a script instead of `hol`.
 
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -17,8 +17,8 @@ use crate::server::Shared;
 use crate::shell::ShellOptions;
 use crate::submission::Submission;
 
-/// Says each line again; `sleep` until it is interrupted. What is ignored when a shell begins it cannot trap, and tests that run in the
-/// background ignore SIGINT (POSIX.1-2017, XCU 2.11), so it begins a second time.
+/// Repeats each line; `sleep` waits until it is interrupted. A shell cannot trap a signal that was ignored at its
+/// start, and tests in the background ignore SIGINT (POSIX.1-2017, XCU 2.11), so the script restarts itself.
 const ECHO: &str = r#"
 [ "$AGAIN" ] || AGAIN=1 exec env --default-signal=INT sh "$0" "$@"
 trap 'echo "{\"note\":\"interrupted\"}"' INT
@@ -39,13 +39,13 @@ struct Lab {
     requester: Requester,
     id: i64,
     watching: broadcast::Receiver<std::sync::Arc<ServerEvent>>,
-    /// Nobody conducts; whoever tells a scheduler something is heard.
+    /// Receives the messages to the scheduler, which does not run.
     _notes: (Sender<Note>, Receiver<Note>),
     _dir: tempfile::TempDir,
 }
 
 impl Lab {
-    /// A server with an experiment that waits to be started.
+    /// Creates a server with an experiment that waits to be started.
     fn with(script: &str) -> Self {
         Self::with_text(script, TEXT)
     }
@@ -72,7 +72,7 @@ impl Lab {
         self.server.send_line(&self.requester, self.id, line)
     }
 
-    /// What is said next, of this kind.
+    /// Returns the next entry of this kind.
     fn hears(&mut self, kind: &str) -> Value {
         loop {
             let happening = self.watching.blocking_recv().unwrap();
@@ -120,7 +120,7 @@ fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
     lab.server.interrupt_shell(&lab.requester, lab.id).unwrap();
     assert_eq!(lab.hears("note"), "interrupted");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("end"), "the terminal was killed", "a line still ran");
+    assert_eq!(lab.hears("end"), "the terminal was killed", "a command was still running");
 }
 
 #[test]
