@@ -13,9 +13,9 @@ pub enum State {
     New,
     /// Waits for free cores.
     Queued,
-    /// Its process has started, and has not reported progress yet.
+    /// The process has started, and has not reported progress yet.
     Starting,
-    /// Its process is running.
+    /// The process is running.
     Active,
     /// Stopped; keeps its results, and holds no cores.
     SwappedOut,
@@ -23,7 +23,7 @@ pub enum State {
     Terminated,
     /// Ended because its process failed.
     Failed,
-    /// All its runs are complete.
+    /// All runs are complete.
     Done,
 }
 

@@ -73,7 +73,8 @@ mod tests {
     const EVENTS: [Event; 11] =
         [Start, SwapIn, SwapOut, Terminate, Modify, Reject, Launch, Tell, Complete, Break, Vanish];
 
-    /// Every state by every event, as section 2.2 of the thesis has it, with `done` beside it; `.` is refused.
+    /// The state after each event in each state, as in section 2.2 of eklund2004, with `done` in addition; `.` means
+    /// that the event is rejected.
     #[test]
     fn every_state_and_every_event() {
         let table = "
@@ -98,7 +99,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, cores are taken by a launch only, and what is terminated stays so.
+        /// Only a launch can acquire cores, and a terminated experiment remains terminated.
         #[test]
         fn cores_are_taken_by_a_launch_only(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..60)) {
             let mut state = State::New;

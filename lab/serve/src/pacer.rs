@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    /// It takes an hour, and more than the least in each half a minute.
+    /// The download lasts about an hour, with more than the minimum in each half a minute.
     #[tokio::test(start_paused = true)]
     async fn who_reads_in_time_gets_everything() {
         fill(read_by(MIN / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();

@@ -292,7 +292,7 @@ mod tests {
         let dir = root.path().join("experiment");
         let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission };
         assert_eq!(command.write(&dir, "two", Format::Toml, TEXT).unwrap().0, "two.toml");
-        // What it sources has a copy, too.
+        // A file that the script sources is copied, too.
         let copy = || fs::read_to_string(dir.join("project/nets/names.tcl")).unwrap();
         assert_eq!(copy(), "set loss 0\n");
         fs::write(nets.join("names.tcl"), "set loss 1\n").unwrap();
