@@ -1,11 +1,11 @@
 //! Runs blocking work outside of the threads that serve connections.
 
 use crate::refusal::Refusal;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
 /// Runs `work` on a thread that may block.
 pub async fn run_blocking<T: Send + 'static>(
-    server: Shared,
+    server: SharedServer,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(move || work(&server))
@@ -15,10 +15,10 @@ pub async fn run_blocking<T: Send + 'static>(
 
 /// Runs expensive work like [`run_blocking`], and limits its concurrency, even if the client has disconnected.
 pub async fn run_expensive<T: Send + 'static>(
-    server: Shared,
+    server: SharedServer,
     work: impl FnOnce(&Server) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let turn = server.turns.costly()?;
+    let turn = server.limits.admit_expensive()?;
     run_blocking(server, move |server| {
         let _turn = turn;
         work(server)

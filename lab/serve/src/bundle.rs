@@ -10,7 +10,7 @@ use include_dir::{Dir, include_dir};
 use sha2::{Digest, Sha256};
 
 use crate::refusal::Refusal;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 /// The suffix of compressed files.
 const GZIP: &str = ".gz";
@@ -18,7 +18,7 @@ const GZIP: &str = ".gz";
 static BUNDLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
 
 /// Returns the route `/web/PATH` to the files of the bundle.
-pub fn routes() -> Router<Shared> {
+pub fn routes() -> Router<SharedServer> {
     Router::new().route("/web/{*path}", get(file))
 }
 

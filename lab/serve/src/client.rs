@@ -6,7 +6,7 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 
 use crate::refusal::Refusal;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 /// The network of a client, as a key of rate limits: its IPv4 address, or the /64 prefix of its IPv6 address, because
 /// one client may use all addresses of a /64. RFC 6177, section 2
@@ -22,10 +22,10 @@ impl From<IpAddr> for Network {
     }
 }
 
-impl FromRequestParts<Shared> for Network {
+impl FromRequestParts<SharedServer> for Network {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, server: &SharedServer) -> Result<Self, Refusal> {
         if server.config.is_behind_proxy
             && let Some(address) = forwarded(parts)
         {

@@ -21,14 +21,14 @@ pub const PART: usize = 64 << 10;
 
 /// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14
 #[derive(Debug, Clone, Default)]
-pub struct Ranged {
+pub struct ByteRange {
     /// First octet of the range, and the last one if the request names it.
     range: Option<(u64, Option<u64>)>,
     /// Entity tag of the version of the file to which the range applies.
     version: Option<String>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Ranged {
+impl<S: Sync> FromRequestParts<S> for ByteRange {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
@@ -53,7 +53,7 @@ fn version(metadata: &Metadata) -> String {
 }
 
 /// Returns the requested part of a file as it is now, without octets that are appended later.
-pub fn download(mut file: File, wanted: &Ranged) -> Result<Response, Refusal> {
+pub fn download(mut file: File, wanted: &ByteRange) -> Result<Response, Refusal> {
     let metadata = file.metadata()?;
     let (all, version) = (metadata.len(), version(&metadata));
     let is_same = wanted.version.as_ref().is_none_or(|wanted| *wanted == version);

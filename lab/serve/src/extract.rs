@@ -14,7 +14,7 @@ use crate::accounts::key;
 use crate::clock::now;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::Shared;
+use crate::server::SharedServer;
 use crate::store::KeyKind;
 
 /// Name of the session cookie.
@@ -87,10 +87,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
-impl FromRequestParts<Shared> for Requester {
+impl FromRequestParts<SharedServer> for Requester {
     type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, server: &SharedServer) -> Result<Self, Refusal> {
         if let Some(local) = &server.local {
             return Ok(local.clone());
         }

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use crate::extract::AcceptHeader;
 use crate::pages::RefusalPage;
 use crate::refusal::Refusal;
-use crate::server::{Config, Shared};
+use crate::server::{Config, SharedServer};
 
 /// Content security policy of pages: resources only from this origin. CSP level 3
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -32,12 +32,12 @@ const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Forwards a request to its handler, or rejects it.
-pub async fn guard(State(server): State<Shared>, request: Request, next: Next) -> Response {
+pub async fn guard(State(server): State<SharedServer>, request: Request, next: Next) -> Response {
     let is_private = !request.uri().path().starts_with("/web/");
     let is_page = request.method() == Method::GET && AcceptHeader::of(request.headers()).is_browser;
     let mut response = match check(&server.config, &request) {
         Err(refusal) => refusal.into_response(),
-        Ok(()) => match server.turns.request() {
+        Ok(()) => match server.limits.admit_request() {
             Err(refusal) => refusal.into_response(),
             Ok(_turn) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
                 Ok(response) => explained(response),

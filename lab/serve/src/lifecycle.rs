@@ -20,28 +20,28 @@ pub enum Event {
     /// Its process starts.
     Launch,
     /// Its process reports progress.
-    Tell,
+    Report,
     /// Its process has completed all runs.
     Complete,
     /// Its process could not start, or has failed.
-    Break,
+    Fail,
     /// Its process, or the server, was killed.
-    Vanish,
+    Die,
 }
 
 /// Returns the state after `event`; `None` if the state does not allow the event, or the event is too late.
 pub const fn next(state: State, event: Event) -> Option<State> {
-    use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
+    use Event::{Complete, Die, Fail, Launch, Modify, Reject, Report, Start, SwapIn, SwapOut, Terminate};
     use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut, Terminated};
     Some(match (state, event) {
-        (New | Failed, Start) | (SwappedOut, SwapIn) | (Starting | Active, Vanish) => Queued,
+        (New | Failed, Start) | (SwappedOut, SwapIn) | (Starting | Active, Die) => Queued,
         (Queued | Starting | Active, SwapOut) | (Queued, Reject) | (Failed | Done, Modify) => SwappedOut,
         (New | Queued | SwappedOut, Modify) => state,
         (New | Queued | Starting | Active | SwappedOut | Failed, Terminate) => Terminated,
         (Queued, Launch) => Starting,
-        (Starting | Active, Tell) => Active,
+        (Starting | Active, Report) => Active,
         (Starting | Active, Complete) => Done,
-        (Starting | Active, Break) => Failed,
+        (Starting | Active, Fail) => Failed,
         _ => return None,
     })
 }
@@ -67,11 +67,11 @@ pub const fn cure(state: State) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Event::{Break, Complete, Launch, Modify, Reject, Start, SwapIn, SwapOut, Tell, Terminate, Vanish};
+    use Event::{Complete, Die, Fail, Launch, Modify, Reject, Report, Start, SwapIn, SwapOut, Terminate};
     use proptest::prelude::*;
 
     const EVENTS: [Event; 11] =
-        [Start, SwapIn, SwapOut, Terminate, Modify, Reject, Launch, Tell, Complete, Break, Vanish];
+        [Start, SwapIn, SwapOut, Terminate, Modify, Reject, Launch, Report, Complete, Fail, Die];
 
     /// The state after each event in each state, as in section 2.2 of eklund2004, with `done` in addition; `.` means
     /// that the event is rejected.

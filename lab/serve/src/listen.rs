@@ -12,14 +12,14 @@ use axum_server::tls_rustls::RustlsConfig;
 use hol_lab::Permission;
 use hyper_util::rt::TokioTimer;
 
-use crate::jobs::{Note, run_scheduler};
-use crate::mail::{Mailer, Post, PostError};
-use crate::pacer::Pacer;
+use crate::jobs::{SchedulerMessage, run_scheduler};
+use crate::mail::{MailDestination, MailError, Mailer};
 use crate::people::Registration;
 use crate::quota::Quota;
 use crate::reading::permission_for_users;
 use crate::router::router;
 use crate::server::{Access, Config, Server, StateError};
+use crate::slow_clients::RateCheckingAcceptor;
 
 /// Maximum time until the headers of a request have arrived. RFC 9110, section 15.5.9
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ pub struct Options {
     /// Maximum usage of each project of these users.
     pub quota: Quota,
     /// Destination of mail.
-    pub post: Post,
+    pub post: MailDestination,
 }
 
 /// Why the server does not start.
@@ -88,7 +88,7 @@ pub enum ServeError {
     State(#[from] StateError),
     /// The options of mail are wrong.
     #[error("mail: {0}")]
-    Post(#[from] PostError),
+    Mail(#[from] MailError),
     /// The account cannot be created.
     #[error("{0}")]
     Account(String),
@@ -150,7 +150,7 @@ impl Options {
 /// Creates the account of an administrator in a state directory that no running server uses.
 pub fn add_administrator(options: &Options, registration: &Registration) -> Result<(), ServeError> {
     let config = Config { access: Access::Accounts, ..options.config()? };
-    let server = Server::open(config, Mailer::open(&Post::None)?, channel().0)?;
+    let server = Server::open(config, Mailer::open(&MailDestination::None)?, channel().0)?;
     server.register(registration, true).map_err(|refusal| ServeError::Account(refusal.to_string()))
 }
 
@@ -179,7 +179,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
     };
     ready(address);
     let served = runtime.block_on(answer(listener, &options.tls, &server));
-    let _ = notes.send(Note::Stop);
+    let _ = notes.send(SchedulerMessage::Stop);
     let _ = scheduler.join();
     served
 }
@@ -191,14 +191,15 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
     match tls {
         Tls::Files(certificates, key) => {
             let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?
-                .map(|tls| tls.acceptor(Pacer::default()))
+                .map(|tls| tls.acceptor(RateCheckingAcceptor::default()))
                 .handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
             listening.serve(service).await?;
         }
         Tls::None | Tls::Proxy => {
-            let mut listening = axum_server::from_tcp(listener)?.acceptor(Pacer::default()).handle(handle);
+            let mut listening =
+                axum_server::from_tcp(listener)?.acceptor(RateCheckingAcceptor::default()).handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
             listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
             listening.serve(service).await?;

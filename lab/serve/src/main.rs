@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread::available_parallelism;
 
 use clap::{Parser, Subcommand};
-use hol_serve::{Options, Post, Quota, Registration, Tls};
+use hol_serve::{MailDestination, Options, Quota, Registration, Tls};
 use hol_terminal::{companion, note, say};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -130,9 +130,9 @@ impl Serve {
             (_, false) => Tls::None,
         };
         let post = match (&self.mail, &self.smtp, &self.from) {
-            (Some(dir), ..) => Post::Directory(dir.clone()),
-            (None, Some(url), Some(from)) => Post::Smtp(url.clone(), from.clone()),
-            (None, ..) => Post::None,
+            (Some(dir), ..) => MailDestination::Directory(dir.clone()),
+            (None, Some(url), Some(from)) => MailDestination::Smtp(url.clone(), from.clone()),
+            (None, ..) => MailDestination::None,
         };
         Ok(Options {
             listen: self.listen,

@@ -76,7 +76,7 @@ impl Server {
                 "enter the password with which you log in",
             ));
         }
-        self.attempts().right(network, &name);
+        self.attempts().log_in_succeeded(network, &name);
         self.store.set_password(requester.id, &password::hash(&new.password)?, kept)?;
         self.end_streams();
         Ok(())
@@ -90,7 +90,7 @@ impl Server {
         if !password::is_right(&login.password, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::unauthorized("the name or the password is wrong"));
         }
-        self.attempts().right(network, &name);
+        self.attempts().log_in_succeeded(network, &name);
         let found = found.ok_or_else(Refusal::not_found)?;
         let key = key::fresh()?;
         self.store.add_key(&key::digest(&key), found.id, (KeyKind::Session, ""), now(), now() + SESSION)?;

@@ -10,7 +10,7 @@ const MANY: u32 = 9;
 
 /// A queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct QueuedExperiment {
     /// Number of the experiment.
     pub id: i64,
     /// Priority; higher ones come first.
@@ -37,7 +37,7 @@ pub enum Verdict {
 }
 
 /// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
-pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
+pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
     waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
     let mut free = cores.saturating_sub(taken);
     let mut ahead = 0_u32;
@@ -55,7 +55,7 @@ pub fn decide(mut waiting: Vec<Waiting>, cores: u32, taken: u32) -> Vec<(i64, Ve
     verdicts
 }
 
-impl Waiting {
+impl QueuedExperiment {
     fn verdict(&self, cores: u32, free: u32, ahead: u32) -> Verdict {
         let wanted = self.cores;
         if wanted > cores {
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn one(id: i64, priority: i64, cores: u32) -> Waiting {
-        Waiting { id, priority, since: id, batch: true, cores, obstacle: None }
+    fn one(id: i64, priority: i64, cores: u32) -> QueuedExperiment {
+        QueuedExperiment { id, priority, since: id, batch: true, cores, obstacle: None }
     }
 
     fn starts(verdicts: &[(i64, Verdict)]) -> Vec<i64> {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn those_far_behind_are_not_told_each_step() {
-        let waiting: Vec<Waiting> = (1..=12).map(|id| one(id, 0, 2)).collect();
+        let waiting: Vec<QueuedExperiment> = (1..=12).map(|id| one(id, 0, 2)).collect();
         let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
         assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead in the queue".to_owned()));
         assert_eq!(whys[10], Verdict::Wait("more than 9 experiments are ahead in the queue".to_owned()));
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn one_that_is_not_to_wait_starts_or_is_rejected() {
-        let now = |cores| Waiting { batch: false, ..one(1, 0, cores) };
+        let now = |cores| QueuedExperiment { batch: false, ..one(1, 0, cores) };
         assert_eq!(decide(vec![now(2)], 2, 0)[0].1, Verdict::Start);
         assert!(
             matches!(&decide(vec![now(2)], 2, 1)[0].1, Verdict::Reject(why) if why.contains("swap it in later"))
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_obstacle_keeps_one_and_nobody_else() {
-        let kept = Waiting { obstacle: Some("busy".to_owned()), ..one(1, 9, 1) };
+        let kept = QueuedExperiment { obstacle: Some("busy".to_owned()), ..one(1, 9, 1) };
         let verdicts = decide(vec![kept, one(2, 0, 1)], 1, 0);
         assert_eq!(verdicts, [(1, Verdict::Wait("busy".to_owned())), (2, Verdict::Start)]);
     }
@@ -159,7 +159,7 @@ mod tests {
         fn cores_are_never_given_twice_and_nobody_starves(
             asks in prop::collection::vec((1_u32..6, -2_i64..3), 1..20), cores in 1_u32..6, taken in 0_u32..6,
         ) {
-            let waiting: Vec<Waiting> = asks.iter().zip(1..).map(|((cores, p), id)| one(id, *p, *cores)).collect();
+            let waiting: Vec<QueuedExperiment> = asks.iter().zip(1..).map(|((cores, p), id)| one(id, *p, *cores)).collect();
             let of = |id: i64| waiting[id as usize - 1].cores;
             let verdicts = decide(waiting.clone(), cores, taken);
             prop_assert_eq!(verdicts.len(), waiting.len());

@@ -7,14 +7,14 @@ use axum::middleware::from_fn_with_state;
 use crate::guard::guard;
 use crate::reading::LONGEST_TEXT;
 use crate::refusal::Refusal;
-use crate::server::Shared;
+use crate::server::SharedServer;
 use crate::{api, bundle, pages, shared};
 
 /// Maximum octets of a body. JSON may need six octets for one octet of text: `\u0000`.
 const LONGEST_BODY: usize = 6 * LONGEST_TEXT + (64 << 10);
 
 /// Returns the router of all paths.
-pub fn router(server: Shared) -> Router {
+pub fn router(server: SharedServer) -> Router {
     Router::new()
         .merge(pages::routes())
         .merge(bundle::routes())

@@ -10,9 +10,10 @@ use hol_lab::Permission;
 
 use crate::accounts::attempts::Attempts;
 use crate::clock::now;
+use crate::concurrency::ConcurrencyLimits;
 use crate::events::{Hub, Kind};
 use crate::experiment::{Experiment, Filter, State};
-use crate::jobs::{self, Note};
+use crate::jobs::{self, SchedulerMessage};
 use crate::lifecycle::{Event, cure};
 use crate::mail::{self, Mailer};
 use crate::quota::Quota;
@@ -20,10 +21,9 @@ use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::shell::Shells;
 use crate::store::{DATABASE, Entry, Owner, StateChange, Store, StoreError, User};
-use crate::turns::Turns;
 
 /// The server, shared by all requests.
-pub type Shared = Arc<Server>;
+pub type SharedServer = Arc<Server>;
 
 /// Who has access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,14 +65,14 @@ pub struct Server {
     pub(crate) store: Store,
     pub(crate) hub: Hub,
     pub(crate) attempts: Mutex<Attempts>,
-    pub(crate) turns: Turns,
+    pub(crate) limits: ConcurrencyLimits,
     pub(crate) shells: Shells,
     /// The only user, if there is no login.
     pub(crate) local: Option<Requester>,
     mailer: Mailer,
     /// URL of this server, without a final `/`; known when it listens.
     pub(crate) url: OnceLock<String>,
-    notes: Sender<Note>,
+    notes: Sender<SchedulerMessage>,
     /// Held while a report is written, one at a time.
     drawing: Mutex<()>,
     /// Locked as long as the server lives, because two servers would start every experiment twice.
@@ -100,7 +100,7 @@ pub enum StateError {
 
 impl Server {
     /// Opens the state directory. Experiments that were running when the last server ended are queued again.
-    pub fn open(config: Config, mailer: Mailer, notes: Sender<Note>) -> Result<Self, StateError> {
+    pub fn open(config: Config, mailer: Mailer, notes: Sender<SchedulerMessage>) -> Result<Self, StateError> {
         let lock = lock(&config.state)?;
         let store = Store::open(&config.state.join(DATABASE))?;
         let local = if config.access == Access::Open { Some(settle_local(&store)?) } else { None };
@@ -109,7 +109,7 @@ impl Server {
             store,
             hub: Hub::default(),
             attempts: Mutex::default(),
-            turns: Turns::default(),
+            limits: ConcurrencyLimits::default(),
             shells: Shells::default(),
             local,
             mailer,
@@ -121,7 +121,7 @@ impl Server {
         for id in server.store.holding()? {
             server.happen(
                 id,
-                Event::Vanish,
+                Event::Die,
                 "the server was stopped; the experiment continues after its completed runs",
             );
         }
@@ -239,7 +239,7 @@ impl Server {
     /// Wakes the scheduler.
     pub(crate) fn look(&self) {
         // Sending fails without a scheduler, when the server is stopping.
-        let _ = self.notes.send(Note::Look);
+        let _ = self.notes.send(SchedulerMessage::Check);
     }
 
     /// Returns what is needed to start processes of experiment `id`.

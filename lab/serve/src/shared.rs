@@ -8,13 +8,13 @@ use axum::routing::get;
 use crate::accounts::key;
 use crate::api::{file_of, report_of};
 use crate::blocking::run_blocking;
-use crate::download::Ranged;
+use crate::download::ByteRange;
 use crate::extract::{AcceptHeader, PathParameter};
 use crate::refusal::Refusal;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
 /// Returns the routes of `/shared/KEY` and below.
-pub fn routes() -> Router<Shared> {
+pub fn routes() -> Router<SharedServer> {
     Router::new()
         .route("/shared/{key}", get(enter))
         .route("/shared/{key}/report", get(report_or_page))
@@ -31,7 +31,7 @@ impl Server {
 }
 
 async fn enter(
-    State(server): State<Shared>,
+    State(server): State<SharedServer>,
     PathParameter(key): PathParameter<String>,
 ) -> Result<Response, Refusal> {
     let path = format!("/shared/{key}/report/");
@@ -41,26 +41,26 @@ async fn enter(
 
 /// Returns the report like the API, but redirects a browser to `report/`, to which the links in the report are relative.
 async fn report_or_page(
-    server: State<Shared>,
+    server: State<SharedServer>,
     key: PathParameter<String>,
     accept: AcceptHeader,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     if accept.is_browser { enter(server, key).await } else { report(server, key, wanted).await }
 }
 
 async fn report(
-    State(server): State<Shared>,
+    State(server): State<SharedServer>,
     PathParameter(key): PathParameter<String>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| report_of(server, server.shared(&key)?, &wanted)).await
 }
 
 async fn file(
-    State(server): State<Shared>,
+    State(server): State<SharedServer>,
     PathParameter((key, path)): PathParameter<(String, String)>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     let read =
         move |server: &Server| file_of(&server.command(server.shared(&key)?)?.results(), &path, &wanted);

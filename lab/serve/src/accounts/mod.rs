@@ -1,6 +1,6 @@
 //! Authentication: passwords, and the keys that replace them afterwards.
 
-pub mod allowance;
 pub mod attempts;
 pub mod key;
 pub mod password;
+pub mod rate_limit;

@@ -15,10 +15,10 @@ use crate::plan::Plan;
 use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 use crate::store::Text;
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(read))
         .routes(routes!(write))
@@ -31,7 +31,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
     (status = 200, body = Reading), (status = 404, description = "The user has no such project", body = Problems),
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn read(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(ask): JsonBody<ReadRequest>,
 ) -> Result<Json<Reading>, Refusal> {
@@ -49,7 +49,7 @@ async fn read(
     (status = 404, description = "The user has no such project", body = Problems),
     (status = 413, description = "The text is too long or has too many points", body = Problems)))]
 async fn write(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(change): JsonBody<Change>,
 ) -> Result<Json<Translation>, Refusal> {
@@ -73,7 +73,7 @@ fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> 
 }
 
 /// A submitted experiment, read from the last version of its text.
-struct Submitted {
+struct SubmittedExperiment {
     experiment: Experiment,
     /// Text of the experiment, with placeholder traffic if it has none.
     text: String,
@@ -83,7 +83,7 @@ struct Submitted {
 
 impl Server {
     /// Reads an experiment that `requester` may see.
-    fn read_experiment(&self, requester: &Requester, id: i64) -> Result<Submitted, Refusal> {
+    fn read_experiment(&self, requester: &Requester, id: i64) -> Result<SubmittedExperiment, Refusal> {
         let entry = self.entry(requester, id)?;
         entry.experiment.check_is_no_study()?;
         let Text { text, format, .. } = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
@@ -94,7 +94,7 @@ impl Server {
         let experiment = draft::experiment(&entry.experiment.name, &text, format, &permission);
         let experiment =
             experiment.map_err(|e| Refusal::bad(e.to_string(), "correct the text of the experiment"))?;
-        Ok(Submitted { experiment, text, is_idle })
+        Ok(SubmittedExperiment { experiment, text, is_idle })
     }
 }
 
@@ -104,7 +104,7 @@ impl Server {
     (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
     (status = 413, body = Problems)))]
 async fn plan(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Plan>, Refusal> {
@@ -132,13 +132,13 @@ struct Run {
     (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
     (status = 413, body = Problems)))]
 async fn movie(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryOf(Run { point, repetition }): QueryOf<Run>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
-        let Submitted { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
+        let SubmittedExperiment { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
         if is_idle {
             let problem = "the experiment has no traffic, so it has no run to show";
             return Err(Refusal::bad(problem, "add traffic, or use the terminal on the nodes"));

@@ -15,13 +15,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::blocking::run_blocking;
+use crate::concurrency::StreamPermit;
 use crate::events::{Kind, ServerEvent};
 use crate::experiment::Experiment;
 use crate::extract::PathParameter;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
-use crate::turns::StreamTurn;
+use crate::server::{Server, SharedServer};
 
 /// Maximum concurrent streams.
 const MAX_WATCHERS: usize = 4096;
@@ -30,19 +30,19 @@ const ALIVE: Duration = Duration::from_secs(15);
 /// Time after which a browser reconnects when a stream has ended.
 const RETRY: Duration = Duration::from_secs(2);
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
 }
 
 /// An open event stream.
 struct Watch {
-    server: Shared,
+    server: SharedServer,
     receiver: Receiver<Arc<ServerEvent>>,
     stopping: watch::Receiver<bool>,
     scope: Scope,
     /// Events to send first.
     first: VecDeque<Event>,
-    _turn: Option<StreamTurn>,
+    _turn: Option<StreamPermit>,
 }
 
 enum Scope {
@@ -58,12 +58,12 @@ enum Scope {
     (status = 200, description = "A stream that begins with the state", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems), (status = 429, body = Problems)))]
 async fn of_one(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     // Subscribes before reading the state, so that no event in between is missed.
-    let (receiver, stopping, turn) = begin(&server, &requester)?;
+    let (receiver, stopping, turn) = subscribe(&server, &requester)?;
     let experiment = run_blocking(server.clone(), move |server| server.experiment(&requester, id)).await?;
     let first = VecDeque::from([state(&experiment).retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
@@ -75,19 +75,19 @@ async fn of_one(
     (status = 200, description = "A stream", body = String, content_type = "text/event-stream"),
     (status = 429, description = "Too many streams of the user", body = Problems)))]
 async fn of_all(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let (receiver, stopping, turn) = begin(&server, &requester)?;
+    let (receiver, stopping, turn) = subscribe(&server, &requester)?;
     let projects =
         run_blocking(server.clone(), move |server| Ok(server.store.projects_of(requester.id)?)).await?;
     let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
-type Begun = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamTurn>);
+type Subscription = (Receiver<Arc<ServerEvent>>, watch::Receiver<bool>, Option<StreamPermit>);
 
-fn begin(server: &Server, requester: &Requester) -> Result<Begun, Refusal> {
+fn subscribe(server: &Server, requester: &Requester) -> Result<Subscription, Refusal> {
     if server.hub.watchers() >= MAX_WATCHERS {
         return Err(Refusal::busy(
             format!("the server has {MAX_WATCHERS} open event streams, which is the maximum"),
@@ -95,7 +95,7 @@ fn begin(server: &Server, requester: &Requester) -> Result<Begun, Refusal> {
         ));
     }
     // Without login all streams belong to the owner of the machine, and need no limit for each user.
-    let turn = if server.local.is_some() { None } else { Some(server.turns.stream(requester.id)?) };
+    let turn = if server.local.is_some() { None } else { Some(server.limits.admit_stream(requester.id)?) };
     Ok((server.hub.watch(), server.hub.stopping(), turn))
 }
 

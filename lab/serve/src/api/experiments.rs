@@ -16,14 +16,14 @@ use crate::extract::{JsonBody, PathParameter, QueryOf};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
 
 /// Maximum length of a list.
 const LONGEST_LIST: usize = 1000;
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(list, submit))
         .routes(routes!(one, change, remove))
@@ -60,7 +60,7 @@ struct Selection {
 #[utoipa::path(get, path = "/api/experiments", params(Selection), responses(
     (status = 200, body = Vec<Experiment>), (status = 400, body = Problems)))]
 async fn list(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     QueryOf(selection): QueryOf<Selection>,
 ) -> Result<Json<Vec<Experiment>>, Refusal> {
@@ -78,7 +78,7 @@ async fn list(
     (status = 422, description = "The text has errors", body = Problems),
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn submit(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
@@ -90,7 +90,7 @@ async fn submit(
 #[utoipa::path(get, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
     (status = 200, body = Experiment), (status = 404, body = Problems)))]
 async fn one(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Experiment>, Refusal> {
@@ -102,7 +102,7 @@ async fn one(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "The experiment is starting or running, so its cores cannot change", body = Problems)))]
 async fn change(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(change): JsonBody<Change>,
@@ -115,7 +115,7 @@ async fn change(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "The experiment is starting or running", body = Problems)))]
 async fn remove(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
@@ -135,7 +135,7 @@ struct Version {
 #[utoipa::path(get, path = "/api/experiments/{id}/text", params(("id" = i64, Path), Version), responses(
     (status = 200, body = Text), (status = 404, body = Problems)))]
 async fn text(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     QueryOf(Version { version }): QueryOf<Version>,
@@ -153,7 +153,7 @@ async fn text(
     (status = 409, description = "The experiment is running or terminated, or is a study", body = Problems),
     (status = 422, description = "The text has errors", body = Problems)))]
 async fn rewrite(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
@@ -165,7 +165,7 @@ async fn rewrite(
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<Text>>, Refusal> {
@@ -184,7 +184,7 @@ macro_rules! action {
             (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
             (status = 409, description = "The state of the experiment does not allow this action", body = Problems)))]
         async fn $name(
-            Extract(server): Extract<Shared>,
+            Extract(server): Extract<SharedServer>,
             requester: Requester,
             PathParameter(id): PathParameter<i64>,
         ) -> Result<Json<Experiment>, Refusal> {
@@ -224,7 +224,7 @@ action!(
     (status = 422, description = "The text with these values has errors", body = Problems),
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn again(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     again: Option<JsonBody<Rerun>>,
@@ -249,7 +249,7 @@ struct Link {
     (status = 201, body = Link), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "The experiment has the maximum number of shared links", body = Problems)))]
 async fn share(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
@@ -272,7 +272,7 @@ async fn share(
 #[utoipa::path(delete, path = "/api/experiments/{id}/share", params(("id" = i64, Path)), responses(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn unshare(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {

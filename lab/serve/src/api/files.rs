@@ -15,13 +15,13 @@ use utoipa_axum::routes;
 use crate::blocking::run_blocking;
 use crate::bundle::media_type;
 use crate::directory::{FileEntry, directory, inside};
-use crate::download::{Ranged, download};
+use crate::download::{ByteRange, download};
 use crate::experiment::Links;
 use crate::extract::{AcceptHeader, PathParameter};
 use crate::lifecycle::holds_cores;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
 /// The report contains our script and style, but text that users wrote. In a sandbox it cannot send requests to this server.
 const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; \
@@ -29,7 +29,7 @@ const REPORT_POLICY: &str = "sandbox allow-scripts allow-downloads allow-popups;
 /// Files of an experiment may contain anything.
 const FILE_POLICY: &str = "sandbox; default-src 'none'";
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(points))
         .routes(routes!(report))
@@ -45,7 +45,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
     (status = 200, description = "One object per point; empty before the first result", body = Vec<serde_json::Value>),
     (status = 404, body = Problems)))]
 async fn points(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
@@ -61,11 +61,11 @@ async fn points(
     (status = 404, description = "There is no report yet", body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     accept: AcceptHeader,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     if accept.is_browser {
         return Ok(Redirect::permanent(&Links::of(id).report).into_response());
@@ -80,10 +80,10 @@ async fn report(
     (status = 404, description = "There is no report yet", body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report_page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| server.report(&requester, id, &wanted)).await
 }
@@ -94,10 +94,10 @@ async fn report_page(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn report_file(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;
@@ -110,7 +110,7 @@ async fn report_file(
 #[utoipa::path(get, path = "/api/experiments/{id}/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
@@ -127,10 +127,10 @@ async fn files(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn file(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| {
         server.entry(&requester, id)?;
@@ -143,7 +143,7 @@ async fn file(
 #[utoipa::path(get, path = "/api/experiments/{id}/log", params(("id" = i64, Path)), responses(
     (status = 200, body = String, content_type = "text/plain"), (status = 404, body = Problems)))]
 async fn log(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, Refusal> {
@@ -156,7 +156,7 @@ async fn log(
 }
 
 impl Server {
-    fn report(&self, requester: &Requester, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
+    fn report(&self, requester: &Requester, id: i64, wanted: &ByteRange) -> Result<Response, Refusal> {
         self.entry(requester, id)?;
         report_of(self, id, wanted)
     }
@@ -169,7 +169,7 @@ impl Server {
 }
 
 /// Returns the report of experiment `id`. If there are newer points, writes the report again first, unless a running process will do so.
-pub fn report_of(server: &Server, id: i64, wanted: &Ranged) -> Result<Response, Refusal> {
+pub fn report_of(server: &Server, id: i64, wanted: &ByteRange) -> Result<Response, Refusal> {
     let results = server.command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
     let runs = server.store.entry(id)?.is_some_and(|entry| holds_cores(entry.experiment.state));
@@ -194,12 +194,12 @@ fn content(
 ) -> Result<Response, Refusal> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((headers, else_text).into_response()),
-        file => Ok((headers, download(file?, &Ranged::default())?).into_response()),
+        file => Ok((headers, download(file?, &ByteRange::default())?).into_response()),
     }
 }
 
 /// Returns file `path` of a directory as a download.
-pub fn file_of(directory: &Path, path: &str, wanted: &Ranged) -> Result<Response, Refusal> {
+pub fn file_of(directory: &Path, path: &str, wanted: &ByteRange) -> Result<Response, Refusal> {
     let whole = inside(directory, path).ok_or_else(Refusal::not_found)?;
     let headers = [
         (CONTENT_TYPE, media_type(path)),

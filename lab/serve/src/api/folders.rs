@@ -11,14 +11,14 @@ use utoipa_axum::routes;
 use super::files::file_of;
 use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, directory};
-use crate::download::Ranged;
+use crate::download::ByteRange;
 use crate::extract::PathParameter;
 use crate::folders::Folder;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(mine))
         .routes(routes!(my_file, keep_mine, discard_mine))
@@ -29,7 +29,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
 /// Lists the user's own files.
 #[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileEntry>)))]
 async fn mine(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
     list(server, requester, Folder::Mine).await
@@ -41,10 +41,10 @@ async fn mine(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn my_file(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     give(server, requester, Folder::Mine, path, wanted).await
 }
@@ -56,7 +56,7 @@ async fn my_file(
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]
 async fn keep_mine(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
     content: Bytes,
@@ -68,7 +68,7 @@ async fn keep_mine(
 #[utoipa::path(delete, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn discard_mine(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
@@ -79,7 +79,7 @@ async fn discard_mine(
 #[utoipa::path(get, path = "/api/projects/{name}/files/", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn ours(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
@@ -92,10 +92,10 @@ async fn ours(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn our_file(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     give(server, requester, Folder::Project(name), path, wanted).await
 }
@@ -108,7 +108,7 @@ async fn our_file(
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]
 async fn keep_ours(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
     content: Bytes,
@@ -120,30 +120,34 @@ async fn keep_ours(
 #[utoipa::path(delete, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     responses((status = 204), (status = 404, body = Problems)))]
 async fn discard_ours(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     discard(server, requester, Folder::Project(name), path).await
 }
 
-async fn list(server: Shared, requester: Requester, folder: Folder) -> Result<Json<Vec<FileEntry>>, Refusal> {
+async fn list(
+    server: SharedServer,
+    requester: Requester,
+    folder: Folder,
+) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = move |server: &Server| Ok(directory(&server.folder(&requester, &folder)?)?);
     run_blocking(server, listed).await.map(Json)
 }
 
 async fn give(
-    server: Shared,
+    server: SharedServer,
     requester: Requester,
     folder: Folder,
     path: String,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| file_of(&server.folder(&requester, &folder)?, &path, &wanted)).await
 }
 
 async fn keep(
-    server: Shared,
+    server: SharedServer,
     requester: Requester,
     folder: Folder,
     path: String,
@@ -154,7 +158,7 @@ async fn keep(
 }
 
 async fn discard(
-    server: Shared,
+    server: SharedServer,
     requester: Requester,
     folder: Folder,
     path: String,

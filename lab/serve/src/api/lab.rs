@@ -15,10 +15,10 @@ use crate::experiment::Experiment;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 use crate::submission::StudyRun;
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new().routes(routes!(machine)).routes(routes!(studies)).routes(routes!(run))
 }
 
@@ -78,7 +78,10 @@ impl Server {
 
 /// Returns the machine and its free resources.
 #[utoipa::path(get, path = "/api/machine", responses((status = 200, body = Machine)))]
-async fn machine(Extract(server): Extract<Shared>, _requester: Requester) -> Result<Json<Machine>, Refusal> {
+async fn machine(
+    Extract(server): Extract<SharedServer>,
+    _requester: Requester,
+) -> Result<Json<Machine>, Refusal> {
     run_blocking(server, Server::machine).await.map(Json)
 }
 
@@ -94,7 +97,7 @@ async fn studies(_requester: Requester) -> Json<Vec<StudyEntry>> {
     (status = 403, description = "The user is in no project, or may not give this priority", body = Problems),
     (status = 404, body = Problems), (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn run(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
     run: Option<JsonBody<StudyRun>>,

@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 pub use files::{file_of, report_of};
 
 use crate::extract::COOKIE_NAME;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 #[derive(OpenApi)]
 #[openapi(info(
@@ -117,7 +117,7 @@ fn reason(status: &str) -> &'static str {
 }
 
 /// Returns all routes of the API, and its description.
-pub fn routes() -> (axum::Router<Shared>, utoipa::openapi::OpenApi) {
+pub fn routes() -> (axum::Router<SharedServer>, utoipa::openapi::OpenApi) {
     let router = OpenApiRouter::with_openapi(Description::openapi())
         .merge(experiments::routes())
         .merge(events::routes())

@@ -19,11 +19,11 @@ use crate::extract::{JsonBody, PathParameter};
 use crate::people::{Login, NewPassword, Registration};
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::{Access, Server, Shared};
+use crate::server::{Access, Server, SharedServer};
 use crate::store::{Key, Member, Project};
 use crate::submission::check_name;
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(login))
         .routes(routes!(logout))
@@ -81,7 +81,7 @@ type WithCookie = ([(HeaderName, String); 1], StatusCode);
 #[utoipa::path(post, path = "/api/login", security(()), request_body = Login, responses(
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
 async fn login(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     network: Network,
     JsonBody(login): JsonBody<Login>,
 ) -> Result<WithCookie, Refusal> {
@@ -92,7 +92,7 @@ async fn login(
 
 /// Logs out: ends the session.
 #[utoipa::path(post, path = "/api/logout", responses((status = 204)))]
-async fn logout(Extract(server): Extract<Shared>, parts: Parts) -> Result<WithCookie, Refusal> {
+async fn logout(Extract(server): Extract<SharedServer>, parts: Parts) -> Result<WithCookie, Refusal> {
     if let Some(key) = cookie(&parts) {
         server.store.remove_key(&key::digest(key))?;
         server.end_streams();
@@ -114,7 +114,7 @@ fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String)
     (status = 201), (status = 400, body = Problems), (status = 404, description = "The server has no accounts", body = Problems),
     (status = 409, description = "The name is taken", body = Problems), (status = 429, description = "Too many registrations from one address", body = Problems)))]
 async fn register(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     network: Network,
     JsonBody(registration): JsonBody<Registration>,
 ) -> Result<StatusCode, Refusal> {
@@ -127,7 +127,7 @@ async fn register(
 
 /// Returns the current user.
 #[utoipa::path(get, path = "/api/me", responses((status = 200, body = Me), (status = 401, body = Problems)))]
-async fn me(Extract(server): Extract<Shared>, requester: Requester) -> Json<Me> {
+async fn me(Extract(server): Extract<SharedServer>, requester: Requester) -> Json<Me> {
     let has_accounts = server.config.access == Access::Accounts;
     Json(Me { name: requester.name, is_administrator: requester.is_administrator, has_accounts })
 }
@@ -137,7 +137,7 @@ async fn me(Extract(server): Extract<Shared>, requester: Requester) -> Json<Me> 
     (status = 204), (status = 400, body = Problems), (status = 403, description = "A token cannot change the password", body = Problems),
     (status = 404, description = "The server has no accounts", body = Problems), (status = 429, body = Problems)))]
 async fn change_password(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     network: Network,
     parts: Parts,
@@ -156,7 +156,7 @@ async fn change_password(
 /// Lists the user's projects; for an administrator, all projects.
 #[utoipa::path(get, path = "/api/projects", responses((status = 200, body = Vec<Project>)))]
 async fn projects(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
 ) -> Result<Json<Vec<Project>>, Refusal> {
     let listed =
@@ -169,7 +169,7 @@ async fn projects(
     (status = 201), (status = 400, description = "Not a valid name", body = Problems),
     (status = 409, description = "The name is taken", body = Problems)))]
 async fn found(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(ProjectRequest { name, title }): JsonBody<ProjectRequest>,
 ) -> Result<StatusCode, Refusal> {
@@ -187,7 +187,7 @@ async fn found(
 #[utoipa::path(post, path = "/api/projects/{name}/approve", params(("name" = String, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn approve(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
@@ -205,7 +205,7 @@ async fn approve(
 /// Requests to join a project. The response does not reveal whether the project exists.
 #[utoipa::path(post, path = "/api/projects/{name}/join", params(("name" = String, Path)), responses((status = 202)))]
 async fn join(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
@@ -217,7 +217,7 @@ async fn join(
 #[utoipa::path(get, path = "/api/projects/{name}/members", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<Member>), (status = 404, body = Problems)))]
 async fn members(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<Json<Vec<Member>>, Refusal> {
@@ -232,7 +232,7 @@ async fn members(
 #[utoipa::path(put, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn admit(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
@@ -247,7 +247,7 @@ async fn admit(
 #[utoipa::path(delete, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
 async fn dismiss(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
@@ -264,7 +264,10 @@ async fn dismiss(
 
 /// Lists the user's tokens, without their secrets.
 #[utoipa::path(get, path = "/api/tokens", responses((status = 200, body = Vec<Key>)))]
-async fn tokens(Extract(server): Extract<Shared>, requester: Requester) -> Result<Json<Vec<Key>>, Refusal> {
+async fn tokens(
+    Extract(server): Extract<SharedServer>,
+    requester: Requester,
+) -> Result<Json<Vec<Key>>, Refusal> {
     run_blocking(server, move |server| Ok(server.store.tokens(requester.id)?)).await.map(Json)
 }
 
@@ -273,7 +276,7 @@ async fn tokens(Extract(server): Extract<Shared>, requester: Requester) -> Resul
     (status = 201, body = IssuedToken), (status = 400, body = Problems),
     (status = 409, description = "The user has the maximum number of tokens", body = Problems)))]
 async fn issue(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(TokenRequest { name, days }): JsonBody<TokenRequest>,
 ) -> Result<(StatusCode, Json<IssuedToken>), Refusal> {
@@ -289,7 +292,7 @@ async fn issue(
 #[utoipa::path(delete, path = "/api/tokens/{id}", params(("id" = i64, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
 async fn revoke(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {

@@ -10,14 +10,14 @@ use utoipa_axum::routes;
 use super::files::file_of;
 use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, directory};
-use crate::download::Ranged;
+use crate::download::ByteRange;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
-use crate::server::Shared;
+use crate::server::SharedServer;
 use crate::shell::{Shell, ShellOptions, TypedLine};
 
-pub fn routes() -> OpenApiRouter<Shared> {
+pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(shell, open, end))
         .routes(routes!(line))
@@ -30,7 +30,7 @@ pub fn routes() -> OpenApiRouter<Shared> {
 #[utoipa::path(get, path = "/api/experiments/{id}/shell", params(("id" = i64, Path)), responses(
     (status = 200, body = Shell), (status = 404, body = Problems)))]
 async fn shell(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Shell>, Refusal> {
@@ -44,7 +44,7 @@ async fn shell(
     (status = 404, body = Problems), (status = 409, description = "The experiment has a shell, has no traffic, or is a study", body = Problems),
     (status = 413, body = Problems), (status = 422, description = "The text of the experiment has errors", body = Problems)))]
 async fn open(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     begin: Option<JsonBody<ShellOptions>>,
@@ -60,7 +60,7 @@ async fn open(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "There is no shell", body = Problems)))]
 async fn end(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
@@ -75,7 +75,7 @@ async fn end(
     (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "A command is running, or there is no shell", body = Problems)))]
 async fn line(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(TypedLine { line }): JsonBody<TypedLine>,
@@ -89,7 +89,7 @@ async fn line(
     (status = 204), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "There is no shell", body = Problems)))]
 async fn interrupt(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
@@ -101,7 +101,7 @@ async fn interrupt(
 #[utoipa::path(get, path = "/api/experiments/{id}/shell/files/", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
 async fn files(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
@@ -115,10 +115,10 @@ async fn files(
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
 async fn file(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((id, path)): PathParameter<(i64, String)>,
-    wanted: Ranged,
+    wanted: ByteRange,
 ) -> Result<Response, Refusal> {
     run_blocking(server, move |server| file_of(&server.shell_directory(&requester, id)?, &path, &wanted))
         .await

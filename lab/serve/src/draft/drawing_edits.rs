@@ -100,10 +100,12 @@ fn put_network(
     let links = new
         .links
         .iter()
-        .map(|link| (link.was, Shown::Link(link, link.was.and_then(|was| old.links.get(was)))));
+        .map(|link| (link.was, SegmentEdit::Link(link, link.was.and_then(|was| old.links.get(was)))));
     put_list(table, "links", links.collect(), &usual);
-    let lans =
-        new.lans.iter().map(|lan| (lan.was, Shown::Lan(lan, lan.was.and_then(|was| old.lans.get(was)))));
+    let lans = new
+        .lans
+        .iter()
+        .map(|lan| (lan.was, SegmentEdit::Lan(lan, lan.was.and_then(|was| old.lans.get(was)))));
     put_list(table, "lans", lans.collect(), &usual);
     Ok(())
 }
@@ -143,12 +145,12 @@ fn nth(list: &mut Item, at: usize) -> Option<&mut dyn TableLike> {
 }
 
 /// The new and the previous form of a link or a LAN.
-enum Shown<'g> {
+enum SegmentEdit<'g> {
     Link(&'g Link, Option<&'g Link>),
     Lan(&'g Lan, Option<&'g Lan>),
 }
 
-impl Shown<'_> {
+impl SegmentEdit<'_> {
     fn put(&self, table: &mut InlineTable, usual: &LinkSettings) {
         match self {
             Self::Link(link, old) => {
@@ -185,7 +187,7 @@ fn put_name(table: &mut InlineTable, name: &str, usual: &str) {
 fn put_list(
     network: &mut dyn TableLike,
     key: &str,
-    shown: Vec<(Option<usize>, Shown<'_>)>,
+    shown: Vec<(Option<usize>, SegmentEdit<'_>)>,
     usual: &LinkSettings,
 ) {
     let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(inline).collect();

@@ -5,11 +5,11 @@
 //! view without changes does not change the text. An ns script contains the whole experiment, with comments for what
 //! ns cannot express ([`ns`]).
 
+mod completions;
 mod drawing_edits;
 mod file;
 mod graph;
 mod idle;
-mod keys;
 mod movie;
 mod ns;
 mod places;
@@ -24,11 +24,11 @@ use hol_lab::Permission;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+pub use completions::completions;
 use file::File;
 pub use file::experiment;
 pub use graph::Graph;
 pub use idle::{network, with_placeholder_traffic};
-pub use keys::keys;
 pub use movie::{Movie, movie};
 pub use question::Question;
 pub use reading::{ReadRequest, Reading, read};

@@ -107,9 +107,9 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
     })?;
     let scenario = point.scenario(repetition);
     let topology = Topology::new(&scenario.network).map_err(|e| e.to_string())?;
-    let mut camera = Camera::of(&topology);
-    let run = hops.tap(&scenario, point.seed_of(repetition), &mut camera).map_err(|e| e.to_string())?;
-    let Camera { mut movie, .. } = camera;
+    let mut recorder = PacketRecorder::of(&topology);
+    let run = hops.tap(&scenario, point.seed_of(repetition), &mut recorder).map_err(|e| e.to_string())?;
+    let PacketRecorder { mut movie, .. } = recorder;
     movie.graph = Graph::of_network(&topology, text);
     movie.title = format!("{point}, repetition {repetition}");
     movie.messages = run.records.iter().map(Message::of).collect();
@@ -141,7 +141,7 @@ impl Message {
 }
 
 /// Records every packet on every link.
-struct Camera<'t> {
+struct PacketRecorder<'t> {
     topology: &'t Topology,
     movie: Movie,
     /// Indices of links' directions, by their interfaces.
@@ -150,7 +150,7 @@ struct Camera<'t> {
     open: BTreeMap<(u32, InterfaceId), usize>,
 }
 
-impl<'t> Camera<'t> {
+impl<'t> PacketRecorder<'t> {
     fn of(topology: &'t Topology) -> Self {
         Self { topology, movie: Movie::default(), lines: BTreeMap::new(), open: BTreeMap::new() }
     }
@@ -173,7 +173,7 @@ impl<'t> Camera<'t> {
     }
 }
 
-impl Tap for Camera<'_> {
+impl Tap for PacketRecorder<'_> {
     fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         let Transit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());

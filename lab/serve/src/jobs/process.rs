@@ -54,7 +54,7 @@ pub struct RunnerCommand {
 
 /// A running process.
 #[derive(Debug, Clone, Copy)]
-pub struct Running {
+pub struct RunningProcess {
     pid: Pid,
 }
 
@@ -77,7 +77,7 @@ impl RunnerCommand {
         text: &str,
         line: impl Fn(String) + Send + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
-    ) -> Result<Running, Refusal> {
+    ) -> Result<RunningProcess, Refusal> {
         let mut command = self.bare();
         match &experiment.study {
             Some(study) => {
@@ -101,7 +101,7 @@ impl RunnerCommand {
             let _ = reader.join();
             exit(status);
         });
-        Ok(Running { pid })
+        Ok(RunningProcess { pid })
     }
 
     /// Returns the directory in which the experiment's shell writes files.
@@ -129,7 +129,7 @@ impl RunnerCommand {
         point: usize,
         line: impl Fn(String) + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
-    ) -> Result<(Running, ChildStdin), Refusal> {
+    ) -> Result<(RunningProcess, ChildStdin), Refusal> {
         let directory = self.shell_directory();
         fs::create_dir_all(&directory)?;
         // Removes the record of an earlier shell.
@@ -153,7 +153,7 @@ impl RunnerCommand {
             let pid = Pid::from_child(&child);
             let stdin = child.stdin.take().expect("it is piped");
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-            let _ = sender.send(Ok((Running { pid }, stdin)));
+            let _ = sender.send(Ok((RunningProcess { pid }, stdin)));
             thread::scope(|scope| {
                 scope.spawn(|| lines(stderr.expect("it is piped"), &line));
                 lines(stdout.expect("it is piped"), &line);
@@ -216,7 +216,7 @@ impl RunnerCommand {
     }
 }
 
-impl Running {
+impl RunningProcess {
     /// Sends SIGTERM: the process saves its results, ends its children, and exits.
     pub fn ask(&self) {
         // The process may already have ended.

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use hol_lab::Stopwatch;
 
-use super::note::Note;
-use super::process::{RunnerCommand, Running, log};
+use super::message::SchedulerMessage;
+use super::process::{RunnerCommand, RunningProcess, log};
 use super::stream::{OutputLine, read};
 use crate::directory::occupied;
 use crate::draft;
@@ -42,7 +42,7 @@ const LONGEST_WHY: usize = 300;
 
 /// The process of an experiment, and its status.
 struct Job {
-    running: Running,
+    running: RunningProcess,
     command: RunnerCommand,
     project: i64,
     cores: u32,
@@ -65,7 +65,7 @@ struct Job {
 
 struct Scheduler {
     server: Arc<Server>,
-    notes: Sender<Note>,
+    notes: Sender<SchedulerMessage>,
     jobs: BTreeMap<i64, Job>,
     /// For each experiment, how many times in a row its process was killed, and the number of runs completed by then.
     killed: BTreeMap<i64, (u32, u64)>,
@@ -102,8 +102,12 @@ fn reason(word: &str) -> String {
     format!("{prefix}{word}").chars().take(LONGEST_WHY).collect()
 }
 
-/// Runs the scheduler until [`Note::Stop`], and returns when all processes have ended.
-pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<Note>) {
+/// Runs the scheduler until [`SchedulerMessage::Stop`], and returns when all processes have ended.
+pub fn run_scheduler(
+    server: Arc<Server>,
+    notes: Sender<SchedulerMessage>,
+    inbox: &Receiver<SchedulerMessage>,
+) {
     let mut scheduler = Scheduler {
         server,
         notes,
@@ -114,14 +118,14 @@ pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<
     };
     loop {
         match inbox.recv_timeout(TICK) {
-            Ok(Note::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+            Ok(SchedulerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             Ok(note) => scheduler.take(note),
             Err(RecvTimeoutError::Timeout) => (),
         }
         // Handles all pending messages before the next check, so that many lines need only one check.
         while let Ok(note) = inbox.try_recv() {
             match note {
-                Note::Stop => return scheduler.stop(inbox),
+                SchedulerMessage::Stop => return scheduler.stop(inbox),
                 note => scheduler.take(note),
             }
         }
@@ -131,11 +135,11 @@ pub fn run_scheduler(server: Arc<Server>, notes: Sender<Note>, inbox: &Receiver<
 }
 
 impl Scheduler {
-    fn take(&mut self, note: Note) {
+    fn take(&mut self, note: SchedulerMessage) {
         match note {
-            Note::Look | Note::Stop => self.is_stale = true,
-            Note::Line(id, line) => self.hear(id, &line),
-            Note::Exit(id, status) => {
+            SchedulerMessage::Check | SchedulerMessage::Stop => self.is_stale = true,
+            SchedulerMessage::Line(id, line) => self.hear(id, &line),
+            SchedulerMessage::Exit(id, status) => {
                 self.is_stale = true;
                 self.bury(id, status);
             }
@@ -293,7 +297,7 @@ impl Scheduler {
             }
             Err(error) => {
                 let why = reason(&format!("its process cannot be started: {error}"));
-                self.server.happen(id, Event::Break, &why);
+                self.server.happen(id, Event::Fail, &why);
             }
         }
         Ok(())
@@ -306,18 +310,18 @@ impl Scheduler {
         command: &RunnerCommand,
         text: &str,
         is_shell: bool,
-    ) -> Result<Running, String> {
+    ) -> Result<RunningProcess, String> {
         let id = entry.experiment.id;
         let (lines, exits) = (self.notes.clone(), self.notes.clone());
         // Sending fails after the scheduler has stopped.
-        let exit = move |status| drop(exits.send(Note::Exit(id, status)));
+        let exit = move |status| drop(exits.send(SchedulerMessage::Exit(id, status)));
         if is_shell {
             let server = self.server.clone();
-            let ready = move || server.happen(id, Event::Tell, "its nodes are ready");
+            let ready = move || server.happen(id, Event::Report, "its nodes are ready");
             let started = self.server.start_shell(entry, 0, ShellUse::Nodes, ready, exit);
             return started.map_err(|refusal| refusal.to_string());
         }
-        let line = move |line| drop(lines.send(Note::Line(id, line)));
+        let line = move |line| drop(lines.send(SchedulerMessage::Line(id, line)));
         command.start(&entry.experiment, text, line, exit).map_err(|refusal| refusal.to_string())
     }
 
@@ -328,7 +332,7 @@ impl Scheduler {
             OutputLine::Progress(progress) => {
                 job.runs = progress.runs;
                 if !std::mem::replace(&mut job.tells, true) && job.asked.is_none() {
-                    self.server.happen(id, Event::Tell, "");
+                    self.server.happen(id, Event::Report, "");
                 }
                 if let Err(problem) = self.server.store.advance(id, &progress) {
                     self.server.complain(&problem);
@@ -359,13 +363,13 @@ impl Scheduler {
         let (event, why) = match status {
             Ok(status) if job.is_shell && status.code().is_some() => self.ended_shell(id),
             Ok(status) if status.success() => (Event::Complete, String::new()),
-            Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Break, reason(&job.word)),
+            Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Fail, reason(&job.word)),
             Ok(_) => self.killed(id, job.runs),
             Err(error) => {
-                (Event::Break, format!("its process has ended; its exit status is unknown: {error}"))
+                (Event::Fail, format!("its process has ended; its exit status is unknown: {error}"))
             }
         };
-        if event != Event::Vanish {
+        if event != Event::Die {
             self.killed.remove(&id);
         }
         self.server.happen(id, event, &why);
@@ -377,7 +381,7 @@ impl Scheduler {
         match state {
             Some(State::Starting) => {
                 let note = self.server.shells.last_note(id);
-                (Event::Break, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
+                (Event::Fail, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
             _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
         }
@@ -390,12 +394,12 @@ impl Scheduler {
         *done = runs;
         if *times < TRIES {
             return (
-                Event::Vanish,
+                Event::Die,
                 "its process was killed; the experiment continues after its completed runs".to_owned(),
             );
         }
         (
-            Event::Break,
+            Event::Fail,
             format!(
                 "its process was killed {TRIES} times without completing a run; check that the machine has enough memory"
             ),
@@ -403,14 +407,14 @@ impl Scheduler {
     }
 
     /// Asks all processes to save their results, and waits until they have ended.
-    fn stop(&mut self, inbox: &Receiver<Note>) {
+    fn stop(&mut self, inbox: &Receiver<SchedulerMessage>) {
         let watch = Stopwatch::start();
         for (id, job) in &self.jobs {
             ask(&self.server, *id, job);
         }
         while !self.jobs.is_empty() {
             match inbox.recv_timeout(TICK) {
-                Ok(Note::Exit(id, _)) => drop(self.jobs.remove(&id)),
+                Ok(SchedulerMessage::Exit(id, _)) => drop(self.jobs.remove(&id)),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return,
             }

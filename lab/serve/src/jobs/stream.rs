@@ -21,7 +21,7 @@ pub enum OutputLine {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum Streamed {
+enum StreamMessage {
     Progress(Progress),
     Point(Map<String, Value>),
     Interrupted(IgnoredAny),
@@ -30,9 +30,9 @@ enum Streamed {
 /// Parses a line; a line that is not a known JSON message is text.
 pub fn read(line: &str) -> OutputLine {
     match serde_json::from_str(line) {
-        Ok(Streamed::Progress(progress)) => OutputLine::Progress(progress),
-        Ok(Streamed::Point(row)) => OutputLine::Point(row),
-        Ok(Streamed::Interrupted(_)) => OutputLine::Interrupted,
+        Ok(StreamMessage::Progress(progress)) => OutputLine::Progress(progress),
+        Ok(StreamMessage::Point(row)) => OutputLine::Point(row),
+        Ok(StreamMessage::Interrupted(_)) => OutputLine::Interrupted,
         Err(_) => OutputLine::Text(line.to_owned()),
     }
 }

@@ -1,7 +1,7 @@
 //! Mail about state changes, by SMTP or into a directory.
 
-mod letter;
-mod post;
+mod content;
+mod mailer;
 
-pub use letter::is_news;
-pub use post::{Change, Mailer, Post, PostError};
+pub use content::is_news;
+pub use mailer::{Change, MailDestination, MailError, Mailer};

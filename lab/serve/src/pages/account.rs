@@ -8,7 +8,7 @@ use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 use crate::store::{Key, Member, Project};
 
 pub async fn login() -> Markup {
@@ -48,7 +48,7 @@ pub async fn register() -> Markup {
 }
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {

@@ -16,7 +16,7 @@ use crate::extract::QueryOf;
 use crate::reading::check_size;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
 /// Maximum number of experiments, for legibility.
 const MAX: usize = 12;
@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 6;
 
 /// The query of this page.
 #[derive(Debug, Deserialize)]
-pub struct ComparedExperiments {
+pub struct CompareQuery {
     /// Numbers of the experiments, separated by commas.
     of: String,
 }
@@ -35,7 +35,7 @@ type SettingsByKey = BTreeMap<String, String>;
 
 /// A compared experiment and its settings.
 #[derive(Serialize)]
-struct Compared {
+struct ComparedExperiment {
     id: i64,
     name: String,
     title: String,
@@ -46,9 +46,9 @@ struct Compared {
 }
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(ComparedExperiments { of }): QueryOf<ComparedExperiments>,
+    QueryOf(CompareQuery { of }): QueryOf<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX);
@@ -66,7 +66,7 @@ pub async fn page(
     Ok(read.await?)
 }
 
-fn compared(server: &Server, requester: &Requester, id: i64) -> Result<Compared, Refusal> {
+fn compared(server: &Server, requester: &Requester, id: i64) -> Result<ComparedExperiment, Refusal> {
     let entry = server.entry(requester, id)?;
     let Experiment { name, title, format, .. } = entry.experiment;
     let permission = server.permission(entry.project)?;
@@ -75,7 +75,7 @@ fn compared(server: &Server, requester: &Requester, id: i64) -> Result<Compared,
     // A study has no text, and this version may reject a text that an earlier one accepted. Then only results are compared.
     let settings = draft::experiment(&name, &text, format, &permission)
         .map_or(SettingsByKey::new(), |read| settings(&read));
-    Ok(Compared { id, name, title, differing: SettingsByKey::new(), settings })
+    Ok(ComparedExperiment { id, name, title, differing: SettingsByKey::new(), settings })
 }
 
 /// Returns the settings of all points: each key with its values.
@@ -141,7 +141,7 @@ fn differences(all: &[&SettingsByKey]) -> (BTreeSet<String>, SettingsByKey) {
     (differing, constant)
 }
 
-fn body(compared: &[Compared], differing: &BTreeSet<String>, constant: &SettingsByKey) -> Markup {
+fn body(compared: &[ComparedExperiment], differing: &BTreeSet<String>, constant: &SettingsByKey) -> Markup {
     let known = compared.iter().filter(|own| !own.settings.is_empty()).count();
     html! {
         h1 { "Compare" }

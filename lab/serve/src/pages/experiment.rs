@@ -8,7 +8,7 @@ use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::experiment::Experiment;
 use crate::extract::PathParameter;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 /// Actions and the labels of their buttons.
 const ACTIONS: [(&str, &str); 5] = [
@@ -20,7 +20,7 @@ const ACTIONS: [(&str, &str); 5] = [
 ];
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Markup, RefusalPage> {

@@ -11,7 +11,7 @@ use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, directory};
 use crate::extract::QueryOf;
 use crate::folders::Folder;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 /// The query of this page, which names the owner of the files.
 #[derive(Debug, Deserialize)]
@@ -21,7 +21,7 @@ pub struct FilesQuery {
 }
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
     QueryOf(FilesQuery { project }): QueryOf<FilesQuery>,
 ) -> Result<Markup, RefusalPage> {

@@ -12,7 +12,7 @@ use crate::experiment::{Experiment, Filter, State};
 use crate::extract::QueryOf;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{Access, Server, Shared};
+use crate::server::{Access, Server, SharedServer};
 use crate::store::Project;
 
 /// Number of experiments on a page.
@@ -97,7 +97,7 @@ impl Home {
 }
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
     QueryOf(query): QueryOf<HomeQuery>,
 ) -> Result<Markup, RefusalPage> {

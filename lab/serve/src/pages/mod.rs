@@ -13,12 +13,12 @@ mod visitor;
 use axum::Router;
 use axum::routing::get;
 
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 pub use visitor::RefusalPage;
 
 /// Returns the routes of all pages.
-pub fn routes() -> Router<Shared> {
+pub fn routes() -> Router<SharedServer> {
     Router::new()
         .route("/", get(home::page))
         .route("/new", get(new::page))

@@ -14,10 +14,10 @@ use crate::experiment::Format;
 use crate::extract::QueryOf;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 
 /// Initial text of a new experiment.
-const START: &str = "\
+const INITIAL_TEXT: &str = "\
 title = \"TCP and SCTP under loss\"
 transports = [\"tcp\", \"sctp:streams=8\"]
 
@@ -62,7 +62,7 @@ pub struct NewExperimentQuery {
 }
 
 #[derive(Serialize)]
-struct Start {
+struct InitialText {
     text: String,
     format: Format,
     /// Number of the experiment whose text is changed; `None` for a new experiment.
@@ -70,7 +70,7 @@ struct Start {
 }
 
 pub async fn page(
-    Extract(server): Extract<Shared>,
+    Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
     QueryOf(query): QueryOf<NewExperimentQuery>,
 ) -> Result<Markup, RefusalPage> {
@@ -86,13 +86,13 @@ pub async fn page(
     Ok(read.await?)
 }
 
-fn start(server: &Server, requester: &Requester, query: &NewExperimentQuery) -> Result<Start, Refusal> {
+fn start(server: &Server, requester: &Requester, query: &NewExperimentQuery) -> Result<InitialText, Refusal> {
     let Some(id) = query.of else {
-        return Ok(Start { text: START.to_owned(), format: Format::Toml, id: None });
+        return Ok(InitialText { text: INITIAL_TEXT.to_owned(), format: Format::Toml, id: None });
     };
     server.entry(requester, id)?;
     let text = server.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
-    Ok(Start { text: text.text, format: text.format, id: query.edit.map(|_| id) })
+    Ok(InitialText { text: text.text, format: text.format, id: query.edit.map(|_| id) })
 }
 
 /// Returns the worlds in which an experiment can run here: the model, and each kernel that is installed.
@@ -107,8 +107,8 @@ fn worlds() -> Vec<(String, String)> {
     usual.into_iter().chain(kernels).collect()
 }
 
-fn body(start: &Start, projects: &[String], cores: u32) -> Markup {
-    let (keys, worlds) = (draft::keys(), worlds());
+fn body(start: &InitialText, projects: &[String], cores: u32) -> Markup {
+    let (keys, worlds) = (draft::completions(), worlds());
     html! {
         h1 { @if let Some(id) = start.id { "Change experiment " (id) } @else { "New experiment" } }
         div role="tablist" aria-label="Views of the experiment" {
@@ -188,7 +188,7 @@ fn before() -> Markup {
     }
 }
 
-fn send(start: &Start, projects: &[String], cores: u32) -> Markup {
+fn send(start: &InitialText, projects: &[String], cores: u32) -> Markup {
     html! {
         form id="send" {
             @if start.id.is_none() {

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::layout::Page;
 use super::visitor::Visitor;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
-pub async fn page(Extract(server): Extract<Shared>, Visitor(requester): Visitor) -> Markup {
+pub async fn page(Extract(server): Extract<SharedServer>, Visitor(requester): Visitor) -> Markup {
     let body = html! {
         h1 { "Studies" }
         p.soft { "Published evaluations, repeated as experiments with figures and claims. The button runs a study with a twentieth of its messages, which is enough for a first look." }

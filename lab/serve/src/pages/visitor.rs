@@ -10,16 +10,16 @@ use maud::{Markup, html};
 use super::layout::bare;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::Shared;
+use crate::server::SharedServer;
 
 /// The user of a page.
 #[derive(Debug)]
 pub struct Visitor(pub Requester);
 
-impl FromRequestParts<Shared> for Visitor {
+impl FromRequestParts<SharedServer> for Visitor {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, server: &Shared) -> Result<Self, Response> {
+    async fn from_request_parts(parts: &mut Parts, server: &SharedServer) -> Result<Self, Response> {
         match Requester::from_request_parts(parts, server).await {
             Ok(requester) => Ok(Self(requester)),
             Err(refusal) if refusal.status == StatusCode::UNAUTHORIZED => {

@@ -17,18 +17,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use shells::{Own, Process};
+use shells::{ShellProcess, ShellSession};
 
 pub use shells::{ShellUse, Shells};
 pub use transcript::{Entry, Transcript};
 
 use crate::draft;
 use crate::events::Kind;
-use crate::jobs::Running;
+use crate::jobs::RunningProcess;
 use crate::plan::point_of;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{Server, Shared};
+use crate::server::{Server, SharedServer};
 use crate::store;
 
 /// Maximum number of open terminals, each of which needs a Linux kernel in memory.
@@ -65,7 +65,7 @@ pub struct Shell {
 impl Server {
     /// Opens a shell on the network of an experiment.
     pub fn open_shell(
-        self: &Shared,
+        self: &SharedServer,
         requester: &Requester,
         id: i64,
         options: ShellOptions,
@@ -84,13 +84,13 @@ impl Server {
 
     /// Starts the process of a shell. Calls `ready` when its nodes can be used, and `exit` when it has ended.
     pub(crate) fn start_shell(
-        self: &Shared,
+        self: &SharedServer,
         entry: &store::Entry,
         point: usize,
         used_for: ShellUse,
         ready: impl Fn() + Send + Sync + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
-    ) -> Result<Running, Refusal> {
+    ) -> Result<RunningProcess, Refusal> {
         if !self.config.permission.programs {
             let why = "this server does not allow experiments to run programs, and a shell is a program";
             return Err(Refusal::new(
@@ -127,12 +127,12 @@ impl Server {
         };
         let mut shells = self.shells.all();
         let (running, stdin) = command.shell(&file, point, line, exit)?;
-        let process = Process { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
+        let process = ShellProcess { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let mut transcript = Transcript::default();
         if let Some(note) = note {
             self.hub.publish(id, entry.project, Kind::Shell, &transcript.add(note));
         }
-        shells.insert(id, Own { project: entry.project, transcript, process: Some(process) });
+        shells.insert(id, ShellSession { project: entry.project, transcript, process: Some(process) });
         Ok(running)
     }
 
@@ -174,7 +174,7 @@ impl Server {
             ));
         }
         let mut shells = self.shells.all();
-        let Some(Own { project, transcript, process: Some(process) }) = shells.get_mut(&id) else {
+        let Some(ShellSession { project, transcript, process: Some(process) }) = shells.get_mut(&id) else {
             return Err(no_shell());
         };
         let Some(stdin) = process.stdin.as_mut().filter(|_| transcript.is_waiting()) else {
@@ -204,7 +204,7 @@ impl Server {
 
     /// Ends the shell of an experiment; its commands are recorded, unless one is running.
     pub fn end_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
-        self.with_process(requester, id, Process::end)
+        self.with_process(requester, id, ShellProcess::end)
     }
 
     /// Returns the directory with the files of an experiment's shell.
@@ -217,7 +217,7 @@ impl Server {
         &self,
         requester: &Requester,
         id: i64,
-        deed: impl FnOnce(&mut Process, bool),
+        deed: impl FnOnce(&mut ShellProcess, bool),
     ) -> Result<(), Refusal> {
         self.own(requester, id)?;
         let mut shells = self.shells.all();

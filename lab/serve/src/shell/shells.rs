@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hol_lab::Stopwatch;
 
 use super::transcript::Transcript;
-use crate::jobs::Running;
+use crate::jobs::RunningProcess;
 
 /// Seconds without input and output after which a terminal is ended.
 const PATIENCE: f64 = 1800.0;
@@ -15,23 +15,23 @@ const PATIENCE: f64 = 1800.0;
 /// All shells by experiment. The transcript of an ended shell is kept until another one starts.
 #[derive(Debug, Default)]
 pub struct Shells {
-    all: Mutex<BTreeMap<i64, Own>>,
+    all: Mutex<BTreeMap<i64, ShellSession>>,
     /// Held while a shell is started, which may take seconds.
     starting: Mutex<()>,
 }
 
 /// The shell of an experiment, and its transcript.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct ShellSession {
     pub project: i64,
     pub transcript: Transcript,
-    pub process: Option<Process>,
+    pub process: Option<ShellProcess>,
 }
 
 /// The process of a shell.
 #[derive(Debug)]
-pub(super) struct Process {
-    pub running: Running,
+pub(super) struct ShellProcess {
+    pub running: RunningProcess,
     pub stdin: Option<ChildStdin>,
     /// Time since the last input or output line.
     pub idle: Stopwatch,
@@ -47,7 +47,7 @@ pub enum ShellUse {
     Nodes,
 }
 
-impl Process {
+impl ShellProcess {
     /// Ends the shell, which records its commands if it waits for a line; otherwise it is killed.
     pub fn end(&mut self, is_waiting: bool) {
         self.stdin = None;
@@ -58,7 +58,7 @@ impl Process {
 }
 
 impl Shells {
-    pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<i64, Own>> {
+    pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<i64, ShellSession>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -6,7 +6,7 @@ use super::Store;
 use super::directories::{Owner, mark};
 use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
 use crate::lifecycle::{Event, next};
-use crate::queue::Waiting;
+use crate::queue::QueuedExperiment;
 
 /// A stored experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,13 +164,13 @@ impl Store {
     }
 
     /// Returns all queued experiments.
-    pub fn waiting(&self) -> rusqlite::Result<Vec<Waiting>> {
+    pub fn waiting(&self) -> rusqlite::Result<Vec<QueuedExperiment>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT id, priority, created, batch, cores FROM experiments WHERE state = 'queued'",
         )?;
         let rows = statement.query_map([], |row| {
-            Ok(Waiting {
+            Ok(QueuedExperiment {
                 id: row.get(0)?,
                 priority: row.get(1)?,
                 since: row.get(2)?,

@@ -154,7 +154,7 @@ async fn a_life_by_hand() {
     assert_eq!(lab.ask(Method::PUT, &path("text")).json(&new).send().await.json()["version"], 2);
     assert_eq!(state("swap-in").await, (200, "queued".to_owned()));
     lab.server.happen(id, Event::Launch, "");
-    lab.server.happen(id, Event::Tell, "");
+    lab.server.happen(id, Event::Report, "");
     let refused = lab.ask(Method::PUT, &path("text")).json(&new).send().await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     assert!(refused.text.contains("swap it out first"), "{}", refused.text);
@@ -203,7 +203,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
             is_secure: false,
             is_behind_proxy: false,
         };
-        let mailer = crate::mail::Mailer::open(&crate::mail::Post::None).unwrap();
+        let mailer = crate::mail::Mailer::open(&crate::mail::MailDestination::None).unwrap();
         crate::server::Server::open(config, mailer, std::sync::mpsc::channel().0)
     };
     let server = open().unwrap();

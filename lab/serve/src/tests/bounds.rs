@@ -204,7 +204,7 @@ async fn what_is_too_large_is_refused() {
 #[tokio::test]
 async fn a_flood_is_refused_at_once() {
     let lab = Lab::open(Access::Open);
-    let turns: Vec<_> = std::iter::from_fn(|| lab.server.turns.costly().ok()).collect();
+    let limits: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_expensive().ok()).collect();
     assert_eq!(turns.len(), 16);
     let answer = lab.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
     assert_eq!(
@@ -215,7 +215,7 @@ async fn a_flood_is_refused_at_once() {
     assert_eq!(lab.get("/api/me").send().await.status, StatusCode::OK);
     drop(turns);
     lab.submitted().await;
-    let requests: Vec<_> = std::iter::from_fn(|| lab.server.turns.request().ok()).collect();
+    let requests: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_request().ok()).collect();
     assert_eq!(lab.get("/api/me").send().await.status, StatusCode::SERVICE_UNAVAILABLE);
     drop(requests);
 }

@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::client::Network;
-use crate::mail::{Mailer, Post};
+use crate::mail::{MailDestination, Mailer};
 use crate::people::Registration;
 use crate::router::router;
-use crate::server::{Access, Config, Server, Shared};
+use crate::server::{Access, Config, Server, SharedServer};
 
 /// A valid experiment.
 pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 100\nrepetitions = 2\n";
@@ -37,7 +37,7 @@ pub const TEXT: &str = "title = 'A small one'\ntransports = ['tcp']\nmessages = 
 /// A server with its own state directory.
 pub struct Lab {
     _dir: Option<tempfile::TempDir>,
-    pub server: Shared,
+    pub server: SharedServer,
     router: Router,
 }
 
@@ -85,7 +85,8 @@ impl Lab {
             is_secure: access == Access::Accounts,
             is_behind_proxy: false,
         };
-        let server = Server::open(config, Mailer::open(&Post::None).unwrap(), channel().0).unwrap();
+        let server =
+            Server::open(config, Mailer::open(&MailDestination::None).unwrap(), channel().0).unwrap();
         let server = Arc::new(server);
         let router = router(server.clone()).layer(from_fn(described::check));
         let router = router.layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 1))));

@@ -9,16 +9,20 @@ use serde_json::Value;
 
 use super::TEXT;
 use crate::events::Kind;
-use crate::jobs::{Note, run_scheduler};
-use crate::mail::{Mailer, Post};
+use crate::jobs::{SchedulerMessage, run_scheduler};
+use crate::mail::{MailDestination, Mailer};
 use crate::quota::Quota;
-use crate::server::{Access, Config, Server, Shared};
+use crate::server::{Access, Config, Server, SharedServer};
 use crate::submission::Submission;
 
 const PROGRESS: &str = r#"echo '{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":1,"messages_wanted":2,"share":0.5,"left":null}}' >&2"#;
 
 /// Creates a server in `dir` that runs `script` instead of `hol`, and returns the messages to its scheduler, too.
-pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<Note>, Receiver<Note>) {
+pub fn with_script(
+    dir: &Path,
+    script: &str,
+    quota: Quota,
+) -> (SharedServer, Sender<SchedulerMessage>, Receiver<SchedulerMessage>) {
     let program = dir.join("hol");
     // Another process writes the script: a file that this process has open for writing while another test forks cannot be executed.
     let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\"; chmod 755 \"$0\"";
@@ -36,7 +40,7 @@ pub fn with_script(dir: &Path, script: &str, quota: Quota) -> (Shared, Sender<No
         is_behind_proxy: false,
     };
     let (notes, inbox) = channel();
-    let server = Server::open(config, Mailer::open(&Post::None).unwrap(), notes.clone()).unwrap();
+    let server = Server::open(config, Mailer::open(&MailDestination::None).unwrap(), notes.clone()).unwrap();
     (Arc::new(server), notes, inbox)
 }
 
@@ -80,7 +84,7 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
         }
     };
     let lives = (0..N).map(|_| live()).collect();
-    notes.send(Note::Stop).unwrap();
+    notes.send(SchedulerMessage::Stop).unwrap();
     scheduler.join().unwrap();
     lives
 }

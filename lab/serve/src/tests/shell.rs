@@ -9,11 +9,11 @@ use tokio::sync::broadcast;
 use super::TEXT;
 use super::processes::with_script;
 use crate::events::{Kind, ServerEvent};
-use crate::jobs::Note;
+use crate::jobs::SchedulerMessage;
 use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::Shared;
+use crate::server::SharedServer;
 use crate::shell::ShellOptions;
 use crate::submission::Submission;
 
@@ -35,12 +35,12 @@ done
 echo done > recorded.toml"#;
 
 struct Lab {
-    server: Shared,
+    server: SharedServer,
     requester: Requester,
     id: i64,
     watching: broadcast::Receiver<std::sync::Arc<ServerEvent>>,
     /// Receives the messages to the scheduler, which does not run.
-    _notes: (Sender<Note>, Receiver<Note>),
+    _notes: (Sender<SchedulerMessage>, Receiver<SchedulerMessage>),
     _dir: tempfile::TempDir,
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// Completions by the place where they are allowed.
 #[derive(Debug, Serialize)]
-pub struct Keys {
+pub struct Completions {
     /// Top-level keys, and names of tables.
     pub top: &'static [&'static str],
     /// Keys in `[network]`.
@@ -77,10 +77,10 @@ const NETWORK: [&str; 10] =
     ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace", "trace_start"];
 
 /// Returns all completions.
-pub fn keys() -> Keys {
+pub fn completions() -> Completions {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
     let network = settings.keys().cloned().chain(NETWORK.map(str::to_owned));
     let of = |kind: &Kind| kind.keys().into_iter().chain(["kind"]).map(str::to_owned).collect();
     let workload = Kind::all().iter().map(|kind| (kind.workload().name(), of(kind))).collect();
-    Keys { top: &TOP, network: network.collect(), workload, transports: &TRANSPORTS, ns: &NS }
+    Completions { top: &TOP, network: network.collect(), workload, transports: &TRANSPORTS, ns: &NS }
 }

@@ -5,9 +5,9 @@ use std::process::ExitStatus;
 
 /// A message to the scheduler.
 #[derive(Debug)]
-pub enum Note {
+pub enum SchedulerMessage {
     /// A state changed: check which processes to start and to end.
-    Look,
+    Check,
     /// The process of an experiment wrote a line.
     Line(i64, String),
     /// The process of an experiment has ended.

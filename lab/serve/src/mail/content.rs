@@ -9,7 +9,7 @@ use crate::experiment::{Experiment, State};
 
 /// The subject and the body of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct MailContent {
     /// Subject, one line.
     pub subject: String,
     /// Body, plain text.
@@ -30,7 +30,12 @@ pub const fn is_news(from: State, to: State) -> bool {
 }
 
 /// Returns the mail about an experiment that was in state `from`; with its `text`, includes tables of its nodes and links, as Emulab does.
-pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permission)>, url: &str) -> Letter {
+pub fn mail_content(
+    from: State,
+    experiment: &Experiment,
+    text: Option<(&str, &Permission)>,
+    url: &str,
+) -> MailContent {
     let Experiment { id, name, title, project, state, why, progress, .. } = experiment;
     let reason = if why.is_empty() { String::new() } else { format!("Reason: {why}\n") };
     let runs = match progress.runs_wanted {
@@ -38,7 +43,7 @@ pub fn letter(from: State, experiment: &Experiment, text: Option<(&str, &Permiss
         wanted => format!("Runs: {} of {wanted} completed, {} failed.\n", progress.runs, progress.failed),
     };
     let tables = text.map_or(String::new(), |(text, permission)| tables(text, experiment, permission));
-    Letter {
+    MailContent {
         // Names may contain line breaks, headers may not. RFC 5322, section 2.2
         subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
         body: format!(
@@ -111,7 +116,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_mail_says_what_changed_and_why() {
-        let letter = letter(State::Active, &experiment(), None, "https://lab.example.org");
+        let letter = mail_content(State::Active, &experiment(), None, "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
         let body = "Experiment 7 (What loss does) of project transport changed from active to swapped out at \
              2026-01-01T00:01:00Z.\nReason: by ann\nRuns: 3 of 10 completed, 0 failed.\n\
@@ -137,7 +142,8 @@ pub(super) mod tests {
     #[test]
     fn what_begins_is_told_with_its_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
-        let body = letter(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;
+        let body =
+            mail_content(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;
         for wanted in
             ["Virtual Node Info:\n", "Virtual Lan/Link Info:\n", "  10.00", "Physical Lan/Link Info:\n"]
         {
@@ -149,6 +155,6 @@ pub(super) mod tests {
     #[test]
     fn a_subject_is_one_line() {
         let named = Experiment { name: "x\r\nBcc: all@example.org".to_owned(), ..experiment() };
-        assert_eq!(letter(State::Active, &named, None, "").subject.lines().count(), 1);
+        assert_eq!(mail_content(State::Active, &named, None, "").subject.lines().count(), 1);
     }
 }

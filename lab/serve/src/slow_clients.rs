@@ -14,29 +14,29 @@ use tokio::time::{Instant, Sleep, sleep};
 const MIN: usize = 64 << 10;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Accepts connections, and wraps them in [`Paced`].
+/// Accepts connections, and wraps them in [`RateCheckedStream`].
 #[derive(Debug, Clone, Copy)]
-pub struct Pacer(Duration);
+pub struct RateCheckingAcceptor(Duration);
 
-impl Default for Pacer {
+impl Default for RateCheckingAcceptor {
     fn default() -> Self {
         Self(PATIENCE)
     }
 }
 
-impl<C, S> Accept<C, S> for Pacer {
-    type Stream = Paced<C>;
+impl<C, S> Accept<C, S> for RateCheckingAcceptor {
+    type Stream = RateCheckedStream<C>;
     type Service = S;
-    type Future = Ready<io::Result<(Paced<C>, S)>>;
+    type Future = Ready<io::Result<(RateCheckedStream<C>, S)>>;
 
     fn accept(&self, stream: C, service: S) -> Self::Future {
-        ready(Ok((Paced::new(stream, self.0), service)))
+        ready(Ok((RateCheckedStream::new(stream, self.0), service)))
     }
 }
 
 /// A connection that fails if writing to it is too slow.
 #[derive(Debug)]
-pub struct Paced<C> {
+pub struct RateCheckedStream<C> {
     stream: C,
     patience: Duration,
     /// Octets written since `waited` was zero.
@@ -47,13 +47,13 @@ pub struct Paced<C> {
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
-impl<C> Paced<C> {
+impl<C> RateCheckedStream<C> {
     fn new(stream: C, patience: Duration) -> Self {
         Self { stream, patience, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
     }
 
     /// Counts the written octets; fails if too few were written for too long.
-    fn judge(
+    fn check_rate(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
@@ -74,7 +74,7 @@ impl<C> Paced<C> {
     }
 }
 
-impl<C: AsyncRead + Unpin> AsyncRead for Paced<C> {
+impl<C: AsyncRead + Unpin> AsyncRead for RateCheckedStream<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -84,14 +84,14 @@ impl<C: AsyncRead + Unpin> AsyncRead for Paced<C> {
     }
 }
 
-impl<C: AsyncWrite + Unpin> AsyncWrite for Paced<C> {
+impl<C: AsyncWrite + Unpin> AsyncWrite for RateCheckedStream<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         octets: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, octets);
-        self.judge(context, written)
+        self.check_rate(context, written)
     }
 
     fn poll_write_vectored(
@@ -100,7 +100,7 @@ impl<C: AsyncWrite + Unpin> AsyncWrite for Paced<C> {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
-        self.judge(context, written)
+        self.check_rate(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -123,7 +123,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
     /// A connection whose client reads `part` octets at a time and then waits.
-    fn read_by(part: usize, wait: Duration) -> Paced<DuplexStream> {
+    fn read_by(part: usize, wait: Duration) -> RateCheckedStream<DuplexStream> {
         let (mut client, server) = duplex(MIN);
         tokio::spawn(async move {
             let mut read = vec![0; part];
@@ -132,11 +132,11 @@ mod tests {
                 let _ = client.read(&mut read).await;
             }
         });
-        Paced::new(server, PATIENCE)
+        RateCheckedStream::new(server, PATIENCE)
     }
 
-    async fn fill(mut paced: Paced<DuplexStream>, octets: usize) -> io::Result<()> {
-        paced.write_all(&vec![0; octets]).await
+    async fn fill(mut checked: RateCheckedStream<DuplexStream>, octets: usize) -> io::Result<()> {
+        checked.write_all(&vec![0; octets]).await
     }
 
     #[tokio::test(start_paused = true)]

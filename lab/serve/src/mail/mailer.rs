@@ -11,7 +11,7 @@ use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, SinglePart};
 use lettre::{Message, SmtpTransport, Transport};
 
-use super::letter::{Letter, letter};
+use super::content::{MailContent, mail_content};
 use crate::experiment::{Experiment, State};
 
 /// Maximum number of pending mails; further ones are dropped with an error message.
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The destination of mail.
 #[derive(Debug, Clone, Default)]
-pub enum Post {
+pub enum MailDestination {
     /// No mail is sent.
     #[default]
     None,
@@ -34,7 +34,7 @@ pub enum Post {
 
 /// Why mail cannot be sent.
 #[derive(Debug, thiserror::Error)]
-pub enum PostError {
+pub enum MailError {
     /// The URL of the mail server is invalid.
     #[error("{0}: {1}; write smtp://HOST:PORT or smtps://USER:PASSWORD@HOST")]
     Url(String, lettre::transport::smtp::Error),
@@ -68,28 +68,28 @@ pub struct Change {
 }
 
 /// How mail is sent.
-enum Way {
+enum MailTransport {
     Directory(PathBuf, u64),
     Smtp(Box<SmtpTransport>, Mailbox),
 }
 
 impl Mailer {
     /// Starts the thread, which ends when the mailer is dropped.
-    pub fn open(post: &Post) -> Result<Self, PostError> {
-        let way = match post {
-            Post::None => return Ok(Self(None)),
-            Post::Directory(dir) => {
-                std::fs::create_dir_all(dir).map_err(|e| PostError::Directory(dir.clone(), e))?;
-                Way::Directory(dir.clone(), 0)
+    pub fn open(post: &MailDestination) -> Result<Self, MailError> {
+        let transport = match post {
+            MailDestination::None => return Ok(Self(None)),
+            MailDestination::Directory(dir) => {
+                std::fs::create_dir_all(dir).map_err(|e| MailError::Directory(dir.clone(), e))?;
+                MailTransport::Directory(dir.clone(), 0)
             }
-            Post::Smtp(url, sender) => {
-                let transport = SmtpTransport::from_url(url).map_err(|e| PostError::Url(url.clone(), e))?;
-                let sender = sender.parse().map_err(|e| PostError::Address(sender.clone(), e))?;
-                Way::Smtp(Box::new(transport.timeout(Some(PATIENCE)).build()), sender)
+            MailDestination::Smtp(url, sender) => {
+                let transport = SmtpTransport::from_url(url).map_err(|e| MailError::Url(url.clone(), e))?;
+                let sender = sender.parse().map_err(|e| MailError::Address(sender.clone(), e))?;
+                MailTransport::Smtp(Box::new(transport.timeout(Some(PATIENCE)).build()), sender)
             }
         };
         let (sender, inbox) = sync_channel(BACKLOG);
-        std::thread::spawn(move || deliver(way, &inbox));
+        std::thread::spawn(move || deliver(transport, &inbox));
         Ok(Self(Some(Mutex::new(sender))))
     }
 
@@ -103,27 +103,27 @@ impl Mailer {
         let Some(sender) = &self.0 else { return };
         let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if sender.try_send(change).is_err() {
-            complain("too many mails are waiting to be sent; one was dropped");
+            log_error("too many mails are waiting to be sent; one was dropped");
         }
     }
 }
 
-fn deliver(mut way: Way, inbox: &Receiver<Change>) {
+fn deliver(mut transport: MailTransport, inbox: &Receiver<Change>) {
     for Change { to, url, from, experiment, text, permission } in inbox {
-        let letter = letter(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
+        let letter = mail_content(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
         // In a directory, users without a mail address get mail at localhost.
-        let to = match way {
-            Way::Directory(..) if to.is_empty() => format!("{}@localhost", experiment.owner),
+        let to = match transport {
+            MailTransport::Directory(..) if to.is_empty() => format!("{}@localhost", experiment.owner),
             _ => to,
         };
-        if let Err(problem) = way.bring(&to, &letter) {
-            complain(&problem);
+        if let Err(problem) = transport.send_mail(&to, &letter) {
+            log_error(&problem);
         }
     }
 }
 
-impl Way {
-    fn bring(&mut self, to: &str, letter: &Letter) -> Result<(), String> {
+impl MailTransport {
+    fn send_mail(&mut self, to: &str, letter: &MailContent) -> Result<(), String> {
         match self {
             Self::Directory(dir, count) => {
                 *count += 1;
@@ -141,7 +141,7 @@ impl Way {
 }
 
 /// Returns a mail with its header fields. RFC 5322, section 3.6; RFC 2045, section 3; RFC 3834, section 5
-fn message(sender: &Mailbox, to: &str, letter: &Letter) -> Result<Message, String> {
+fn message(sender: &Mailbox, to: &str, letter: &MailContent) -> Result<Message, String> {
     let id = crate::accounts::key::fresh().map_err(|e| e.to_string())?;
     Message::builder()
         .from(sender.clone())
@@ -172,13 +172,13 @@ impl Header for AutoSubmitted {
     }
 }
 
-fn complain(problem: &str) {
+fn log_error(problem: &str) {
     let _ = writeln!(io::stderr(), "error: mail: {problem}");
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::letter::tests::experiment;
+    use super::super::content::tests::experiment;
     use super::*;
     use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
@@ -209,7 +209,7 @@ mod tests {
             }
             got
         });
-        let post = Post::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
+        let post = MailDestination::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
         let mailer = Mailer::open(&post).unwrap();
         let to = "ann@example.org".to_owned();
         mailer.post(Change {
@@ -232,7 +232,8 @@ mod tests {
 
     #[test]
     fn what_is_no_mail_server_is_said() {
-        let open = |url: &str, sender: &str| Mailer::open(&Post::Smtp(url.to_owned(), sender.to_owned()));
+        let open =
+            |url: &str, sender: &str| Mailer::open(&MailDestination::Smtp(url.to_owned(), sender.to_owned()));
         assert!(open("gopher://x", "a@b").unwrap_err().to_string().contains("write smtp://"));
         assert!(open("smtp://localhost", "nobody").unwrap_err().to_string().contains("write NAME@HOST"));
     }
