@@ -17,7 +17,7 @@ use tokio::task::spawn_blocking;
 use crate::refusal::Refusal;
 
 /// Maximum octets of a file that are in memory at a time.
-pub const PART: usize = 64 << 10;
+pub const PART_SIZE: usize = 64 << 10;
 
 /// The requested part of a file: all of it, or one range of octets. RFC 9110, section 14
 #[derive(Debug, Clone, Default)]
@@ -81,8 +81,8 @@ fn body(file: File, octets: u64) -> Body {
     let parts = unfold(Some(file.take(octets)), async |file| {
         let mut file = file?;
         let read = spawn_blocking(move || {
-            let mut part = Vec::with_capacity(PART);
-            file.by_ref().take(PART as u64).read_to_end(&mut part).map(|_| (part, file))
+            let mut part = Vec::with_capacity(PART_SIZE);
+            file.by_ref().take(PART_SIZE as u64).read_to_end(&mut part).map(|_| (part, file))
         });
         match read.await.map_err(io::Error::other).and_then(|read| read) {
             Ok((part, _)) if part.is_empty() => None,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::{broadcast, watch};
 
 /// Maximum number of events that a watcher may lag behind.
-const BACKLOG: usize = 1024;
+const MAX_LAG: usize = 1024;
 
 /// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct Hub {
 
 impl Default for Hub {
     fn default() -> Self {
-        Self { sender: broadcast::Sender::new(BACKLOG), stop: watch::Sender::new(false) }
+        Self { sender: broadcast::Sender::new(MAX_LAG), stop: watch::Sender::new(false) }
     }
 }
 

@@ -11,9 +11,9 @@ use crate::server::Server;
 use crate::store::Owner;
 
 /// Maximum octets of all files of a folder.
-const LARGEST: u64 = 1 << 30;
-const MAX: usize = 5000;
-const LONGEST_PATH: usize = 500;
+const MAX_OCTETS: u64 = 1 << 30;
+const MAX_FILES: usize = 5000;
+const MAX_PATH_LENGTH: usize = 500;
 
 /// A folder, by its owner.
 #[derive(Debug, Clone)]
@@ -49,8 +49,9 @@ impl Server {
         let place = root.join(checked(path)?);
         let files = directory(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
-        if files.len() >= MAX || used + content.len() as u64 > LARGEST {
-            let max = format!("the folder would have more than {MAX} files or {} MiB", LARGEST >> 20);
+        if files.len() >= MAX_FILES || used + content.len() as u64 > MAX_OCTETS {
+            let max =
+                format!("the folder would have more than {MAX_FILES} files or {} MiB", MAX_OCTETS >> 20);
             return Err(Refusal::conflict(max, "delete some files first"));
         }
         let parent = place.parent().unwrap_or(&root);
@@ -83,7 +84,7 @@ impl Server {
 fn checked(path: &str) -> Result<&Path, Refusal> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if name.len() <= 255 && !name.as_encoded_bytes()[0].eq(&b'.'));
     let relative = Path::new(path);
-    let leads_down = !path.is_empty() && path.len() <= LONGEST_PATH && !path.contains(char::is_control);
+    let leads_down = !path.is_empty() && path.len() <= MAX_PATH_LENGTH && !path.contains(char::is_control);
     if leads_down && !path.ends_with('/') && relative.components().all(is_plain) {
         return Ok(relative);
     }

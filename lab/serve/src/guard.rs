@@ -18,18 +18,18 @@ use crate::refusal::Refusal;
 use crate::server::{Config, SharedServer};
 
 /// Content security policy of pages: resources only from this origin. CSP level 3
-const POLICY: HeaderValue = HeaderValue::from_static(
+const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
      connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 );
 const APPLICATION_JSON: &str = "application/json";
 const TEXT_HTML: &str = "text/html; charset=utf-8";
 /// Maximum octets of the path and the headers of a request. The HTTP/2 server accepts more, so that this module can explain the error.
-const LONGEST_HEAD: usize = 16 << 10;
-const YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
+const MAX_HEAD: usize = 16 << 10;
+const HSTS_ONE_YEAR: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Maximum time until a response begins; streams begin at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Forwards a request to its handler, or rejects it.
 pub async fn guard(State(server): State<SharedServer>, request: Request, next: Next) -> Response {
@@ -39,7 +39,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
         Err(refusal) => refusal.into_response(),
         Ok(()) => match server.limits.admit_request() {
             Err(refusal) => refusal.into_response(),
-            Ok(_turn) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
+            Ok(_turn) => match tokio::time::timeout(RESPONSE_TIMEOUT, next.run(request)).await {
                 Ok(response) => explained(response),
                 Err(_) => Refusal::busy("the server took too long", 60).into_response(),
             },
@@ -77,11 +77,11 @@ fn explained(response: Response) -> Response {
 fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
     let headers = request.headers();
     let octets: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    if octets + request.uri().path().len() > LONGEST_HEAD {
+    if octets + request.uri().path().len() > MAX_HEAD {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         return Err(Refusal::new(
             status,
-            format!("the path and the headers have more than {LONGEST_HEAD} octets"),
+            format!("the path and the headers have more than {MAX_HEAD} octets"),
             "send shorter headers",
         ));
     }
@@ -131,7 +131,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 
 fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
     // Reports and files have their own policies.
-    headers.entry(CONTENT_SECURITY_POLICY).or_insert(POLICY);
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(CONTENT_POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     let same_origin = HeaderValue::from_static("same-origin");
@@ -140,6 +140,6 @@ fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
     let cache = if is_private { "no-store" } else { "no-cache" };
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
     if is_secure {
-        headers.insert(STRICT_TRANSPORT_SECURITY, YEAR);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS_ONE_YEAR);
     }
 }

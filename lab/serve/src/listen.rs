@@ -22,11 +22,11 @@ use crate::server::{Access, Config, Server, StateError};
 use crate::slow_clients::RateCheckingAcceptor;
 
 /// Maximum time until the headers of a request have arrived. RFC 9110, section 15.5.9
-const PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section 6.5.2
-const LARGEST_HEAD: u32 = 64 << 10;
+const MAX_HTTP2_HEAD: u32 = 64 << 10;
 /// Time for open responses when the server stops.
-const GRACE: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How connections of browsers are encrypted.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub struct Options {
     /// Maximum usage of each project of these users.
     pub quota: Quota,
     /// Destination of mail.
-    pub post: MailDestination,
+    pub mail: MailDestination,
 }
 
 /// Why the server does not start.
@@ -158,7 +158,7 @@ pub fn add_administrator(options: &Options, registration: &Registration) -> Resu
 pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     let config = options.config()?;
     let access = config.access;
-    let mailer = Mailer::open(&options.post)?;
+    let mailer = Mailer::open(&options.mail)?;
     let (notes, inbox) = channel();
     let server = Arc::new(Server::open(config, mailer, notes.clone())?);
     if access == Access::Accounts && !server.store.has_users().map_err(StateError::from)? {
@@ -193,15 +193,15 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
             let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?
                 .map(|tls| tls.acceptor(RateCheckingAcceptor::default()))
                 .handle(handle);
-            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
+            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+            listening.http_builder().http2().max_header_list_size(MAX_HTTP2_HEAD);
             listening.serve(service).await?;
         }
         Tls::None | Tls::Proxy => {
             let mut listening =
                 axum_server::from_tcp(listener)?.acceptor(RateCheckingAcceptor::default()).handle(handle);
-            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-            listening.http_builder().http2().max_header_list_size(LARGEST_HEAD);
+            listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+            listening.http_builder().http2().max_header_list_size(MAX_HTTP2_HEAD);
             listening.serve(service).await?;
         }
     }
@@ -224,5 +224,5 @@ async fn stop(handle: Handle<SocketAddr>, server: Arc<Server>) {
         _ = terminate.recv() => (),
     }
     server.hub.stop();
-    handle.graceful_shutdown(Some(GRACE));
+    handle.graceful_shutdown(Some(SHUTDOWN_TIMEOUT));
 }

@@ -129,7 +129,7 @@ impl Serve {
             (_, true) => Tls::Proxy,
             (_, false) => Tls::None,
         };
-        let post = match (&self.mail, &self.smtp, &self.from) {
+        let mail = match (&self.mail, &self.smtp, &self.from) {
             (Some(dir), ..) => MailDestination::Directory(dir.clone()),
             (None, Some(url), Some(from)) => MailDestination::Smtp(url.clone(), from.clone()),
             (None, ..) => MailDestination::None,
@@ -148,7 +148,7 @@ impl Serve {
                 runs: self.project_runs,
                 core_seconds: 3600 * self.project_core_hours,
             },
-            post,
+            mail,
         })
     }
 

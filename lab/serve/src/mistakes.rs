@@ -6,15 +6,15 @@ use hol_lab::{InputError, Stopwatch};
 use toml_edit::{ArrayOfTables, Document, Item, Key, Table};
 
 /// Maximum number of mistakes to find.
-const MAX: usize = 10;
+const MAX_MISTAKES: usize = 10;
 /// Maximum number of octets to parse for them.
 const MAX_WORK: usize = 1 << 20;
 
 /// Maximum seconds of the search. Each step may read large files that the text names.
-const LONGEST: f64 = 0.5;
+const MAX_SECONDS: f64 = 0.5;
 
 /// The key that determines which other keys its table may have.
-const KIND: &str = "kind";
+const KIND_KEY: &str = "kind";
 
 /// Returns the mistakes of `text`, in the order in which `read` finds them. `work` is the number of octets that `read` parses.
 ///
@@ -24,9 +24,9 @@ const KIND: &str = "kind";
 pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), InputError>) -> Vec<InputError> {
     let Err(mut error) = read(text) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text.to_owned());
-    let max = (MAX_WORK / work.max(1)).clamp(1, MAX);
+    let max = (MAX_WORK / work.max(1)).clamp(1, MAX_MISTAKES);
     let watch = Stopwatch::start();
-    while found.len() < max && watch.seconds() < LONGEST {
+    while found.len() < max && watch.seconds() < MAX_SECONDS {
         let entry = offset(&rest, &error.place).and_then(|offset| entry_at(&rest, offset));
         let without = entry.map(|entry| blanked(&rest, entry));
         let next = without.as_deref().map(&read);
@@ -97,7 +97,7 @@ fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option
 fn in_inner(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
     let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
     if let Some(entry) = in_table(text, table, offset) {
-        let decides = table.key(KIND).and_then(Key::span).is_some_and(|kind| entry.contains(&kind.start));
+        let decides = table.key(KIND_KEY).and_then(Key::span).is_some_and(|kind| entry.contains(&kind.start));
         return Some(if decides { heading.map_or(entry, |heading| body(text, heading)) } else { entry });
     }
     let heading = heading.or_else(|| key.span())?;

@@ -17,7 +17,7 @@ use crate::store::{KeyKind, User};
 use crate::submission::check_name;
 
 /// Lifetime of a session in seconds.
-pub const SESSION: i64 = 7 * 86_400;
+pub const SESSION_SECONDS: i64 = 7 * 86_400;
 /// Maximum number of tokens of a user.
 const MAX_TOKENS: usize = 50;
 
@@ -93,7 +93,13 @@ impl Server {
         self.attempts().log_in_succeeded(network, &name);
         let found = found.ok_or_else(Refusal::not_found)?;
         let key = key::fresh()?;
-        self.store.add_key(&key::digest(&key), found.id, (KeyKind::Session, ""), now(), now() + SESSION)?;
+        self.store.add_key(
+            &key::digest(&key),
+            found.id,
+            (KeyKind::Session, ""),
+            now(),
+            now() + SESSION_SECONDS,
+        )?;
         Ok(key)
     }
 

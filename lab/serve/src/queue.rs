@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 /// Maximum number of experiments ahead that a reason names; otherwise the reasons of a long queue would change at every start.
-const MANY: u32 = 9;
+const MAX_COUNTED: u32 = 9;
 
 /// A queued experiment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +73,8 @@ impl QueuedExperiment {
                 format!("the experiment requests {}, and {free} of {cores} are free", counted(wanted))
             }
             (1, _) => "1 experiment is ahead in the queue".to_owned(),
-            (2..=MANY, _) => format!("{ahead} experiments are ahead in the queue"),
-            (_, _) => format!("more than {MANY} experiments are ahead in the queue"),
+            (2..=MAX_COUNTED, _) => format!("{ahead} experiments are ahead in the queue"),
+            (_, _) => format!("more than {MAX_COUNTED} experiments are ahead in the queue"),
         };
         if self.batch {
             Verdict::Wait(why)

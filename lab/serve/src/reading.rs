@@ -8,7 +8,7 @@ use crate::mistakes::mistakes;
 use crate::refusal::{Problem, Refusal};
 
 /// Maximum octets of a text.
-pub const LONGEST_TEXT: usize = 1 << 20;
+pub const MAX_TEXT_SIZE: usize = 1 << 20;
 
 /// Maximum octets to parse over all points. 10,000 points of a typical text need two thirds of them.
 const MAX_WORK: usize = 16 << 20;
@@ -65,8 +65,8 @@ pub fn permission_for_users(live: &[String]) -> Permission {
 
 /// Rejects texts that would take too long to parse, because the whole text may be parsed for each point.
 pub fn check_size(text: &str, format: Format, permission: &Permission) -> Result<(), Refusal> {
-    if text.len() > LONGEST_TEXT {
-        return Err(Refusal::too_large(format!("the text is longer than {} MiB", LONGEST_TEXT >> 20)));
+    if text.len() > MAX_TEXT_SIZE {
+        return Err(Refusal::too_large(format!("the text is longer than {} MiB", MAX_TEXT_SIZE >> 20)));
     }
     let points = experiment_text(text, format, permission).map_or(1, |said| points(&said));
     if points.saturating_mul(text.len()) > MAX_WORK {
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_long_text_is_refused_before_it_is_read() {
         let refused =
-            read("test", &"#".repeat(LONGEST_TEXT + 1), Format::Toml, &Permission::default()).unwrap_err();
+            read("test", &"#".repeat(MAX_TEXT_SIZE + 1), Format::Toml, &Permission::default()).unwrap_err();
         assert_eq!(refused.status, axum::http::StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

@@ -5,13 +5,13 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 
 use crate::guard::guard;
-use crate::reading::LONGEST_TEXT;
+use crate::reading::MAX_TEXT_SIZE;
 use crate::refusal::Refusal;
 use crate::server::SharedServer;
 use crate::{api, bundle, pages, shared};
 
 /// Maximum octets of a body. JSON may need six octets for one octet of text: `\u0000`.
-const LONGEST_BODY: usize = 6 * LONGEST_TEXT + (64 << 10);
+const MAX_BODY_SIZE: usize = 6 * MAX_TEXT_SIZE + (64 << 10);
 
 /// Returns the router of all paths.
 pub fn router(server: SharedServer) -> Router {
@@ -29,7 +29,7 @@ pub fn router(server: SharedServer) -> Router {
                 "see /api/openapi.json for the methods of each path",
             )
         })
-        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY_SIZE))
         .layer(from_fn_with_state(server.clone(), guard))
         .with_state(server)
 }

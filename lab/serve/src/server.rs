@@ -232,7 +232,7 @@ impl Server {
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
         let (experiment, permission) = (entry.experiment.clone(), self.permission(entry.project)?);
         let url = self.url.get().cloned().unwrap_or_default();
-        self.mailer.post(mail::Change { to, url, from: *from, experiment, text, permission });
+        self.mailer.queue(mail::Change { to, url, from: *from, experiment, text, permission });
         Ok(())
     }
 

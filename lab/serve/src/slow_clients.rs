@@ -10,9 +10,9 @@ use axum_server::accept::Accept;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Minimum octets that a client must receive during [`PATIENCE`] of waiting.
-const MIN: usize = 64 << 10;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Minimum octets that a client must receive during [`TIMEOUT`] of waiting.
+const MIN_OCTETS: usize = 64 << 10;
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Accepts connections, and wraps them in [`RateCheckedStream`].
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct RateCheckingAcceptor(Duration);
 
 impl Default for RateCheckingAcceptor {
     fn default() -> Self {
-        Self(PATIENCE)
+        Self(TIMEOUT)
     }
 }
 
@@ -38,7 +38,7 @@ impl<C, S> Accept<C, S> for RateCheckingAcceptor {
 #[derive(Debug)]
 pub struct RateCheckedStream<C> {
     stream: C,
-    patience: Duration,
+    timeout: Duration,
     /// Octets written since `waited` was zero.
     taken: usize,
     /// Time spent waiting to write, without the current wait.
@@ -48,8 +48,8 @@ pub struct RateCheckedStream<C> {
 }
 
 impl<C> RateCheckedStream<C> {
-    fn new(stream: C, patience: Duration) -> Self {
-        Self { stream, patience, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
+    fn new(stream: C, timeout: Duration) -> Self {
+        Self { stream, timeout, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
     }
 
     /// Counts the written octets; fails if too few were written for too long.
@@ -60,14 +60,14 @@ impl<C> RateCheckedStream<C> {
     ) -> Poll<io::Result<usize>> {
         let Poll::Ready(written) = written else {
             let since = *self.waits_since.get_or_insert_with(Instant::now);
-            let left = self.patience.saturating_sub(self.waited + since.elapsed());
+            let left = self.timeout.saturating_sub(self.waited + since.elapsed());
             let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep(left)));
             return alarm.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()));
         };
         self.alarm = None;
         self.waited += self.waits_since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.taken += *written.as_ref().unwrap_or(&0);
-        if self.taken >= MIN {
+        if self.taken >= MIN_OCTETS {
             (self.taken, self.waited) = (0, Duration::ZERO);
         }
         Poll::Ready(written)
@@ -124,7 +124,7 @@ mod tests {
 
     /// A connection whose client reads `part` octets at a time and then waits.
     fn read_by(part: usize, wait: Duration) -> RateCheckedStream<DuplexStream> {
-        let (mut client, server) = duplex(MIN);
+        let (mut client, server) = duplex(MIN_OCTETS);
         tokio::spawn(async move {
             let mut read = vec![0; part];
             loop {
@@ -132,7 +132,7 @@ mod tests {
                 let _ = client.read(&mut read).await;
             }
         });
-        RateCheckedStream::new(server, PATIENCE)
+        RateCheckedStream::new(server, TIMEOUT)
     }
 
     async fn fill(mut checked: RateCheckedStream<DuplexStream>, octets: usize) -> io::Result<()> {
@@ -142,7 +142,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_reads_too_little_is_not_waited_for() {
         for (part, wait) in
-            [(0, 3600), (1, 1), (MIN / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
+            [(0, 3600), (1, 1), (MIN_OCTETS / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
         {
             let begun = Instant::now();
             let problem = fill(read_by(part, wait), 1 << 20).await.unwrap_err();
@@ -153,6 +153,6 @@ mod tests {
     /// The download lasts about an hour, with more than the minimum in each half a minute.
     #[tokio::test(start_paused = true)]
     async fn who_reads_in_time_gets_everything() {
-        fill(read_by(MIN / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
+        fill(read_by(MIN_OCTETS / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
     }
 }

@@ -19,11 +19,11 @@ use crate::store::{NewExperiment, Text, is_disk_full};
 
 /// Maximum number of unfinished experiments per user.
 const MAX_UNFINISHED: u64 = 20_000;
-const LONGEST_NAME: usize = 64;
-const LONGEST_TITLE: usize = 200;
+const MAX_NAME_LENGTH: usize = 64;
+const MAX_TITLE_LENGTH: usize = 200;
 /// Maximum of `idle_swap` and `auto_swap`, in seconds.
-const LONGEST_TIME: u32 = 366 * 86_400;
-const MAX_URGENT: i64 = 1000;
+const MAX_SWAP_SECONDS: u32 = 366 * 86_400;
+const MAX_PRIORITY: i64 = 1000;
 
 /// A new experiment.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -364,13 +364,14 @@ fn with_values(
 pub fn check_name(name: &str) -> Result<(), Refusal> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && name.len() <= LONGEST_NAME
+        && name.len() <= MAX_NAME_LENGTH
         && name.chars().all(fits);
     if is_name {
         return Ok(());
     }
-    let cure =
-        format!("use at most {LONGEST_NAME} letters, digits, -, _ and ., and begin with a letter or a digit");
+    let cure = format!(
+        "use at most {MAX_NAME_LENGTH} letters, digits, -, _ and ., and begin with a letter or a digit"
+    );
     Err(Refusal::bad("this is not a valid name", cure))
 }
 
@@ -383,13 +384,13 @@ fn name_of(title: &str) -> String {
 }
 
 fn shortened(title: &str) -> String {
-    title.chars().filter(|c| !c.is_control()).take(LONGEST_TITLE).collect()
+    title.chars().filter(|c| !c.is_control()).take(MAX_TITLE_LENGTH).collect()
 }
 
 /// Checks a priority. Only a leader may raise it above both `from` and 0.
 fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
-    if !(-MAX_URGENT..=MAX_URGENT).contains(&wanted) {
-        return Err(range("priority", -MAX_URGENT, MAX_URGENT));
+    if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&wanted) {
+        return Err(range("priority", -MAX_PRIORITY, MAX_PRIORITY));
     }
     if !leads && wanted > from.max(0) {
         return Err(Refusal::forbidden("only the leader of a project may set a priority above 0"));
@@ -400,8 +401,8 @@ fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
 fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {
     match wanted {
         0 => Ok(None),
-        1..=LONGEST_TIME => Ok(Some(wanted)),
-        _ => Err(range("a time", 0, LONGEST_TIME.into())),
+        1..=MAX_SWAP_SECONDS => Ok(Some(wanted)),
+        _ => Err(range("a time", 0, MAX_SWAP_SECONDS.into())),
     }
 }
 

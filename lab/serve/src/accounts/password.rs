@@ -7,12 +7,12 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use crate::refusal::Refusal;
 
 /// Minimum number of characters, the only rule. NIST SP 800-63B, section 5.1.1.2
-const SHORTEST: usize = 8;
+const MIN_LENGTH: usize = 8;
 /// Maximum number of octets, which limits the time to hash a password.
-const LONGEST: usize = 1024;
+const MAX_LENGTH: usize = 1024;
 
 /// A hash whose password is unknown, for names without an account.
-const NOBODY: &str =
+const UNUSED_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$RdescudvJCsgt3ub+b5dWRWJTmaaJObGjpuQYk1zeDk";
 
 #[cfg(test)]
@@ -29,15 +29,15 @@ fn argon2() -> Argon2<'static> {
 
 /// Returns the hash to store for a new password.
 pub fn hash(password: &str) -> Result<String, Refusal> {
-    if password.chars().count() < SHORTEST {
+    if password.chars().count() < MIN_LENGTH {
         return Err(Refusal::bad(
-            format!("the password has fewer than {SHORTEST} characters"),
+            format!("the password has fewer than {MIN_LENGTH} characters"),
             "choose a longer one",
         ));
     }
-    if password.len() > LONGEST {
+    if password.len() > MAX_LENGTH {
         return Err(Refusal::bad(
-            format!("the password has more than {LONGEST} octets"),
+            format!("the password has more than {MAX_LENGTH} octets"),
             "choose a shorter one",
         ));
     }
@@ -48,11 +48,11 @@ pub fn hash(password: &str) -> Result<String, Refusal> {
 /// Returns whether `password` matches `hash`. Without a hash the function takes the same time, so that response times
 /// do not reveal which accounts exist.
 pub fn is_right(password: &str, hash: Option<&str>) -> bool {
-    if password.len() > LONGEST {
+    if password.len() > MAX_LENGTH {
         return false;
     }
     let hash = hash.filter(|hash| !hash.is_empty());
-    let Ok(parsed) = PasswordHash::new(hash.unwrap_or(NOBODY)) else {
+    let Ok(parsed) = PasswordHash::new(hash.unwrap_or(UNUSED_HASH)) else {
         return false;
     };
     argon2().verify_password(password.as_bytes(), &parsed).is_ok() && hash.is_some()
@@ -70,7 +70,7 @@ mod tests {
         for wrong in ["", "correct horse ", "Correct horse"] {
             assert!(!is_right(wrong, Some(&hash)));
         }
-        assert!(PasswordHash::new(NOBODY).is_ok(), "else it costs no time");
+        assert!(PasswordHash::new(UNUSED_HASH).is_ok(), "else it costs no time");
         assert!(!is_right("correct horse", None) && !is_right("", Some("")));
         assert!(super::hash("short").is_err() && super::hash(&"x".repeat(2000)).is_err());
     }

@@ -26,9 +26,9 @@ use crate::server::{Server, SharedServer};
 /// Maximum concurrent streams.
 const MAX_WATCHERS: usize = 4096;
 /// Keepalive interval, because proxies close silent connections.
-const ALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Time after which a browser reconnects when a stream has ended.
-const RETRY: Duration = Duration::from_secs(2);
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
@@ -65,7 +65,7 @@ async fn of_one(
     // Subscribes before reading the state, so that no event in between is missed.
     let (receiver, stopping, turn) = subscribe(&server, &requester)?;
     let experiment = run_blocking(server.clone(), move |server| server.experiment(&requester, id)).await?;
-    let first = VecDeque::from([state(&experiment).retry(RETRY)]);
+    let first = VecDeque::from([state(&experiment).retry(RECONNECT_DELAY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::One(id), first, _turn: turn }))
 }
 
@@ -81,7 +81,7 @@ async fn of_all(
     let (receiver, stopping, turn) = subscribe(&server, &requester)?;
     let projects =
         run_blocking(server.clone(), move |server| Ok(server.store.projects_of(requester.id)?)).await?;
-    let first = VecDeque::from([Event::default().comment("").retry(RETRY)]);
+    let first = VecDeque::from([Event::default().comment("").retry(RECONNECT_DELAY)]);
     Ok(stream(Watch { server, receiver, stopping, scope: Scope::Projects(projects), first, _turn: turn }))
 }
 
@@ -104,7 +104,7 @@ fn stream(watch: Watch) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
         let event = watch.next().await?;
         Some((Ok(event), watch))
     });
-    Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE))
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEPALIVE_INTERVAL))
 }
 
 impl Watch {

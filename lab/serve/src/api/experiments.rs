@@ -21,7 +21,7 @@ use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
 
 /// Maximum length of a list.
-const LONGEST_LIST: usize = 1000;
+const MAX_LIST_LENGTH: usize = 1000;
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
@@ -65,7 +65,7 @@ async fn list(
     QueryOf(selection): QueryOf<Selection>,
 ) -> Result<Json<Vec<Experiment>>, Refusal> {
     let Selection { state, project, owner, search, limit, before } = selection;
-    let limit = limit.unwrap_or(100).min(LONGEST_LIST);
+    let limit = limit.unwrap_or(100).min(MAX_LIST_LENGTH);
     let filter = Filter { state, project, owner, search, limit, before };
     run_blocking(server, move |server| server.experiments(&requester, &filter)).await.map(Json)
 }

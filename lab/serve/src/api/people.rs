@@ -87,7 +87,7 @@ async fn login(
 ) -> Result<WithCookie, Refusal> {
     let is_secure = server.config.is_secure;
     let key = run_expensive(server, move |server| server.log_in(&network, &login)).await?;
-    Ok((set_cookie(&key, is_secure, crate::people::SESSION), StatusCode::NO_CONTENT))
+    Ok((set_cookie(&key, is_secure, crate::people::SESSION_SECONDS), StatusCode::NO_CONTENT))
 }
 
 /// Logs out: ends the session.

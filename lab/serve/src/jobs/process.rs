@@ -16,19 +16,19 @@ use crate::reading;
 use crate::refusal::Refusal;
 
 /// Maximum octets of a line of output; longer lines are split, to limit the use of memory.
-const LONGEST_LINE: u64 = 64 << 10;
+const MAX_LINE_LENGTH: u64 = 64 << 10;
 
 /// Maximum octets of the project's files that are copied for an experiment: the size of a project's folder.
 const MAX_COPIED: u64 = 1 << 30;
 
 /// Name of the directory of these copies, next to the experiment file, where `hol` looks for `project:PATH`.
-const COPIES: &str = "project";
+const COPIES_DIRECTORY: &str = "project";
 
 /// Name of the file with the commands of a shell, as an experiment.
-const RECORD: &str = "recorded.toml";
+const RECORD_FILE: &str = "recorded.toml";
 
 /// Environment variables passed to processes; all others are removed.
-const VARIABLES: [&str; 10] = [
+const PASSED_VARIABLES: [&str; 10] = [
     "PATH",
     "HOME",
     "TMPDIR",
@@ -133,7 +133,7 @@ impl RunnerCommand {
         let directory = self.shell_directory();
         fs::create_dir_all(&directory)?;
         // Removes the record of an earlier shell.
-        match fs::remove_file(directory.join(RECORD)) {
+        match fs::remove_file(directory.join(RECORD_FILE)) {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
             _ => {}
         }
@@ -141,7 +141,7 @@ impl RunnerCommand {
         command.current_dir(directory).arg("shell").arg(file);
         let world = WorldName::of_programs().to_string();
         command.args(["--point", &point.to_string(), "--world", &world, "--dialogue", "json"]);
-        command.args(["--record", RECORD, "--with-parent", &process::id().to_string()]);
+        command.args(["--record", RECORD_FILE, "--with-parent", &process::id().to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (sender, started) = sync_channel(1);
         // The kernel kills the process when the thread that started it ends, so this thread waits for it.
@@ -176,7 +176,7 @@ impl RunnerCommand {
         fs::create_dir_all(directory)?;
         let file = format!("{name}.{}", format.word());
         fs::write(directory.join(&file), text)?;
-        let copies = directory.join(COPIES);
+        let copies = directory.join(COPIES_DIRECTORY);
         match fs::remove_dir_all(&copies) {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
             _ => {}
@@ -210,7 +210,9 @@ impl RunnerCommand {
     fn bare(&self) -> process::Command {
         use std::os::unix::process::CommandExt;
         let mut command = process::Command::new(&self.program);
-        command.env_clear().envs(VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        command
+            .env_clear()
+            .envs(PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         command.current_dir(&self.dir).process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
         command
     }
@@ -253,7 +255,7 @@ fn reap(mut child: Child, pid: Pid) -> io::Result<ExitStatus> {
 fn lines(stream: impl Read, line: impl Fn(String)) {
     let mut reader = BufReader::new(stream);
     let mut octets = Vec::new();
-    while let Ok(1..) = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut octets) {
+    while let Ok(1..) = reader.by_ref().take(MAX_LINE_LENGTH).read_until(b'\n', &mut octets) {
         line(String::from_utf8_lossy(&octets).trim_end().to_owned());
         octets.clear();
     }
@@ -261,10 +263,10 @@ fn lines(stream: impl Read, line: impl Fn(String)) {
 
 /// Appends a line to a log of limited size.
 pub fn log(dir: &Path, line: &str) {
-    const LONGEST: u64 = 1 << 20;
+    const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;
-        if file.metadata()?.len() < LONGEST {
+        if file.metadata()?.len() < MAX_LOG_SIZE {
             io::Write::write_all(&mut file, format!("{line}\n").as_bytes())?;
         }
         Ok(())

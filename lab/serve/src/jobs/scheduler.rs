@@ -26,19 +26,19 @@ use crate::shell::ShellUse;
 use crate::store::Entry;
 
 /// Interval of the checks for idle experiments, and for processes that have not ended in time.
-const TICK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Seconds between updates of an experiment's usage. In this time it can write some hundred MB to a fast disk.
-const COUNT_EVERY: f64 = 1.0;
+const USAGE_INTERVAL: f64 = 1.0;
 
 /// Seconds in which a process must save its results before it is killed.
-const PATIENCE: f64 = 20.0;
+const END_TIMEOUT: f64 = 20.0;
 
 /// Number of times that the process of an experiment may be killed without a completed run before the experiment fails.
-const TRIES: u32 = 5;
+const MAX_KILLS: u32 = 5;
 
 /// Maximum characters of a process's last message, which is the reason of a failure.
-const LONGEST_WHY: usize = 300;
+const MAX_REASON_LENGTH: usize = 300;
 
 /// The process of an experiment, and its status.
 struct Job {
@@ -99,7 +99,7 @@ fn reason(word: &str) -> String {
     // POSIX: ENOSPC and EDQUOT, as the standard library writes them.
     let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| word.contains(error));
     let prefix = if is_full { "disk full: " } else { "" };
-    format!("{prefix}{word}").chars().take(LONGEST_WHY).collect()
+    format!("{prefix}{word}").chars().take(MAX_REASON_LENGTH).collect()
 }
 
 /// Runs the scheduler until [`SchedulerMessage::Stop`], and returns when all processes have ended.
@@ -117,7 +117,7 @@ pub fn run_scheduler(
         said: BTreeMap::new(),
     };
     loop {
-        match inbox.recv_timeout(TICK) {
+        match inbox.recv_timeout(CHECK_INTERVAL) {
             Ok(SchedulerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
             Ok(note) => scheduler.take(note),
             Err(RecvTimeoutError::Timeout) => (),
@@ -185,7 +185,7 @@ impl Scheduler {
     /// Updates the usage of experiments, and swaps out those of projects that have used up their quota.
     fn swap_out_by_quota(&mut self) {
         for (id, job) in &mut self.jobs {
-            if job.watch.seconds() < job.counted + COUNT_EVERY {
+            if job.watch.seconds() < job.counted + USAGE_INTERVAL {
                 continue;
             }
             let refused = count(&self.server, *id, job).and_then(|()| self.server.refused(job.project));
@@ -211,7 +211,7 @@ impl Scheduler {
                     ask(&self.server, *id, job);
                     job.asked = Some(job.watch.seconds());
                 }
-                Some(asked) if job.watch.seconds() - asked > PATIENCE => job.running.end(),
+                Some(asked) if job.watch.seconds() - asked > END_TIMEOUT => job.running.end(),
                 None | Some(_) => (),
             }
         }
@@ -392,7 +392,7 @@ impl Scheduler {
         let (times, done) = self.killed.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
         *done = runs;
-        if *times < TRIES {
+        if *times < MAX_KILLS {
             return (
                 Event::Die,
                 "its process was killed; the experiment continues after its completed runs".to_owned(),
@@ -401,7 +401,7 @@ impl Scheduler {
         (
             Event::Fail,
             format!(
-                "its process was killed {TRIES} times without completing a run; check that the machine has enough memory"
+                "its process was killed {MAX_KILLS} times without completing a run; check that the machine has enough memory"
             ),
         )
     }
@@ -413,12 +413,12 @@ impl Scheduler {
             ask(&self.server, *id, job);
         }
         while !self.jobs.is_empty() {
-            match inbox.recv_timeout(TICK) {
+            match inbox.recv_timeout(CHECK_INTERVAL) {
                 Ok(SchedulerMessage::Exit(id, _)) => drop(self.jobs.remove(&id)),
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if watch.seconds() > PATIENCE {
+            if watch.seconds() > END_TIMEOUT {
                 self.jobs.values().for_each(|job| job.running.end());
             }
         }

@@ -15,10 +15,10 @@ use super::content::{MailContent, mail_content};
 use crate::experiment::{Experiment, State};
 
 /// Maximum number of pending mails; further ones are dropped with an error message.
-const BACKLOG: usize = 1000;
+const MAX_PENDING: usize = 1000;
 /// Sender address of mail in a directory.
 const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
-const PATIENCE: Duration = Duration::from_secs(20);
+const SMTP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The destination of mail.
 #[derive(Debug, Clone, Default)]
@@ -75,8 +75,8 @@ enum MailTransport {
 
 impl Mailer {
     /// Starts the thread, which ends when the mailer is dropped.
-    pub fn open(post: &MailDestination) -> Result<Self, MailError> {
-        let transport = match post {
+    pub fn open(destination: &MailDestination) -> Result<Self, MailError> {
+        let transport = match destination {
             MailDestination::None => return Ok(Self(None)),
             MailDestination::Directory(dir) => {
                 std::fs::create_dir_all(dir).map_err(|e| MailError::Directory(dir.clone(), e))?;
@@ -85,10 +85,10 @@ impl Mailer {
             MailDestination::Smtp(url, sender) => {
                 let transport = SmtpTransport::from_url(url).map_err(|e| MailError::Url(url.clone(), e))?;
                 let sender = sender.parse().map_err(|e| MailError::Address(sender.clone(), e))?;
-                MailTransport::Smtp(Box::new(transport.timeout(Some(PATIENCE)).build()), sender)
+                MailTransport::Smtp(Box::new(transport.timeout(Some(SMTP_TIMEOUT)).build()), sender)
             }
         };
-        let (sender, inbox) = sync_channel(BACKLOG);
+        let (sender, inbox) = sync_channel(MAX_PENDING);
         std::thread::spawn(move || deliver(transport, &inbox));
         Ok(Self(Some(Mutex::new(sender))))
     }
@@ -99,7 +99,7 @@ impl Mailer {
     }
 
     /// Queues a mail about a change. In a directory, users without a mail address get mail, too.
-    pub fn post(&self, change: Change) {
+    pub fn queue(&self, change: Change) {
         let Some(sender) = &self.0 else { return };
         let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if sender.try_send(change).is_err() {
@@ -209,10 +209,10 @@ mod tests {
             }
             got
         });
-        let post = MailDestination::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
-        let mailer = Mailer::open(&post).unwrap();
+        let destination = MailDestination::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
+        let mailer = Mailer::open(&destination).unwrap();
         let to = "ann@example.org".to_owned();
-        mailer.post(Change {
+        mailer.queue(Change {
             to,
             url: "https://lab.example.org".to_owned(),
             from: State::Active,

@@ -19,7 +19,7 @@ use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
 
 /// Maximum number of experiments, for legibility.
-const MAX: usize = 12;
+const MAX_EXPERIMENTS: usize = 12;
 /// Maximum number of values of an axis that are listed.
 const MAX_VALUES: usize = 6;
 
@@ -51,7 +51,7 @@ pub async fn page(
     QueryOf(CompareQuery { of }): QueryOf<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
-        let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX);
+        let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX_EXPERIMENTS);
         let mut compared = ids.map(|id| compared(server, &requester, id)).collect::<Result<Vec<_>, _>>()?;
         let (differing, constant) =
             differences(&compared.iter().map(|own| &own.settings).collect::<Vec<_>>());

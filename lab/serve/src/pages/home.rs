@@ -16,7 +16,7 @@ use crate::server::{Access, Server, SharedServer};
 use crate::store::Project;
 
 /// Number of experiments on a page.
-const PAGE: usize = 30;
+const PAGE_LENGTH: usize = 30;
 
 /// The query of this page, which selects experiments. An empty field selects all of them.
 #[derive(Debug, Default, Deserialize)]
@@ -39,7 +39,7 @@ impl HomeQuery {
             owner: chosen(&self.owner),
             search: chosen(&self.search),
             // One more than the page shows, to find out whether there is another page.
-            limit: PAGE + 1,
+            limit: PAGE_LENGTH + 1,
             before: self.before,
         }
     }
@@ -77,8 +77,8 @@ struct Home {
 impl Home {
     fn read(server: &Server, requester: &Requester, query: HomeQuery) -> Result<Self, Refusal> {
         let mut experiments = server.experiments(requester, &query.filter())?;
-        let has_more = experiments.len() > PAGE;
-        experiments.truncate(PAGE);
+        let has_more = experiments.len() > PAGE_LENGTH;
+        experiments.truncate(PAGE_LENGTH);
         let older = experiments.last().filter(|_| has_more).map(|last| query.older(last.id));
         Ok(Self {
             experiments,

@@ -32,9 +32,9 @@ use crate::server::{Server, SharedServer};
 use crate::store;
 
 /// Maximum number of open terminals, each of which needs a Linux kernel in memory.
-const MAX: usize = 8;
+const MAX_TERMINALS: usize = 8;
 /// Maximum octets of a line.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_LENGTH: usize = 64 << 10;
 
 /// Selects the network of a shell.
 #[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
@@ -144,9 +144,9 @@ impl Server {
         }
         let terminals = shells.values().filter_map(|own| own.process.as_ref());
         let terminals = terminals.filter(|process| process.used_for == ShellUse::Terminal).count();
-        if used_for == ShellUse::Terminal && terminals >= MAX {
+        if used_for == ShellUse::Terminal && terminals >= MAX_TERMINALS {
             return Err(Refusal::busy(
-                format!("the server has {MAX} open terminals, which is the maximum"),
+                format!("the server has {MAX_TERMINALS} open terminals, which is the maximum"),
                 60,
             ));
         }
@@ -167,10 +167,10 @@ impl Server {
     /// Sends a line to the shell of an experiment.
     pub fn send_line(&self, requester: &Requester, id: i64, line: &str) -> Result<(), Refusal> {
         self.own(requester, id)?;
-        if line.contains(['\n', '\r', '\0']) || line.len() > LONGEST_LINE {
+        if line.contains(['\n', '\r', '\0']) || line.len() > MAX_LINE_LENGTH {
             return Err(Refusal::bad(
                 "this is not one line of text",
-                format!("send one line of at most {LONGEST_LINE} octets"),
+                format!("send one line of at most {MAX_LINE_LENGTH} octets"),
             ));
         }
         let mut shells = self.shells.all();

@@ -10,7 +10,7 @@ use super::transcript::Transcript;
 use crate::jobs::RunningProcess;
 
 /// Seconds without input and output after which a terminal is ended.
-const PATIENCE: f64 = 1800.0;
+const IDLE_TIMEOUT: f64 = 1800.0;
 
 /// All shells by experiment. The transcript of an ended shell is kept until another one starts.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Shells {
     pub fn end_the_idle(&self) {
         for own in self.all().values_mut() {
             let Some(process) = &mut own.process else { continue };
-            let is_idle = process.stdin.is_some() && process.idle.seconds() > PATIENCE;
+            let is_idle = process.stdin.is_some() && process.idle.seconds() > IDLE_TIMEOUT;
             if is_idle && process.used_for == ShellUse::Terminal {
                 process.end(own.transcript.is_waiting());
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 /// Maximum octets of a transcript; the oldest entries are removed.
-const LONGEST: usize = 256 << 10;
+const MAX_SIZE: usize = 256 << 10;
 
 /// An entry of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -37,7 +37,7 @@ impl Transcript {
         self.next += 1;
         self.octets += size;
         self.entries.push_back((entry.clone(), size));
-        while self.octets > LONGEST {
+        while self.octets > MAX_SIZE {
             let Some((_, size)) = self.entries.pop_front() else { break };
             self.octets -= size;
         }
@@ -65,7 +65,7 @@ mod tests {
     fn the_oldest_is_forgotten_and_numbers_tell_so() {
         let mut transcript = Transcript::default();
         for _ in 0..5 {
-            transcript.add(json!({ "out": "x".repeat(LONGEST / 4) }));
+            transcript.add(json!({ "out": "x".repeat(MAX_SIZE / 4) }));
         }
         let kept: Vec<u64> = transcript.entries().iter().map(|entry| entry.at).collect();
         assert_eq!(kept, [2, 3, 4]);

@@ -23,7 +23,7 @@ use reserve::Reserve;
 pub use texts::Text;
 
 /// Maximum time for which another process, such as a backup, may lock the database.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// File name of the database in a state directory.
 pub const DATABASE: &str = "lab.db";
@@ -120,7 +120,7 @@ fn check(connection: &Connection) -> Result<(), String> {
 
 /// Configures the connection so that acknowledged data are on the disk: WAL alone would lose the last transactions in a power failure.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(LOCK_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -113,7 +113,7 @@ async fn a_file_is_sent_in_parts() {
     let mut parts = response.into_body().into_data_stream();
     for _ in 0..3 {
         let part = futures_util::StreamExt::next(&mut parts).await.unwrap().unwrap();
-        assert_eq!(part.len(), crate::download::PART);
+        assert_eq!(part.len(), crate::download::PART_SIZE);
     }
     std::fs::write(results.join("small.csv"), "1,2\n").unwrap();
     assert_eq!(lab.get(&format!("/api/experiments/{id}/files/small.csv")).send().await.text, "1,2\n");
