@@ -20,7 +20,7 @@ pub struct FileEntry {
 }
 
 /// Returns the path of a file in `directory`; `None` if there is none, or if the path leads outside, even by a symbolic link.
-pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
+pub fn resolve_inside(directory: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return None;
@@ -31,7 +31,7 @@ pub fn inside(directory: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Lists all files of a directory, in order of name; none if it does not exist.
-pub fn directory(root: &Path) -> io::Result<Vec<FileEntry>> {
+pub fn list_files(root: &Path) -> io::Result<Vec<FileEntry>> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];
     while let Some(dir) = left.pop() {
@@ -60,7 +60,7 @@ pub fn directory(root: &Path) -> io::Result<Vec<FileEntry>> {
 }
 
 /// Returns the octets that a directory occupies on the disk; files that are deleted meanwhile do not count.
-pub fn occupied(root: &Path) -> u64 {
+pub fn occupied_octets(root: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut octets = 0;
     let mut left = vec![root.to_owned()];
@@ -104,10 +104,10 @@ mod tests {
             "./sub/a.csv",
         ];
         for path in outside {
-            assert_eq!(inside(&results, path), None, "{path:?}");
+            assert_eq!(resolve_inside(&results, path), None, "{path:?}");
         }
-        assert!(inside(&results, "sub/a.csv").is_some());
-        assert_eq!(directory(&results).unwrap(), [FileEntry { path: "sub/a.csv".to_owned(), size: 1 }]);
-        assert_eq!(directory(&root.path().join("nothing")).unwrap(), []);
+        assert!(resolve_inside(&results, "sub/a.csv").is_some());
+        assert_eq!(list_files(&results).unwrap(), [FileEntry { path: "sub/a.csv".to_owned(), size: 1 }]);
+        assert_eq!(list_files(&root.path().join("nothing")).unwrap(), []);
     }
 }

@@ -67,9 +67,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         match Query::from_request_parts(parts, state).await {
             Ok(Query(value)) => Ok(Self(value)),
-            Err(rejection) => {
-                Err(Refusal::bad(rejection.body_text(), "see /api/openapi.json for the expected request"))
-            }
+            Err(rejection) => Err(Refusal::bad_request(
+                rejection.body_text(),
+                "see /api/openapi.json for the expected request",
+            )),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use crate::directory::{directory, inside};
+use crate::directory::{list_files, resolve_inside};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::Server;
@@ -47,7 +47,7 @@ impl Server {
     ) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
         let place = root.join(checked(path)?);
-        let files = directory(&root)?;
+        let files = list_files(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
         if files.len() >= MAX_FILES || used + content.len() as u64 > MAX_OCTETS {
             let max =
@@ -75,7 +75,7 @@ impl Server {
     /// Removes a file.
     pub(crate) fn discard(&self, requester: &Requester, folder: &Folder, path: &str) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
-        let place = inside(&root, path).ok_or_else(Refusal::not_found)?;
+        let place = resolve_inside(&root, path).ok_or_else(Refusal::not_found)?;
         Ok(fs::remove_file(place)?)
     }
 }
@@ -88,7 +88,7 @@ fn checked(path: &str) -> Result<&Path, Refusal> {
     if leads_down && !path.ends_with('/') && relative.components().all(is_plain) {
         return Ok(relative);
     }
-    Err(Refusal::bad(
+    Err(Refusal::bad_request(
         "this is not a valid file path",
         "write names separated by /, none of which begins with a dot",
     ))

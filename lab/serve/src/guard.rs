@@ -40,7 +40,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
         Ok(()) => match server.limits.admit_request() {
             Err(refusal) => refusal.into_response(),
             Ok(_turn) => match tokio::time::timeout(RESPONSE_TIMEOUT, next.run(request)).await {
-                Ok(response) => explained(response),
+                Ok(response) => with_json_body(response),
                 Err(_) => Refusal::busy("the server took too long", 60).into_response(),
             },
         },
@@ -48,12 +48,12 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     if is_page && let Some(refusal) = response.extensions_mut().remove::<Refusal>() {
         response = RefusalPage(refusal).into_response();
     }
-    decorate(response.headers_mut(), is_private, server.config.is_secure);
+    add_security_headers(response.headers_mut(), is_private, server.config.is_secure);
     response
 }
 
 /// Returns the response; an error from a library gets a JSON body like other errors.
-fn explained(response: Response) -> Response {
+fn with_json_body(response: Response) -> Response {
     let status = response.status();
     let has_form = response
         .headers()
@@ -86,11 +86,11 @@ fn check(config: &Config, request: &Request) -> Result<(), Refusal> {
         ));
     }
     let host = request.uri().authority().map(Authority::as_str).or_else(|| text(headers, &HOST));
-    let host: Authority = host
-        .and_then(|host| host.parse().ok())
-        .ok_or_else(|| Refusal::bad("the request has no valid Host header", "send one Host header"))?;
+    let host: Authority = host.and_then(|host| host.parse().ok()).ok_or_else(|| {
+        Refusal::bad_request("the request has no valid Host header", "send one Host header")
+    })?;
     if headers.get_all(HOST).iter().count() > 1 {
-        return Err(Refusal::bad("the request has several Host headers", "send one Host header"));
+        return Err(Refusal::bad_request("the request has several Host headers", "send one Host header"));
     }
     check_host(config, &host)?;
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method()) {
@@ -129,7 +129,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn decorate(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
+fn add_security_headers(headers: &mut HeaderMap, is_private: bool, is_secure: bool) {
     // Reports and files have their own policies.
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(CONTENT_POLICY);
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

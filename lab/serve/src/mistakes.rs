@@ -21,7 +21,11 @@ const KIND_KEY: &str = "kind";
 /// Each step overwrites the entry with the mistake with blanks, so that positions do not change, and reads the text
 /// again. A mistake counts if it disappears with its entry. An error that something is missing, because an entry was
 /// overwritten, therefore does not count.
-pub fn mistakes(text: &str, work: usize, read: impl Fn(&str) -> Result<(), InputError>) -> Vec<InputError> {
+pub fn find_mistakes(
+    text: &str,
+    work: usize,
+    read: impl Fn(&str) -> Result<(), InputError>,
+) -> Vec<InputError> {
     let Err(mut error) = read(text) else { return Vec::new() };
     let (mut found, mut rest) = (Vec::new(), text.to_owned());
     let max = (MAX_WORK / work.max(1)).clamp(1, MAX_MISTAKES);
@@ -78,10 +82,10 @@ fn in_table(text: &str, table: &Table, offset: usize) -> Option<Range<usize>> {
     table.iter().find_map(|(name, item)| {
         let key = table.key(name)?;
         match item {
-            Item::Table(inner) => in_inner(text, inner, key, offset),
+            Item::Table(inner) => in_table_with_heading(text, inner, key, offset),
             Item::ArrayOfTables(list) => in_list(text, list, key, offset),
             _ => {
-                let whole = whole(key, item)?;
+                let whole = entry_range(key, item)?;
                 whole.contains(&offset).then_some(whole)
             }
         }
@@ -89,23 +93,27 @@ fn in_table(text: &str, table: &Table, offset: usize) -> Option<Range<usize>> {
 }
 
 fn in_list(text: &str, list: &ArrayOfTables, key: &Key, offset: usize) -> Option<Range<usize>> {
-    list.iter().find_map(|table| in_inner(text, table, key, offset))
+    list.iter().find_map(|table| in_table_with_heading(text, table, key, offset))
 }
 
 /// Returns the range to overwrite in a table with a heading if `offset` is in it: an entry, or the whole table if the
 /// mistake is in its heading or in `kind`, which determines the other keys.
-fn in_inner(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
+fn in_table_with_heading(text: &str, table: &Table, key: &Key, offset: usize) -> Option<Range<usize>> {
     let heading = table.span().filter(|_| !table.is_dotted() && !table.is_implicit());
     if let Some(entry) = in_table(text, table, offset) {
         let decides = table.key(KIND_KEY).and_then(Key::span).is_some_and(|kind| entry.contains(&kind.start));
-        return Some(if decides { heading.map_or(entry, |heading| body(text, heading)) } else { entry });
+        return Some(if decides {
+            heading.map_or(entry, |heading| table_range(text, heading))
+        } else {
+            entry
+        });
     }
     let heading = heading.or_else(|| key.span())?;
-    heading.contains(&offset).then(|| body(text, heading))
+    heading.contains(&offset).then(|| table_range(text, heading))
 }
 
 /// Returns the range from a heading up to the next one.
-fn body(text: &str, heading: Range<usize>) -> Range<usize> {
+fn table_range(text: &str, heading: Range<usize>) -> Range<usize> {
     let lines = text[heading.end..].split_inclusive('\n').scan(heading.end, |at, line| {
         let start = *at;
         *at += line.len();
@@ -115,7 +123,7 @@ fn body(text: &str, heading: Range<usize>) -> Range<usize> {
     heading.start..next.map_or(text.len(), |(start, _)| start)
 }
 
-fn whole(key: &Key, item: &Item) -> Option<Range<usize>> {
+fn entry_range(key: &Key, item: &Item) -> Option<Range<usize>> {
     let (key, value) = (key.span()?, item.span()?);
     Some(key.start.min(value.start)..key.end.max(value.end))
 }
@@ -133,34 +141,34 @@ mod tests {
 
     use super::*;
 
-    fn places(text: &str) -> Vec<String> {
+    fn positions(text: &str) -> Vec<String> {
         let read = |text: &str| Experiment::anywhere("a", &Source::new("a", text)).map(drop);
-        mistakes(text, text.len(), read).into_iter().map(|error| error.place).collect()
+        find_mistakes(text, text.len(), read).into_iter().map(|error| error.place).collect()
     }
 
     #[test]
     fn every_mistake_has_its_place() {
         let text = "title = 'é'\ntransports = ['tpc']\nmesages = 5\nseed = 'x'\n[network]\ndelai = '1ms'\nrate = '10Mbat'\n\
             [netwrok]\nloss = '1%'\n";
-        let mut found = places(text);
+        let mut found = positions(text);
         found.sort();
         assert_eq!(found, ["a:2:15", "a:3:1", "a:4:8", "a:6:1", "a:7:8", "a:8:2"]);
     }
 
     #[test]
     fn a_line_that_is_no_toml_is_found_with_the_others() {
-        let found = places("transports = ['tcp']\nseed = = 1\nmesages = 1\n");
+        let found = positions("transports = ['tcp']\nseed = = 1\nmesages = 1\n");
         assert_eq!(found.len(), 2, "{found:?}");
-        let found = places("transports = ['tcp'\nmessages = 5\nseed = 1\n");
+        let found = positions("transports = ['tcp'\nmessages = 5\nseed = 1\n");
         assert_eq!(found.len(), 1, "a bracket is missing: {found:?}");
     }
 
     /// `size` is right for the application that was meant, and a file needs transports.
     #[test]
     fn what_follows_from_a_mistake_is_none() {
-        assert_eq!(places("transports = ['tcp']\n[workload]\nkind = 'onway'\nsize = '64B'\n").len(), 1);
-        assert_eq!(places("title = 'a'\ntransports = 3\n").len(), 1);
-        assert_eq!(places("title = 'a'\n").len(), 1);
-        assert_eq!(places("transports = ['tcp']\n").len(), 0);
+        assert_eq!(positions("transports = ['tcp']\n[workload]\nkind = 'onway'\nsize = '64B'\n").len(), 1);
+        assert_eq!(positions("title = 'a'\ntransports = 3\n").len(), 1);
+        assert_eq!(positions("title = 'a'\n").len(), 1);
+        assert_eq!(positions("transports = ['tcp']\n").len(), 0);
     }
 }

@@ -70,8 +70,8 @@ impl Server {
         let name = requester.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&requester.name)?;
-        if !password::is_right(&new.old, found.as_ref().map(|found| found.password.as_str())) {
-            return Err(Refusal::bad(
+        if !password::verify(&new.old, found.as_ref().map(|found| found.password.as_str())) {
+            return Err(Refusal::bad_request(
                 "the current password is wrong",
                 "enter the password with which you log in",
             ));
@@ -87,12 +87,12 @@ impl Server {
         let name = login.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&login.name)?;
-        if !password::is_right(&login.password, found.as_ref().map(|found| found.password.as_str())) {
+        if !password::verify(&login.password, found.as_ref().map(|found| found.password.as_str())) {
             return Err(Refusal::unauthorized("the name or the password is wrong"));
         }
         self.attempts().log_in_succeeded(network, &name);
         let found = found.ok_or_else(Refusal::not_found)?;
-        let key = key::fresh()?;
+        let key = key::generate()?;
         self.store.add_key(
             &key::digest(&key),
             found.id,
@@ -144,15 +144,15 @@ impl Server {
         if let Some(end) = requester.token_ends.filter(|end| *end < expires) {
             let max = (end - now()) / 86_400;
             let problem = "a token cannot create a token that expires later than itself";
-            return Err(Refusal::bad(problem, format!("choose at most {max} days, or log in")));
+            return Err(Refusal::bad_request(problem, format!("choose at most {max} days, or log in")));
         }
-        let key = key::fresh()?;
+        let key = key::generate()?;
         self.store.add_key(&key::digest(&key), requester.id, (KeyKind::Token, name), now(), expires)?;
         Ok(key)
     }
 
     /// Returns the number of the project called `name`, if `requester` leads it.
-    pub(crate) fn led(&self, requester: &Requester, name: &str) -> Result<i64, Refusal> {
+    pub(crate) fn project_led_by(&self, requester: &Requester, name: &str) -> Result<i64, Refusal> {
         let (project, leader) = self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)?;
         if leader != requester.id {
             return Err(Refusal::forbidden(format!("{} is not the leader of {name}", requester.name)));
@@ -173,6 +173,6 @@ fn check_mail(mail: &str) -> Result<(), Refusal> {
     if mail.is_empty() || (mail.len() <= 254 && address.is_ok()) {
         Ok(())
     } else {
-        Err(Refusal::bad("this is not a valid mail address", cure))
+        Err(Refusal::bad_request("this is not a valid mail address", cure))
     }
 }

@@ -30,7 +30,7 @@ impl Quota {
     pub const NONE: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
 
     /// Returns why a project with this usage may use no more, or `None` if it may.
-    pub fn refuses(&self, used: &Usage) -> Option<String> {
+    pub fn excess(&self, used: &Usage) -> Option<String> {
         let disk = || {
             format!(
                 "its project uses {} of disk, which is the maximum; delete experiments",
@@ -52,7 +52,7 @@ impl Quota {
     }
 
     /// Returns a sentence about the usage of a project and its limits.
-    pub fn line(&self, used: &Usage) -> String {
+    pub fn describe(&self, used: &Usage) -> String {
         let hours = |seconds: u64| format!("{:.1}", seconds as f64 / 3600.0);
         if *self == Self::NONE {
             let (disk, hours) = (mebi(used.octets), hours(used.core_seconds));
@@ -82,12 +82,12 @@ mod tests {
     fn each_limit_has_its_reason() {
         let quota = Quota { octets: 1 << 30, runs: 100, core_seconds: 7200 };
         let used = Usage { octets: 1 << 29, runs: 99, core_seconds: 7199 };
-        assert_eq!(quota.refuses(&used), None);
-        let why = |used| quota.refuses(&used).unwrap();
+        assert_eq!(quota.excess(&used), None);
+        let why = |used| quota.excess(&used).unwrap();
         assert!(why(Usage { octets: 1 << 30, ..used }).contains("1024 MiB of disk"));
         assert!(why(Usage { runs: 100, ..used }).contains("100 runs"));
         assert!(why(Usage { core_seconds: 7200, ..used }).contains("2 core hours"));
         let line = "512 MiB of 1024 MiB of disk, 99 of 100 runs, 2.0 of 2.0 core hours";
-        assert_eq!((quota.line(&used).as_str(), Quota::NONE.refuses(&used)), (line, None));
+        assert_eq!((quota.describe(&used).as_str(), Quota::NONE.excess(&used)), (line, None));
     }
 }

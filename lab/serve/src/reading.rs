@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use hol_lab::{Experiment, InputError, LabError, Permission, Source};
 
 use crate::experiment::Format;
-use crate::mistakes::mistakes;
+use crate::mistakes::find_mistakes;
 use crate::refusal::{Problem, Refusal};
 
 /// Maximum octets of a text.
@@ -28,16 +28,16 @@ pub fn read(name: &str, text: &str, format: Format, permission: &Permission) -> 
     check_size(text, format, permission)?;
     parse(name, text, format, permission).map_err(|error| match (&error, format) {
         (LabError::Input(_), Format::Toml) => {
-            let read = |text: &str| parse(name, text, format, permission).map(drop).or_else(of_the_text);
-            let found = mistakes(text, work(text), read);
-            Refusal::unreadable(found.into_iter().map(|error| problem(&error.into())).collect())
+            let read = |text: &str| parse(name, text, format, permission).map(drop).or_else(text_error);
+            let found = find_mistakes(text, octets_to_parse(text), read);
+            Refusal::invalid_text(found.into_iter().map(|error| to_problem(&error.into())).collect())
         }
-        _ => Refusal::unreadable(vec![problem(&error)]),
+        _ => Refusal::invalid_text(vec![to_problem(&error)]),
     })
 }
 
 /// Returns the error if it is about the text, and not about this machine.
-fn of_the_text(error: LabError) -> Result<(), InputError> {
+fn text_error(error: LabError) -> Result<(), InputError> {
     match error {
         LabError::Input(error) => Err(error),
         _ => Ok(()),
@@ -45,7 +45,7 @@ fn of_the_text(error: LabError) -> Result<(), InputError> {
 }
 
 /// Returns the number of octets to parse for an experiment file: the text is parsed once for each point.
-pub fn work(text: &str) -> usize {
+pub fn octets_to_parse(text: &str) -> usize {
     points(text).saturating_mul(text.len())
 }
 
@@ -106,7 +106,7 @@ pub fn project_files(
     format: Format,
     permission: &Permission,
 ) -> Result<Vec<String>, Refusal> {
-    let refuse = |error: LabError| Refusal::unreadable(vec![problem(&error)]);
+    let refuse = |error: LabError| Refusal::invalid_text(vec![to_problem(&error)]);
     check_size(text, format, permission)?;
     let source = source(name, text, format, permission).map_err(refuse)?;
     Experiment::parse(name, &source).map_err(|error| refuse(error.into()))?;
@@ -134,7 +134,7 @@ fn experiment_text(text: &str, format: Format, permission: &Permission) -> Optio
 }
 
 /// Converts an error to a problem, with its position if the error has one (`file:line:column`).
-pub fn problem(error: &LabError) -> Problem {
+pub fn to_problem(error: &LabError) -> Problem {
     let LabError::Input(InputError { place, problem }) = error else {
         return Problem { line: None, column: None, message: error.to_string(), cure: String::new() };
     };

@@ -70,12 +70,12 @@ impl Refusal {
     }
 
     /// Creates the refusal (400) for an invalid request.
-    pub fn bad(message: impl Into<String>, cure: impl Into<String>) -> Self {
+    pub fn bad_request(message: impl Into<String>, cure: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message, cure)
     }
 
     /// Creates the refusal (422) for a text with errors.
-    pub const fn unreadable(problems: Vec<Problem>) -> Self {
+    pub const fn invalid_text(problems: Vec<Problem>) -> Self {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, problems, retry_after: None }
     }
 

@@ -74,7 +74,7 @@ pub struct Server {
     pub(crate) url: OnceLock<String>,
     notes: Sender<SchedulerMessage>,
     /// Held while a report is written, one at a time.
-    drawing: Mutex<()>,
+    report_lock: Mutex<()>,
     /// Locked as long as the server lives, because two servers would start every experiment twice.
     _lock: File,
 }
@@ -103,7 +103,7 @@ impl Server {
     pub fn open(config: Config, mailer: Mailer, notes: Sender<SchedulerMessage>) -> Result<Self, StateError> {
         let lock = lock(&config.state)?;
         let store = Store::open(&config.state.join(DATABASE))?;
-        let local = if config.access == Access::Open { Some(settle_local(&store)?) } else { None };
+        let local = if config.access == Access::Open { Some(create_local_user(&store)?) } else { None };
         let server = Self {
             config,
             store,
@@ -115,11 +115,11 @@ impl Server {
             mailer,
             url: OnceLock::new(),
             notes,
-            drawing: Mutex::default(),
+            report_lock: Mutex::default(),
             _lock: lock,
         };
-        for id in server.store.holding()? {
-            server.happen(
+        for id in server.store.holding_cores()? {
+            server.apply_event(
                 id,
                 Event::Die,
                 "the server was stopped; the experiment continues after its completed runs",
@@ -141,7 +141,7 @@ impl Server {
     /// Returns the free cores.
     pub fn free_cores(&self) -> Result<u32, Refusal> {
         let mut taken = 0;
-        for id in self.store.holding()? {
+        for id in self.store.holding_cores()? {
             taken += self.store.entry(id)?.map_or(0, |entry| entry.experiment.cores);
         }
         Ok(self.config.cores.saturating_sub(taken))
@@ -157,7 +157,7 @@ impl Server {
     }
 
     /// Returns experiment `id` if `requester` may change it: as its owner, or as the leader of its project.
-    pub(crate) fn own(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
+    pub(crate) fn entry_to_change(&self, requester: &Requester, id: i64) -> Result<Entry, Refusal> {
         let entry = self.entry(requester, id)?;
         if [entry.owner, entry.leader].contains(&requester.id) {
             return Ok(entry);
@@ -168,7 +168,7 @@ impl Server {
 
     /// Applies a user's action to an experiment.
     pub fn act(&self, requester: &Requester, id: i64, event: Event) -> Result<Experiment, Refusal> {
-        self.own(requester, id)?;
+        self.entry_to_change(requester, id)?;
         let why = match event {
             Event::SwapOut | Event::Terminate => format!("by {}", requester.name),
             _ => String::new(),
@@ -186,22 +186,22 @@ impl Server {
     }
 
     /// Applies an event that no user caused. Ignores the event if the state does not allow it any more.
-    pub(crate) fn happen(&self, id: i64, event: Event, why: &str) {
+    pub(crate) fn apply_event(&self, id: i64, event: Event, why: &str) {
         match self.store.apply(id, event, why, now()) {
             Ok(Some(Ok(moved))) => self.announce(&moved),
             Ok(_) => (),
-            Err(problem) => self.complain(&problem),
+            Err(problem) => self.log_error(&problem),
         }
     }
 
     /// Returns why the experiments of `project` may use no more, or `None` if they may.
-    pub(crate) fn refused(&self, project: i64) -> rusqlite::Result<Option<String>> {
-        Ok(self.config.quota.refuses(&self.store.usage(project)?))
+    pub(crate) fn quota_excess(&self, project: i64) -> rusqlite::Result<Option<String>> {
+        Ok(self.config.quota.excess(&self.store.usage(project)?))
     }
 
     /// Records why experiments wait.
-    pub(crate) fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
-        self.store.explain(whys)?;
+    pub(crate) fn record_wait_reasons(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
+        self.store.record_wait_reasons(whys)?;
         for (id, _) in whys.iter().filter(|_| self.hub.watchers() > 0) {
             if let Some(entry) = self.store.entry(*id)? {
                 self.hub.publish(*id, entry.project, Kind::State, &entry.experiment);
@@ -218,9 +218,9 @@ impl Server {
             && self.mailer.is_open()
             && let Err(problem) = self.write_mail(moved)
         {
-            self.complain(&problem);
+            self.log_error(&problem);
         }
-        self.look();
+        self.wake_scheduler();
     }
 
     fn write_mail(&self, moved: &StateChange) -> rusqlite::Result<()> {
@@ -237,7 +237,7 @@ impl Server {
     }
 
     /// Wakes the scheduler.
-    pub(crate) fn look(&self) {
+    pub(crate) fn wake_scheduler(&self) {
         // Sending fails without a scheduler, when the server is stopping.
         let _ = self.notes.send(SchedulerMessage::Check);
     }
@@ -263,13 +263,13 @@ impl Server {
     }
 
     /// Writes the report of an experiment, one report at a time.
-    pub(crate) fn draw(&self, id: i64) -> Result<(), Refusal> {
-        let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs::draw(&self.command(id)?).map_err(Refusal::internal)
+    pub(crate) fn write_report(&self, id: i64) -> Result<(), Refusal> {
+        let _turn = self.report_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs::write_report(&self.command(id)?).map_err(Refusal::internal)
     }
 
     /// Reports a problem on standard error.
-    pub(crate) fn complain(&self, problem: &impl fmt::Display) {
+    pub(crate) fn log_error(&self, problem: &impl fmt::Display) {
         drop(Refusal::internal(problem));
     }
 }
@@ -291,7 +291,7 @@ pub const LOCAL: &str = "local";
 
 /// Creates the user and the project of a server without login. The user has no password, so no login is possible if
 /// the server later requires one.
-fn settle_local(store: &Store) -> Result<Requester, StateError> {
+fn create_local_user(store: &Store) -> Result<Requester, StateError> {
     let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
     let id = match store.credentials(LOCAL)? {
         Some(credentials) => credentials.id,

@@ -11,7 +11,7 @@ use crate::draft;
 use crate::events::Kind;
 use crate::experiment::{Experiment, Format, State};
 use crate::lifecycle::{cure, holds_cores};
-use crate::reading::{problem, read};
+use crate::reading::{read, to_problem};
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::Server;
@@ -137,7 +137,7 @@ impl Server {
         let whole = draft::with_placeholder_traffic(text, format, &permission).ok_or(refusal)?;
         let experiment = read(name, &whole, format, &permission)?;
         if !permission.programs {
-            return Err(Refusal::bad(
+            return Err(Refusal::bad_request(
                 "the experiment has no traffic, and this server does not allow users to run programs on nodes",
                 "add traffic, or ask the operator of the server to start it with --programs",
             ));
@@ -194,13 +194,13 @@ impl Server {
         let id = self.store.add(&fresh)?;
         let entry = self.entry(requester, id)?;
         self.hub.publish(id, entry.project, Kind::State, &entry.experiment);
-        self.look();
+        self.wake_scheduler();
         Ok(entry.experiment)
     }
 
     /// Applies changes that are possible in any state.
     pub fn change(&self, requester: &Requester, id: i64, change: Change) -> Result<Experiment, Refusal> {
-        let entry = self.own(requester, id)?;
+        let entry = self.entry_to_change(requester, id)?;
         let mut to = entry.experiment;
         if let Some(name) = change.name {
             check_name(&name)?;
@@ -220,15 +220,15 @@ impl Server {
         to.priority = priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
         to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
         to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
-        self.store.settle(id, &to)?;
+        self.store.update(id, &to)?;
         self.hub.publish(id, entry.project, Kind::State, &to);
-        self.look();
+        self.wake_scheduler();
         Ok(to)
     }
 
     /// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
     pub fn rewrite(&self, requester: &Requester, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
-        let entry = self.own(requester, id)?;
+        let entry = self.entry_to_change(requester, id)?;
         if entry.experiment.study.is_some() {
             return Err(Refusal::conflict(
                 "the text of a study cannot be changed",
@@ -259,7 +259,7 @@ impl Server {
         let inherited = if requester.id == leader { old.priority } else { old.priority.min(0) };
         if let Some(study) = &old.study {
             if !rerun.set.is_empty() {
-                return Err(Refusal::bad(
+                return Err(Refusal::bad_request(
                     "the keys of a study cannot be set",
                     "submit an experiment of your own, or run the study without changes",
                 ));
@@ -292,7 +292,7 @@ impl Server {
 
     /// Deletes an experiment with all its files.
     pub fn remove(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
-        let entry = self.own(requester, id)?;
+        let entry = self.entry_to_change(requester, id)?;
         let dir = self.command(id)?.dir;
         let state = entry.experiment.state;
         let removed = match self.store.remove(id) {
@@ -346,13 +346,13 @@ fn with_values(
         return Ok((text, format));
     }
     if format == Format::Ns {
-        return Err(Refusal::bad(
+        return Err(Refusal::bad_request(
             "the keys of an ns script cannot be set",
             "send the changed script as a new experiment",
         ));
     }
     let mut source = Source::new(format!("{name}.toml"), text).permitted(permission.clone());
-    let unreadable = |error: hol_lab::InputError| Refusal::unreadable(vec![problem(&error.into())]);
+    let unreadable = |error: hol_lab::InputError| Refusal::invalid_text(vec![to_problem(&error.into())]);
     for (key, value) in set {
         source.set(&format!("set {key}"), key, value).map_err(unreadable)?;
     }
@@ -372,7 +372,7 @@ pub fn check_name(name: &str) -> Result<(), Refusal> {
     let cure = format!(
         "use at most {MAX_NAME_LENGTH} letters, digits, -, _ and ., and begin with a letter or a digit"
     );
-    Err(Refusal::bad("this is not a valid name", cure))
+    Err(Refusal::bad_request("this is not a valid name", cure))
 }
 
 /// Makes a name from a title: `What loss does` becomes `what-loss-does`.
@@ -412,7 +412,7 @@ fn cores(wanted: u32) -> Result<u32, Refusal> {
 }
 
 fn range(what: &str, from: i64, to: i64) -> Refusal {
-    Refusal::bad(format!("{what} is out of range"), format!("choose {from} to {to}"))
+    Refusal::bad_request(format!("{what} is out of range"), format!("choose {from} to {to}"))
 }
 
 #[cfg(test)]

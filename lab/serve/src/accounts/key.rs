@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::refusal::Refusal;
 
 /// Generates a random key: 256 bits, in hexadecimal.
-pub fn fresh() -> Result<String, Refusal> {
+pub fn generate() -> Result<String, Refusal> {
     let mut octets = [0; 32];
     getrandom::fill(&mut octets).map_err(Refusal::internal)?;
     Ok(octets.iter().map(|octet| format!("{octet:02x}")).collect())

@@ -30,13 +30,13 @@ fn argon2() -> Argon2<'static> {
 /// Returns the hash to store for a new password.
 pub fn hash(password: &str) -> Result<String, Refusal> {
     if password.chars().count() < MIN_LENGTH {
-        return Err(Refusal::bad(
+        return Err(Refusal::bad_request(
             format!("the password has fewer than {MIN_LENGTH} characters"),
             "choose a longer one",
         ));
     }
     if password.len() > MAX_LENGTH {
-        return Err(Refusal::bad(
+        return Err(Refusal::bad_request(
             format!("the password has more than {MAX_LENGTH} octets"),
             "choose a shorter one",
         ));
@@ -47,7 +47,7 @@ pub fn hash(password: &str) -> Result<String, Refusal> {
 
 /// Returns whether `password` matches `hash`. Without a hash the function takes the same time, so that response times
 /// do not reveal which accounts exist.
-pub fn is_right(password: &str, hash: Option<&str>) -> bool {
+pub fn verify(password: &str, hash: Option<&str>) -> bool {
     if password.len() > MAX_LENGTH {
         return false;
     }
@@ -66,12 +66,12 @@ mod tests {
     fn a_password_is_right_or_not() {
         let hash = hash("correct horse").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert!(is_right("correct horse", Some(&hash)));
+        assert!(verify("correct horse", Some(&hash)));
         for wrong in ["", "correct horse ", "Correct horse"] {
-            assert!(!is_right(wrong, Some(&hash)));
+            assert!(!verify(wrong, Some(&hash)));
         }
         assert!(PasswordHash::new(UNUSED_HASH).is_ok(), "else it costs no time");
-        assert!(!is_right("correct horse", None) && !is_right("", Some("")));
+        assert!(!verify("correct horse", None) && !verify("", Some("")));
         assert!(super::hash("short").is_err() && super::hash(&"x".repeat(2000)).is_err());
     }
 }

@@ -57,7 +57,7 @@ async fn write(
         let permission = permission(server, &requester, change.project.as_deref())?;
         check_size(&change.text, change.format, &permission)?;
         draft::write(&change, &permission).map_err(|problem| {
-            Refusal::bad(problem, "correct the text, then change the drawing or the form again")
+            Refusal::bad_request(problem, "correct the text, then change the drawing or the form again")
         })
     };
     run_expensive(server, written).await.map(Json)
@@ -92,8 +92,8 @@ impl Server {
         let whole = draft::with_placeholder_traffic(&text, format, &permission);
         let (is_idle, text) = (whole.is_some(), whole.unwrap_or(text));
         let experiment = draft::experiment(&entry.experiment.name, &text, format, &permission);
-        let experiment =
-            experiment.map_err(|e| Refusal::bad(e.to_string(), "correct the text of the experiment"))?;
+        let experiment = experiment
+            .map_err(|e| Refusal::bad_request(e.to_string(), "correct the text of the experiment"))?;
         Ok(SubmittedExperiment { experiment, text, is_idle })
     }
 }
@@ -141,10 +141,10 @@ async fn movie(
         let SubmittedExperiment { experiment, text, is_idle } = server.read_experiment(&requester, id)?;
         if is_idle {
             let problem = "the experiment has no traffic, so it has no run to show";
-            return Err(Refusal::bad(problem, "add traffic, or use the terminal on the nodes"));
+            return Err(Refusal::bad_request(problem, "add traffic, or use the terminal on the nodes"));
         }
         draft::movie(&experiment, &text, point, repetition)
-            .map_err(|problem| Refusal::bad(problem, "choose another run"))
+            .map_err(|problem| Refusal::bad_request(problem, "choose another run"))
     };
     run_expensive(server, shown).await.map(Json)
 }

@@ -254,14 +254,14 @@ async fn share(
     PathParameter(id): PathParameter<i64>,
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
     let made = move |server: &Server| {
-        server.own(&requester, id)?;
+        server.entry_to_change(&requester, id)?;
         if server.store.shares(id)? >= MAX_LINKS {
             return Err(Refusal::conflict(
                 format!("the experiment has {MAX_LINKS} shared links, which is the maximum"),
                 "end them first",
             ));
         }
-        let key = key::fresh()?;
+        let key = key::generate()?;
         server.store.share(id, &key::digest(&key), now())?;
         Ok(Link { link: format!("/shared/{key}") })
     };
@@ -277,7 +277,7 @@ async fn unshare(
     PathParameter(id): PathParameter<i64>,
 ) -> Result<StatusCode, Refusal> {
     let ended = move |server: &Server| {
-        server.own(&requester, id)?;
+        server.entry_to_change(&requester, id)?;
         Ok(server.store.unshare(id)?)
     };
     run_blocking(server, ended).await.map(|()| StatusCode::NO_CONTENT)

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 
 use crate::blocking::run_blocking;
 use crate::bundle::media_type;
-use crate::directory::{FileEntry, directory, inside};
+use crate::directory::{FileEntry, list_files, resolve_inside};
 use crate::download::{ByteRange, download};
 use crate::experiment::Links;
 use crate::extract::{AcceptHeader, PathParameter};
@@ -116,7 +116,7 @@ async fn files(
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
     let listed = move |server: &Server| {
         server.entry(&requester, id)?;
-        Ok(directory(&server.command(id)?.results())?)
+        Ok(list_files(&server.command(id)?.results())?)
     };
     run_blocking(server, listed).await.map(Json)
 }
@@ -179,7 +179,7 @@ pub fn report_of(server: &Server, id: i64, wanted: &ByteRange) -> Result<Respons
         (_, Err(_)) => false,
     };
     if is_old {
-        server.draw(id)?;
+        server.write_report(id)?;
     }
     let page = File::open(page).map_err(|_| Refusal::not_found())?;
     let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, REPORT_POLICY)];
@@ -200,7 +200,7 @@ fn content(
 
 /// Returns file `path` of a directory as a download.
 pub fn file_of(directory: &Path, path: &str, wanted: &ByteRange) -> Result<Response, Refusal> {
-    let whole = inside(directory, path).ok_or_else(Refusal::not_found)?;
+    let whole = resolve_inside(directory, path).ok_or_else(Refusal::not_found)?;
     let headers = [
         (CONTENT_TYPE, media_type(path)),
         (CONTENT_DISPOSITION, "attachment"),

@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::blocking::run_blocking;
-use crate::directory::{FileEntry, directory};
+use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
 use crate::extract::PathParameter;
 use crate::folders::Folder;
@@ -132,7 +132,7 @@ async fn list(
     requester: Requester,
     folder: Folder,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
-    let listed = move |server: &Server| Ok(directory(&server.folder(&requester, &folder)?)?);
+    let listed = move |server: &Server| Ok(list_files(&server.folder(&requester, &folder)?)?);
     run_blocking(server, listed).await.map(Json)
 }
 

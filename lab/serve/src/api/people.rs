@@ -237,7 +237,7 @@ async fn admit(
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let admitted = move |server: &Server| {
-        let project = server.led(&requester, &name)?;
+        let project = server.project_led_by(&requester, &name)?;
         if server.store.admit(project, &user)? { Ok(()) } else { Err(Refusal::not_found()) }
     };
     run_blocking(server, admitted).await.map(|()| StatusCode::NO_CONTENT)
@@ -252,7 +252,7 @@ async fn dismiss(
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let dismissed = move |server: &Server| {
-        let project = server.led(&requester, &name)?;
+        let project = server.project_led_by(&requester, &name)?;
         if !server.store.dismiss(project, &user)? {
             return Err(Refusal::not_found());
         }
@@ -282,7 +282,7 @@ async fn issue(
 ) -> Result<(StatusCode, Json<IssuedToken>), Refusal> {
     check_name(&name)?;
     if !(1..=366).contains(&days) {
-        return Err(Refusal::bad("days is out of range", "choose 1 to 366"));
+        return Err(Refusal::bad_request("days is out of range", "choose 1 to 366"));
     }
     let made = move |server: &Server| server.issue(&requester, &name, days);
     Ok((StatusCode::CREATED, Json(IssuedToken { token: run_blocking(server, made).await? })))

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 
 use super::files::file_of;
 use crate::blocking::run_blocking;
-use crate::directory::{FileEntry, directory};
+use crate::directory::{FileEntry, list_files};
 use crate::download::ByteRange;
 use crate::extract::{JsonBody, PathParameter};
 use crate::refusal::{Problems, Refusal};
@@ -105,7 +105,8 @@ async fn files(
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
-    let listed = run_blocking(server, move |server| Ok(directory(&server.shell_directory(&requester, id)?)?));
+    let listed =
+        run_blocking(server, move |server| Ok(list_files(&server.shell_directory(&requester, id)?)?));
     listed.await.map(Json)
 }
 

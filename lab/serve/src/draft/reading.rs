@@ -8,8 +8,8 @@ use utoipa::ToSchema;
 
 use super::{File, Graph, Question, Translation, experiment, ns, with_placeholder_traffic};
 use crate::experiment::Format;
-use crate::mistakes::mistakes;
-use crate::reading::work;
+use crate::mistakes::find_mistakes;
+use crate::reading::octets_to_parse;
 
 /// Maximum number of messages of a plan whose duration is estimated.
 const MAX_MEASURED: u64 = 10_000_000_000;
@@ -112,7 +112,8 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
         (Some(File { whole: Ok(whole), .. }), _) => reading.add_plan(whole, ask.estimate.then_some(jobs)),
         (Some(File { whole: Err(_), .. }), Format::Toml) => {
             let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
-            reading.errors = mistakes(&ask.text, work(&ask.text), read).iter().flat_map(faults).collect();
+            reading.errors =
+                find_mistakes(&ask.text, octets_to_parse(&ask.text), read).iter().flat_map(faults).collect();
         }
         // Positions of errors refer to the script, not to the experiment file made from it.
         (_, _) => match experiment("draft", &ask.text, ask.format, permission) {

@@ -10,7 +10,7 @@ use std::thread;
 use hol_lab::{Permission, WorldName};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-use crate::directory::inside;
+use crate::directory::resolve_inside;
 use crate::experiment::{Experiment, Format};
 use crate::reading;
 use crate::refusal::Refusal;
@@ -78,7 +78,7 @@ impl RunnerCommand {
         line: impl Fn(String) + Send + 'static,
         exit: impl FnOnce(io::Result<ExitStatus>) + Send + 'static,
     ) -> Result<RunningProcess, Refusal> {
-        let mut command = self.bare();
+        let mut command = self.base_command();
         match &experiment.study {
             Some(study) => {
                 fs::create_dir_all(&self.dir)?;
@@ -137,7 +137,7 @@ impl RunnerCommand {
             Err(problem) if problem.kind() != io::ErrorKind::NotFound => return Err(problem.into()),
             _ => {}
         }
-        let mut command = self.bare();
+        let mut command = self.base_command();
         command.current_dir(directory).arg("shell").arg(file);
         let world = WorldName::of_programs().to_string();
         command.args(["--point", &point.to_string(), "--world", &world, "--dialogue", "json"]);
@@ -193,11 +193,11 @@ impl RunnerCommand {
         let mut left = MAX_COPIED;
         for path in named {
             // If a file was removed meanwhile, reading the text below reports it.
-            let Some(from) = inside(files, path) else { continue };
+            let Some(from) = resolve_inside(files, path) else { continue };
             let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
                 let problem =
                     format!("the experiment names files with more than {} MiB in total", MAX_COPIED >> 20);
-                return Err(Refusal::bad(problem, "name fewer or smaller files"));
+                return Err(Refusal::bad_request(problem, "name fewer or smaller files"));
             };
             left = rest;
             let to = to.join(path);
@@ -207,7 +207,7 @@ impl RunnerCommand {
         Ok(())
     }
 
-    fn bare(&self) -> process::Command {
+    fn base_command(&self) -> process::Command {
         use std::os::unix::process::CommandExt;
         let mut command = process::Command::new(&self.program);
         command
@@ -220,7 +220,7 @@ impl RunnerCommand {
 
 impl RunningProcess {
     /// Sends SIGTERM: the process saves its results, ends its children, and exits.
-    pub fn ask(&self) {
+    pub fn terminate(&self) {
         // The process may already have ended.
         let _ = kill_process(self.pid, Signal::TERM);
     }
@@ -231,14 +231,14 @@ impl RunningProcess {
     }
 
     /// Kills the process and all its children.
-    pub fn end(&self) {
+    pub fn kill(&self) {
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 }
 
 /// Writes the report of an experiment's results so far.
-pub fn draw(command: &RunnerCommand) -> io::Result<()> {
-    let drawn = command.bare().args(["report", "results"]).stderr(Stdio::null()).status()?;
+pub fn write_report(command: &RunnerCommand) -> io::Result<()> {
+    let drawn = command.base_command().args(["report", "results"]).stderr(Stdio::null()).status()?;
     if drawn.success() { Ok(()) } else { Err(io::Error::other("`hol report` failed")) }
 }
 

@@ -15,7 +15,7 @@ use hol_lab::Stopwatch;
 use super::message::SchedulerMessage;
 use super::process::{RunnerCommand, RunningProcess, log};
 use super::stream::{OutputLine, read};
-use crate::directory::occupied;
+use crate::directory::occupied_octets;
 use crate::draft;
 use crate::events::Kind;
 use crate::experiment::State;
@@ -42,25 +42,25 @@ const MAX_REASON_LENGTH: usize = 300;
 
 /// The process of an experiment, and its status.
 struct Job {
-    running: RunningProcess,
+    process: RunningProcess,
     command: RunnerCommand,
     project: i64,
     cores: u32,
     watch: Stopwatch,
     /// Time of its last line of output, by `watch`.
-    heard: f64,
+    last_output: f64,
     /// Whether the process has reported progress.
-    tells: bool,
+    has_reported: bool,
     /// Time at which the process was asked to end, by `watch`.
-    asked: Option<f64>,
+    asked_to_end: Option<f64>,
     is_interrupted: bool,
     /// The last line of output that is not JSON.
-    word: String,
+    last_text: String,
     runs: u64,
     /// Whether the experiment has no traffic, so that its process is a shell on its nodes.
     is_shell: bool,
     /// Time up to which core seconds are counted, by `watch`.
-    counted: f64,
+    counted_until: f64,
 }
 
 struct Scheduler {
@@ -72,29 +72,29 @@ struct Scheduler {
     /// Whether the decisions of the queue may have changed.
     is_stale: bool,
     /// The reasons for waiting that were reported last.
-    said: BTreeMap<i64, String>,
+    reported_reasons: BTreeMap<i64, String>,
 }
 
 /// Records the disk space of an experiment, and the core seconds since the last update.
-fn count(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
+fn update_usage(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
     let now = job.watch.seconds();
-    let core_seconds = (f64::from(job.cores) * (now - job.counted)) as u64;
+    let core_seconds = (f64::from(job.cores) * (now - job.counted_until)) as u64;
     // The fraction of a second is counted next time.
-    job.counted += core_seconds as f64 / f64::from(job.cores);
-    server.store.spend(id, occupied(&job.command.dir), core_seconds)
+    job.counted_until += core_seconds as f64 / f64::from(job.cores);
+    server.store.record_usage(id, occupied_octets(&job.command.dir), core_seconds)
 }
 
 /// Asks the process of an experiment to save its results and to end.
-fn ask(server: &Server, id: i64, job: &Job) {
+fn ask_to_end(server: &Server, id: i64, job: &Job) {
     if job.is_shell {
         server.shells.end(id);
     } else {
-        job.running.ask();
+        job.process.terminate();
     }
 }
 
 /// Returns why an experiment has failed, from the last message of its process.
-fn reason(word: &str) -> String {
+fn failure_reason(word: &str) -> String {
     let word = word.trim_start_matches("error: ");
     // POSIX: ENOSPC and EDQUOT, as the standard library writes them.
     let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| word.contains(error));
@@ -114,50 +114,50 @@ pub fn run_scheduler(
         jobs: BTreeMap::new(),
         killed: BTreeMap::new(),
         is_stale: true,
-        said: BTreeMap::new(),
+        reported_reasons: BTreeMap::new(),
     };
     loop {
         match inbox.recv_timeout(CHECK_INTERVAL) {
             Ok(SchedulerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-            Ok(note) => scheduler.take(note),
+            Ok(note) => scheduler.handle(note),
             Err(RecvTimeoutError::Timeout) => (),
         }
         // Handles all pending messages before the next check, so that many lines need only one check.
         while let Ok(note) = inbox.try_recv() {
             match note {
                 SchedulerMessage::Stop => return scheduler.stop(inbox),
-                note => scheduler.take(note),
+                note => scheduler.handle(note),
             }
         }
-        scheduler.look();
+        scheduler.check();
     }
     scheduler.stop(inbox);
 }
 
 impl Scheduler {
-    fn take(&mut self, note: SchedulerMessage) {
+    fn handle(&mut self, note: SchedulerMessage) {
         match note {
             SchedulerMessage::Check | SchedulerMessage::Stop => self.is_stale = true,
-            SchedulerMessage::Line(id, line) => self.hear(id, &line),
+            SchedulerMessage::Line(id, line) => self.handle_line(id, &line),
             SchedulerMessage::Exit(id, status) => {
                 self.is_stale = true;
-                self.bury(id, status);
+                self.handle_exit(id, status);
             }
         }
     }
 
     /// Checks limits, and ends and starts processes as needed.
-    fn look(&mut self) {
+    fn check(&mut self) {
         self.swap_out_by_time();
         self.swap_out_by_quota();
-        self.server.shells.end_the_idle();
+        self.server.shells.end_idle_terminals();
         self.server.store.fill_reserve();
-        self.end_the_unwanted();
+        self.end_unwanted_processes();
         if std::mem::take(&mut self.is_stale)
-            && let Err(problem) = self.start_the_first()
+            && let Err(problem) = self.start_queued()
         {
             self.is_stale = true;
-            self.server.complain(&problem);
+            self.server.log_error(&problem);
         }
     }
 
@@ -168,7 +168,7 @@ impl Scheduler {
             let silence = if job.is_shell {
                 self.server.shells.idle_seconds(*id).unwrap_or_default()
             } else {
-                now - job.heard
+                now - job.last_output
             };
             let over = |limit: Option<u32>, passed: f64| limit.filter(|limit| passed >= f64::from(*limit));
             let why = if let Some(limit) = over(experiment.auto_swap, now) {
@@ -178,47 +178,48 @@ impl Scheduler {
             } else {
                 continue;
             };
-            self.server.happen(*id, Event::SwapOut, &why);
+            self.server.apply_event(*id, Event::SwapOut, &why);
         }
     }
 
     /// Updates the usage of experiments, and swaps out those of projects that have used up their quota.
     fn swap_out_by_quota(&mut self) {
         for (id, job) in &mut self.jobs {
-            if job.watch.seconds() < job.counted + USAGE_INTERVAL {
+            if job.watch.seconds() < job.counted_until + USAGE_INTERVAL {
                 continue;
             }
-            let refused = count(&self.server, *id, job).and_then(|()| self.server.refused(job.project));
+            let refused =
+                update_usage(&self.server, *id, job).and_then(|()| self.server.quota_excess(job.project));
             match refused {
-                Ok(Some(why)) => self.server.happen(*id, Event::SwapOut, &why),
+                Ok(Some(why)) => self.server.apply_event(*id, Event::SwapOut, &why),
                 Ok(None) => (),
-                Err(problem) => self.server.complain(&problem),
+                Err(problem) => self.server.log_error(&problem),
             }
         }
     }
 
     /// Asks the processes of experiments that should not run to end, and kills them if they do not.
-    fn end_the_unwanted(&mut self) {
+    fn end_unwanted_processes(&mut self) {
         for (id, job) in &mut self.jobs {
             let wanted = self
                 .server
                 .store
                 .entry(*id)
                 .is_ok_and(|entry| entry.is_some_and(|entry| holds_cores(entry.experiment.state)));
-            match job.asked {
+            match job.asked_to_end {
                 // The queue may start it again when this process has ended.
                 None if !wanted => {
-                    ask(&self.server, *id, job);
-                    job.asked = Some(job.watch.seconds());
+                    ask_to_end(&self.server, *id, job);
+                    job.asked_to_end = Some(job.watch.seconds());
                 }
-                Some(asked) if job.watch.seconds() - asked > END_TIMEOUT => job.running.end(),
+                Some(asked) if job.watch.seconds() - asked > END_TIMEOUT => job.process.kill(),
                 None | Some(_) => (),
             }
         }
     }
 
-    fn start_the_first(&mut self) -> rusqlite::Result<()> {
-        let mut waiting = self.server.store.waiting()?;
+    fn start_queued(&mut self) -> rusqlite::Result<()> {
+        let mut waiting = self.server.store.queued()?;
         for one in &mut waiting {
             if self.jobs.contains_key(&one.id) {
                 one.obstacle = Some("its previous process is still running".to_owned());
@@ -243,17 +244,17 @@ impl Scheduler {
         for (id, verdict) in verdicts {
             match verdict {
                 Verdict::Start => self.launch(id)?,
-                Verdict::Reject(why) => self.server.happen(id, Event::Reject, &why),
+                Verdict::Reject(why) => self.server.apply_event(id, Event::Reject, &why),
                 Verdict::Wait(why) => drop(whys.insert(id, why)),
             }
         }
         let news: Vec<(i64, String)> = whys
             .iter()
-            .filter(|(id, why)| self.said.get(id) != Some(why))
+            .filter(|(id, why)| self.reported_reasons.get(id) != Some(why))
             .map(|(id, why)| (*id, why.clone()))
             .collect();
-        self.said = whys;
-        if news.is_empty() { Ok(()) } else { self.server.explain(&news) }
+        self.reported_reasons = whys;
+        if news.is_empty() { Ok(()) } else { self.server.record_wait_reasons(&news) }
     }
 
     fn is_busy(&self, id: i64) -> bool {
@@ -262,12 +263,12 @@ impl Scheduler {
 
     fn launch(&mut self, id: i64) -> rusqlite::Result<()> {
         if let Some(entry) = self.server.store.entry(id)?
-            && let Some(why) = self.server.refused(entry.project)?
+            && let Some(why) = self.server.quota_excess(entry.project)?
         {
-            self.server.happen(id, Event::Reject, &why);
+            self.server.apply_event(id, Event::Reject, &why);
             return Ok(());
         }
-        self.server.happen(id, Event::Launch, "");
+        self.server.apply_event(id, Event::Launch, "");
         let Some(entry) = self.server.store.entry(id)? else { return Ok(()) };
         if !holds_cores(entry.experiment.state) {
             return Ok(());
@@ -277,27 +278,27 @@ impl Scheduler {
         let is_shell = draft::with_placeholder_traffic(&text, entry.experiment.format, &permission).is_some();
         let command = self.server.command(id)?;
         match self.start(&entry, &command, &text, is_shell) {
-            Ok(running) => {
+            Ok(process) => {
                 let job = Job {
-                    running,
+                    process,
                     command,
                     project: entry.project,
                     cores: entry.experiment.cores,
                     watch: Stopwatch::start(),
-                    heard: 0.0,
-                    tells: false,
-                    asked: None,
+                    last_output: 0.0,
+                    has_reported: false,
+                    asked_to_end: None,
                     is_interrupted: false,
-                    word: String::new(),
+                    last_text: String::new(),
                     runs: 0,
                     is_shell,
-                    counted: 0.0,
+                    counted_until: 0.0,
                 };
                 self.jobs.insert(id, job);
             }
             Err(error) => {
-                let why = reason(&format!("its process cannot be started: {error}"));
-                self.server.happen(id, Event::Fail, &why);
+                let why = failure_reason(&format!("its process cannot be started: {error}"));
+                self.server.apply_event(id, Event::Fail, &why);
             }
         }
         Ok(())
@@ -317,7 +318,7 @@ impl Scheduler {
         let exit = move |status| drop(exits.send(SchedulerMessage::Exit(id, status)));
         if is_shell {
             let server = self.server.clone();
-            let ready = move || server.happen(id, Event::Report, "its nodes are ready");
+            let ready = move || server.apply_event(id, Event::Report, "its nodes are ready");
             let started = self.server.start_shell(entry, 0, ShellUse::Nodes, ready, exit);
             return started.map_err(|refusal| refusal.to_string());
         }
@@ -325,17 +326,17 @@ impl Scheduler {
         command.start(&entry.experiment, text, line, exit).map_err(|refusal| refusal.to_string())
     }
 
-    fn hear(&mut self, id: i64, line: &str) {
+    fn handle_line(&mut self, id: i64, line: &str) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.heard = job.watch.seconds();
+        job.last_output = job.watch.seconds();
         match read(line) {
             OutputLine::Progress(progress) => {
                 job.runs = progress.runs;
-                if !std::mem::replace(&mut job.tells, true) && job.asked.is_none() {
-                    self.server.happen(id, Event::Report, "");
+                if !std::mem::replace(&mut job.has_reported, true) && job.asked_to_end.is_none() {
+                    self.server.apply_event(id, Event::Report, "");
                 }
-                if let Err(problem) = self.server.store.advance(id, &progress) {
-                    self.server.complain(&problem);
+                if let Err(problem) = self.server.store.record_progress(id, &progress) {
+                    self.server.log_error(&problem);
                 }
                 self.server.hub.publish(id, job.project, Kind::Progress, &progress);
             }
@@ -345,26 +346,28 @@ impl Scheduler {
                 log(&job.command.dir, &text);
                 self.server.hub.publish(id, job.project, Kind::Log, &text);
                 if !text.trim().is_empty() {
-                    job.word = text;
+                    job.last_text = text;
                 }
             }
         }
     }
 
     /// Handles the end of a process, depending on whether it was asked to end.
-    fn bury(&mut self, id: i64, status: io::Result<ExitStatus>) {
+    fn handle_exit(&mut self, id: i64, status: io::Result<ExitStatus>) {
         let Some(mut job) = self.jobs.remove(&id) else { return };
-        if let Err(problem) = count(&self.server, id, &mut job) {
-            self.server.complain(&problem);
+        if let Err(problem) = update_usage(&self.server, id, &mut job) {
+            self.server.log_error(&problem);
         }
-        if job.asked.is_some() {
+        if job.asked_to_end.is_some() {
             return;
         }
         let (event, why) = match status {
-            Ok(status) if job.is_shell && status.code().is_some() => self.ended_shell(id),
+            Ok(status) if job.is_shell && status.code().is_some() => self.event_of_ended_shell(id),
             Ok(status) if status.success() => (Event::Complete, String::new()),
-            Ok(status) if status.code().is_some() && !job.is_interrupted => (Event::Fail, reason(&job.word)),
-            Ok(_) => self.killed(id, job.runs),
+            Ok(status) if status.code().is_some() && !job.is_interrupted => {
+                (Event::Fail, failure_reason(&job.last_text))
+            }
+            Ok(_) => self.event_of_killed_process(id, job.runs),
             Err(error) => {
                 (Event::Fail, format!("its process has ended; its exit status is unknown: {error}"))
             }
@@ -372,23 +375,23 @@ impl Scheduler {
         if event != Event::Die {
             self.killed.remove(&id);
         }
-        self.server.happen(id, event, &why);
+        self.server.apply_event(id, event, &why);
     }
 
     /// Returns the event when a shell has ended: a user ended it, or it failed to start.
-    fn ended_shell(&self, id: i64) -> (Event, String) {
+    fn event_of_ended_shell(&self, id: i64) -> (Event, String) {
         let state = self.server.store.entry(id).ok().flatten().map(|entry| entry.experiment.state);
         match state {
             Some(State::Starting) => {
                 let note = self.server.shells.last_note(id);
-                (Event::Fail, reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
+                (Event::Fail, failure_reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
             }
             _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
         }
     }
 
     /// Returns the event after a process was killed: a restart, unless it was killed too often without progress.
-    fn killed(&mut self, id: i64, runs: u64) -> (Event, String) {
+    fn event_of_killed_process(&mut self, id: i64, runs: u64) -> (Event, String) {
         let (times, done) = self.killed.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
         *done = runs;
@@ -410,7 +413,7 @@ impl Scheduler {
     fn stop(&mut self, inbox: &Receiver<SchedulerMessage>) {
         let watch = Stopwatch::start();
         for (id, job) in &self.jobs {
-            ask(&self.server, *id, job);
+            ask_to_end(&self.server, *id, job);
         }
         while !self.jobs.is_empty() {
             match inbox.recv_timeout(CHECK_INTERVAL) {
@@ -419,7 +422,7 @@ impl Scheduler {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
             if watch.seconds() > END_TIMEOUT {
-                self.jobs.values().for_each(|job| job.running.end());
+                self.jobs.values().for_each(|job| job.process.kill());
             }
         }
     }

@@ -142,7 +142,7 @@ impl MailTransport {
 
 /// Returns a mail with its header fields. RFC 5322, section 3.6; RFC 2045, section 3; RFC 3834, section 5
 fn message(sender: &Mailbox, to: &str, letter: &MailContent) -> Result<Message, String> {
-    let id = crate::accounts::key::fresh().map_err(|e| e.to_string())?;
+    let id = crate::accounts::key::generate().map_err(|e| e.to_string())?;
     Message::builder()
         .from(sender.clone())
         .to(to.parse().map_err(|e| format!("{to}: {e}"))?)

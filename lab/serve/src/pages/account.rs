@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use maud::{Markup, html};
 
-use super::layout::{Page, bare, field};
+use super::layout::{Page, field, logged_out_page};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::refusal::Refusal;
@@ -12,7 +12,7 @@ use crate::server::{Server, SharedServer};
 use crate::store::{Key, Member, Project};
 
 pub async fn login() -> Markup {
-    bare(
+    logged_out_page(
         "Log in",
         &html! {
             h1 { "Log in" }
@@ -29,7 +29,7 @@ pub async fn login() -> Markup {
 
 pub async fn register() -> Markup {
     let password = |id: &str| html! { input id=(id) name=(id) type="password" required minlength="8" autocomplete="new-password"; };
-    bare(
+    logged_out_page(
         "Register",
         &html! {
             h1 { "Register" }
@@ -56,7 +56,7 @@ pub async fn page(
         let parts =
             projects.iter().map(|own| project(server, &requester, own)).collect::<Result<Vec<_>, _>>()?;
         let tokens = server.store.tokens(requester.id)?;
-        Ok(Page { title: "Account", here: "/account", script: "forms" }.show(
+        Ok(Page { title: "Account", path: "/account", script: "forms" }.show(
             server,
             &requester,
             &body(&requester, &parts, &tokens),
@@ -146,7 +146,7 @@ fn project(server: &Server, requester: &Requester, own: &Project) -> Result<Mark
             form data-to={ "/api/projects/" (own.name) "/approve" } { button { "Approve" } p.said role="status" {} }
         }
         @if let Some(used) = used {
-            p.soft { "Used: " (server.config.quota.line(&used)) ". " a href={ "/files?project=" (own.name) } { "Files" } }
+            p.soft { "Used: " (server.config.quota.describe(&used)) ". " a href={ "/files?project=" (own.name) } { "Files" } }
         }
         @if members.len() > 1 {
             ul.members aria-label={ "Members of " (own.name) } { @for one in &members { (member(own, one, leads)) } }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::layout::{Page, given};
+use super::layout::{Page, embedded_json};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_expensive;
 use crate::draft;
@@ -61,7 +61,7 @@ pub async fn page(
             own.differing = single.map(|(key, value)| (key.clone(), value.clone())).collect();
         }
         let body = body(&compared, &differing, &constant);
-        Ok(Page { title: "Compare", here: "", script: "compare" }.show(server, &requester, &body))
+        Ok(Page { title: "Compare", path: "", script: "compare" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }
@@ -179,7 +179,7 @@ fn body(compared: &[ComparedExperiment], differing: &BTreeSet<String>, constant:
         p.said id="say" role="status" {}
         section aria-labelledby="curves-heading" { h2 id="curves-heading" { "Curves" } div id="curves" {} }
         section aria-labelledby="points-heading" { h2 id="points-heading" { "Points" } div id="points" {} }
-        (given("experiments", &compared))
+        (embedded_json("experiments", &compared))
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::extract::State as Extract;
 use maud::{Markup, html};
 
-use super::layout::{Page, given};
+use super::layout::{Page, embedded_json};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::experiment::Experiment;
@@ -27,7 +27,7 @@ pub async fn page(
     let read = run_blocking(server, move |server| {
         let own = server.experiment(&requester, id)?;
         let has_shell = server.config.permission.programs && own.study.is_none();
-        let page = Page { title: &own.title, here: "", script: "experiment" };
+        let page = Page { title: &own.title, path: "", script: "experiment" };
         Ok(page.show(server, &requester, &body(&own, has_shell, server.store.shares(id)?)))
     });
     Ok(read.await?)
@@ -76,7 +76,7 @@ fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
                 div.row { button value="yes" { "Delete" } button value="no" autofocus { "Keep" } }
             }
         }
-        (given("experiment", own))
+        (embedded_json("experiment", own))
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::layout::Page;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
-use crate::directory::{FileEntry, directory};
+use crate::directory::{FileEntry, list_files};
 use crate::extract::QueryOf;
 use crate::folders::Folder;
 use crate::server::SharedServer;
@@ -30,9 +30,9 @@ pub async fn page(
         let projects = projects.into_iter().filter(|own| own.is_member && own.is_approved);
         let projects: Vec<String> = projects.map(|own| own.name).collect();
         let folder = project.clone().map_or(Folder::Mine, Folder::Project);
-        let files = directory(&server.folder(&requester, &folder)?)?;
+        let files = list_files(&server.folder(&requester, &folder)?)?;
         let body = body(project.as_deref(), &projects, &files);
-        Ok(Page { title: "Files", here: "/files", script: "files" }.show(server, &requester, &body))
+        Ok(Page { title: "Files", path: "/files", script: "files" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }

@@ -103,7 +103,7 @@ pub async fn page(
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
         let home = Home::read(server, &requester, query)?;
-        Ok(Page { title: "Experiments", here: "/", script: "home" }.show(server, &requester, &body(&home)))
+        Ok(Page { title: "Experiments", path: "/", script: "home" }.show(server, &requester, &body(&home)))
     });
     Ok(read.await?)
 }

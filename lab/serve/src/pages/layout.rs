@@ -11,18 +11,18 @@ pub struct Page<'p> {
     /// Title in the browser.
     pub title: &'p str,
     /// Path of the current entry of the navigation.
-    pub here: &'p str,
+    pub path: &'p str,
     /// Name of the script, without its suffix.
     pub script: &'p str,
 }
 
-const PLACES: [(&str, &str); 4] =
+const NAVIGATION: [(&str, &str); 4] =
     [("/", "Experiments"), ("/studies", "Studies"), ("/files", "Files"), ("/new", "New")];
 
 impl Page<'_> {
     /// Returns the page with its navigation.
     pub fn show(&self, server: &Server, requester: &Requester, body: &Markup) -> Markup {
-        whole(
+        document(
             self.title,
             Some(self.script),
             &html! {
@@ -30,11 +30,11 @@ impl Page<'_> {
                     a.brand href="/" { "headofline" }
                     nav aria-label="Lab" {
                         div.row.places {
-                            @for (path, name) in PLACES {
-                                a href=(path) aria-current=[(path == self.here).then_some("page")] { (name) }
+                            @for (entry, name) in NAVIGATION {
+                                a href=(entry) aria-current=[(entry == self.path).then_some("page")] { (name) }
                             }
                             @if server.config.access == Access::Accounts {
-                                a href="/account" aria-current=[(self.here == "/account").then_some("page")] { (requester.name) }
+                                a href="/account" aria-current=[(self.path == "/account").then_some("page")] { (requester.name) }
                             }
                         }
                     }
@@ -46,15 +46,15 @@ impl Page<'_> {
 }
 
 /// Returns a page for visitors who are not logged in.
-pub fn bare(title: &str, body: &Markup) -> Markup {
-    whole(
+pub fn logged_out_page(title: &str, body: &Markup) -> Markup {
+    document(
         title,
         Some("forms"),
         &html! { header { a.brand href="/" { "headofline" } } main id="main" { (body) } },
     )
 }
 
-fn whole(title: &str, script: Option<&str>, body: &Markup) -> Markup {
+fn document(title: &str, script: Option<&str>, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -75,7 +75,7 @@ fn whole(title: &str, script: Option<&str>, body: &Markup) -> Markup {
 }
 
 /// Embeds data for a page's script; `<` is escaped, so that the data cannot end the element.
-pub fn given(id: &str, value: &impl Serialize) -> Markup {
+pub fn embedded_json(id: &str, value: &impl Serialize) -> Markup {
     let json = serde_json::to_string(value).expect("the data can be written as JSON").replace('<', "\\u003c");
     html! { script type="application/json" id=(id) { (PreEscaped(json)) } }
 }

@@ -6,7 +6,7 @@ use hol_workloads::Kind;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Page, field, given};
+use super::layout::{Page, embedded_json, field};
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::draft;
@@ -81,7 +81,7 @@ pub async fn page(
             projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
         let body = body(&start, &projects.collect::<Vec<_>>(), server.config.cores);
         let title = if start.id.is_some() { "Change" } else { "New experiment" };
-        Ok(Page { title, here: "/new", script: "new" }.show(server, &requester, &body))
+        Ok(Page { title, path: "/new", script: "new" }.show(server, &requester, &body))
     });
     Ok(read.await?)
 }
@@ -126,8 +126,8 @@ fn body(start: &InitialText, projects: &[String], cores: u32) -> Markup {
         datalist id="all-transports" { @for spec in keys.transports { option value=(spec) {} } }
         datalist id="worlds" { @for (world, label) in worlds { option value=(world) { (label) } } }
         datalist id="kinds" { @for kind in Kind::all() { option value=(kind.workload().name()) {} } }
-        (given("keys", &keys))
-        (given("start", start))
+        (embedded_json("keys", &keys))
+        (embedded_json("start", start))
     }
 }
 

@@ -19,5 +19,5 @@ pub async fn page(Extract(server): Extract<SharedServer>, Visitor(requester): Vi
             }
         }
     };
-    Page { title: "Studies", here: "/studies", script: "home" }.show(&server, &requester, &body)
+    Page { title: "Studies", path: "/studies", script: "home" }.show(&server, &requester, &body)
 }

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use super::layout::bare;
+use super::layout::logged_out_page;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::SharedServer;
@@ -44,7 +44,7 @@ impl IntoResponse for RefusalPage {
     fn into_response(self) -> Response {
         let Refusal { status, problems, retry_after } = self.0;
         let title = status.canonical_reason().unwrap_or("Error");
-        let page: Markup = bare(
+        let page: Markup = logged_out_page(
             title,
             &html! {
                 h1 { (title) }

@@ -70,7 +70,7 @@ impl Server {
         id: i64,
         options: ShellOptions,
     ) -> Result<Shell, Refusal> {
-        let entry = self.own(requester, id)?;
+        let entry = self.entry_to_change(requester, id)?;
         entry.experiment.check_is_no_study()?;
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let permission = self.permission(entry.project)?;
@@ -108,8 +108,8 @@ impl Server {
         self.check_shell(id, used_for)?;
         let command = self.command(id)?;
         let (file, experiment) = command.write_for_shell(&entry.experiment, &text)?;
-        let chosen =
-            point_of(&experiment, point).map_err(|problem| Refusal::bad(problem, "choose another point"))?;
+        let chosen = point_of(&experiment, point)
+            .map_err(|problem| Refusal::bad_request(problem, "choose another point"))?;
         // Other users who watch do not know which point was chosen.
         let note =
             (experiment.points.len() > 1).then(|| json!({ "note": format!("the network of {chosen}") }));
@@ -119,15 +119,16 @@ impl Server {
             if said.get("prompt").is_some() {
                 is_ready.call_once(&ready);
             }
-            server.hear_shell(id, said);
+            server.handle_shell_output(id, said);
         };
         let exit = move |status: io::Result<ExitStatus>| {
-            other.bury_shell(id, &status);
+            other.handle_shell_exit(id, &status);
             exit(status);
         };
         let mut shells = self.shells.all();
         let (running, stdin) = command.shell(&file, point, line, exit)?;
-        let process = ShellProcess { running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
+        let process =
+            ShellProcess { process: running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let mut transcript = Transcript::default();
         if let Some(note) = note {
             self.hub.publish(id, entry.project, Kind::Shell, &transcript.add(note));
@@ -166,9 +167,9 @@ impl Server {
 
     /// Sends a line to the shell of an experiment.
     pub fn send_line(&self, requester: &Requester, id: i64, line: &str) -> Result<(), Refusal> {
-        self.own(requester, id)?;
+        self.entry_to_change(requester, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > MAX_LINE_LENGTH {
-            return Err(Refusal::bad(
+            return Err(Refusal::bad_request(
                 "this is not one line of text",
                 format!("send one line of at most {MAX_LINE_LENGTH} octets"),
             ));
@@ -197,7 +198,7 @@ impl Server {
     pub fn interrupt_shell(&self, requester: &Requester, id: i64) -> Result<(), Refusal> {
         self.with_process(requester, id, |process, is_waiting| {
             if !is_waiting {
-                process.running.interrupt();
+                process.process.interrupt();
             }
         })
     }
@@ -219,7 +220,7 @@ impl Server {
         id: i64,
         deed: impl FnOnce(&mut ShellProcess, bool),
     ) -> Result<(), Refusal> {
-        self.own(requester, id)?;
+        self.entry_to_change(requester, id)?;
         let mut shells = self.shells.all();
         let own = shells.get_mut(&id).ok_or_else(no_shell)?;
         let is_waiting = own.transcript.is_waiting();
@@ -227,7 +228,7 @@ impl Server {
         Ok(())
     }
 
-    fn hear_shell(&self, id: i64, said: Value) {
+    fn handle_shell_output(&self, id: i64, said: Value) {
         if let Some(own) = self.shells.all().get_mut(&id) {
             if let Some(process) = &mut own.process {
                 process.idle = Stopwatch::start();
@@ -237,14 +238,14 @@ impl Server {
         }
     }
 
-    fn bury_shell(&self, id: i64, status: &io::Result<ExitStatus>) {
+    fn handle_shell_exit(&self, id: i64, status: &io::Result<ExitStatus>) {
         // The exit code of a shell is that of its last command, so it is not an error.
         let why = match status {
             Ok(status) if status.code().is_some() => "the terminal has ended".to_owned(),
             Ok(_) => "the terminal was killed".to_owned(),
             Err(error) => format!("the terminal has ended; its exit status is unknown: {error}"),
         };
-        self.hear_shell(id, json!({ "end": why }));
+        self.handle_shell_output(id, json!({ "end": why }));
         if let Some(own) = self.shells.all().get_mut(&id) {
             own.process = None;
         }

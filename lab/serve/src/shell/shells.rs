@@ -31,7 +31,7 @@ pub(super) struct ShellSession {
 /// The process of a shell.
 #[derive(Debug)]
 pub(super) struct ShellProcess {
-    pub running: RunningProcess,
+    pub process: RunningProcess,
     pub stdin: Option<ChildStdin>,
     /// Time since the last input or output line.
     pub idle: Stopwatch,
@@ -52,7 +52,7 @@ impl ShellProcess {
     pub fn end(&mut self, is_waiting: bool) {
         self.stdin = None;
         if !is_waiting {
-            self.running.end();
+            self.process.kill();
         }
     }
 }
@@ -68,7 +68,7 @@ impl Shells {
     }
 
     /// Ends terminals without input and output for half an hour.
-    pub fn end_the_idle(&self) {
+    pub fn end_idle_terminals(&self) {
         for own in self.all().values_mut() {
             let Some(process) = &mut own.process else { continue };
             let is_idle = process.stdin.is_some() && process.idle.seconds() > IDLE_TIMEOUT;
@@ -103,7 +103,7 @@ impl Shells {
         if let Some(own) = self.all().remove(&id)
             && let Some(process) = own.process
         {
-            process.running.end();
+            process.process.kill();
         }
     }
 }

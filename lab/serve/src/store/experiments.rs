@@ -164,7 +164,7 @@ impl Store {
     }
 
     /// Returns all queued experiments.
-    pub fn waiting(&self) -> rusqlite::Result<Vec<QueuedExperiment>> {
+    pub fn queued(&self) -> rusqlite::Result<Vec<QueuedExperiment>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT id, priority, created, batch, cores FROM experiments WHERE state = 'queued'",
@@ -183,7 +183,7 @@ impl Store {
     }
 
     /// Returns the numbers of all experiments that should have a process.
-    pub fn holding(&self) -> rusqlite::Result<Vec<i64>> {
+    pub fn holding_cores(&self) -> rusqlite::Result<Vec<i64>> {
         let connection = self.connection();
         let mut statement = connection
             .prepare_cached("SELECT id FROM experiments WHERE state IN ('starting', 'active') ORDER BY id")?;
@@ -191,7 +191,7 @@ impl Store {
     }
 
     /// Records why experiments wait.
-    pub fn explain(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
+    pub fn record_wait_reasons(&self, whys: &[(i64, String)]) -> rusqlite::Result<()> {
         self.transact(|transaction| {
             let mut statement = transaction
                 .prepare_cached("UPDATE experiments SET why = ?2 WHERE id = ?1 AND state = 'queued'")?;
@@ -200,7 +200,7 @@ impl Store {
     }
 
     /// Records the progress of an experiment.
-    pub fn advance(&self, id: i64, progress: &Progress) -> rusqlite::Result<()> {
+    pub fn record_progress(&self, id: i64, progress: &Progress) -> rusqlite::Result<()> {
         let Progress { runs, runs_wanted, failed, messages, messages_wanted, share, left } = *progress;
         let counts = [runs, runs_wanted, failed, messages, messages_wanted];
         let [runs, runs_wanted, failed, messages, messages_wanted] =
@@ -215,7 +215,7 @@ impl Store {
     }
 
     /// Stores the fields of an experiment that a user may change in any state.
-    pub fn settle(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
+    pub fn update(&self, id: i64, to: &Experiment) -> rusqlite::Result<()> {
         self.connection().execute(
             "UPDATE experiments SET name = ?2, title = ?3, priority = ?4, batch = ?5, idle_swap = ?6, auto_swap = ?7,
              cores = ?8 WHERE id = ?1",
@@ -285,11 +285,11 @@ pub(super) fn apply(
         "UPDATE experiments SET state = ?2, why = ?3, changed = ?4 WHERE id = ?1",
         params![id, to.word(), why, now],
     )?;
-    Ok(Some(Ok(StateChange { from, entry: whole(transaction, id)? })))
+    Ok(Some(Ok(StateChange { from, entry: read_entry(transaction, id)? })))
 }
 
 /// Returns experiment `id`, which must exist.
-pub(super) fn whole(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
+pub(super) fn read_entry(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
     transaction.query_row(&format!("{SELECT} WHERE e.id = ?1"), [id], entry)
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Store;
-use super::experiments::{StateChange, apply, whole};
+use super::experiments::{StateChange, apply, read_entry};
 use crate::experiment::{Format, State};
 use crate::lifecycle::Event;
 
@@ -64,7 +64,7 @@ impl Store {
                 |row| row.get(0),
             )?;
             insert(transaction, id, version, (text, format), author, now)?;
-            Ok(Some(Ok(StateChange { from, entry: whole(transaction, id)? })))
+            Ok(Some(Ok(StateChange { from, entry: read_entry(transaction, id)? })))
         })
     }
 }

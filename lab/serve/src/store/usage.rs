@@ -20,7 +20,7 @@ impl Store {
     }
 
     /// Records the octets that experiment `id` occupies on the disk, and the core seconds that it has used since the last call.
-    pub fn spend(&self, id: i64, octets: u64, core_seconds: u64) -> rusqlite::Result<()> {
+    pub fn record_usage(&self, id: i64, octets: u64, core_seconds: u64) -> rusqlite::Result<()> {
         let [octets, core_seconds] =
             [octets, core_seconds].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
         self.transact(|transaction| {

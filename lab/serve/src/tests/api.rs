@@ -153,8 +153,8 @@ async fn a_life_by_hand() {
     let new = json!({ "text": TEXT.replace("100", "200") });
     assert_eq!(lab.ask(Method::PUT, &path("text")).json(&new).send().await.json()["version"], 2);
     assert_eq!(state("swap-in").await, (200, "queued".to_owned()));
-    lab.server.happen(id, Event::Launch, "");
-    lab.server.happen(id, Event::Report, "");
+    lab.server.apply_event(id, Event::Launch, "");
+    lab.server.apply_event(id, Event::Report, "");
     let refused = lab.ask(Method::PUT, &path("text")).json(&new).send().await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     assert!(refused.text.contains("swap it out first"), "{}", refused.text);
@@ -210,7 +210,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
     let requester = server.local.clone().unwrap();
     let submission = crate::submission::Submission { text: TEXT.to_owned(), ..Default::default() };
     let id = server.submit(&requester, submission).unwrap().id;
-    server.happen(id, Event::Launch, "");
+    server.apply_event(id, Event::Launch, "");
     assert!(open().unwrap_err().to_string().contains("another hol serve uses this directory"));
     drop(server);
     let server = open().unwrap();
