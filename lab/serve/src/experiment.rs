@@ -55,7 +55,7 @@ impl State {
     }
 
     /// Returns the state whose word in JSON is `word`.
-    pub fn called(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 }

@@ -38,7 +38,7 @@ impl Server {
     }
 
     /// Stores a file atomically; replaces a file of the same name.
-    pub(crate) fn keep(
+    pub(crate) fn store_file(
         &self,
         requester: &Requester,
         folder: &Folder,
@@ -46,7 +46,7 @@ impl Server {
         content: &[u8],
     ) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
-        let place = root.join(checked(path)?);
+        let place = root.join(check_path(path)?);
         let files = list_files(&root)?;
         let used: u64 = files.iter().filter(|file| file.path != path).map(|file| file.size).sum();
         if files.len() >= MAX_FILES || used + content.len() as u64 > MAX_OCTETS {
@@ -73,7 +73,12 @@ impl Server {
     }
 
     /// Removes a file.
-    pub(crate) fn discard(&self, requester: &Requester, folder: &Folder, path: &str) -> Result<(), Refusal> {
+    pub(crate) fn delete_file(
+        &self,
+        requester: &Requester,
+        folder: &Folder,
+        path: &str,
+    ) -> Result<(), Refusal> {
         let root = self.folder(requester, folder)?;
         let place = resolve_inside(&root, path).ok_or_else(Refusal::not_found)?;
         Ok(fs::remove_file(place)?)
@@ -81,7 +86,7 @@ impl Server {
 }
 
 /// Returns a relative path without parent components.
-fn checked(path: &str) -> Result<&Path, Refusal> {
+fn check_path(path: &str) -> Result<&Path, Refusal> {
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(name) if name.len() <= 255 && !name.as_encoded_bytes()[0].eq(&b'.'));
     let relative = Path::new(path);
     let leads_down = !path.is_empty() && path.len() <= MAX_PATH_LENGTH && !path.contains(char::is_control);
@@ -103,10 +108,10 @@ mod tests {
         for bad in
             ["", "/", "/a", "a/", "..", "a/../b", "./a", ".ssh/x", "a/.b", "a\nb", "a\0", &"x/".repeat(300)]
         {
-            assert!(checked(bad).is_err(), "{bad:?}");
+            assert!(check_path(bad).is_err(), "{bad:?}");
         }
         for good in ["a", "a/b.ns", "é.toml", "a..b"] {
-            assert!(checked(good).is_ok(), "{good:?}");
+            assert!(check_path(good).is_ok(), "{good:?}");
         }
     }
 }

@@ -132,7 +132,7 @@ impl Server {
     }
 
     /// Creates a token for a program.
-    pub fn issue(&self, requester: &Requester, name: &str, days: u32) -> Result<String, Refusal> {
+    pub fn create_token(&self, requester: &Requester, name: &str, days: u32) -> Result<String, Refusal> {
         if self.store.tokens(requester.id)?.len() >= MAX_TOKENS {
             return Err(Refusal::conflict(
                 format!("you have {MAX_TOKENS} tokens, which is the maximum"),

@@ -124,7 +124,7 @@ impl Server {
         let (project, _) = self.project_of(requester, wanted.project.as_deref())?;
         let title = self.title_of(&called, &wanted.text, wanted.format, project)?;
         let name = wanted.name.clone().unwrap_or_else(|| name_of(&title));
-        self.take(requester, name, title, None, wanted)
+        self.add_experiment(requester, name, title, None, wanted)
     }
 
     /// Reads a text, an experiment of `project` or a network without traffic, and returns its title.
@@ -155,10 +155,10 @@ impl Server {
         let (name, title) = Study::all().find(|(known, _)| *known == name).ok_or_else(Refusal::not_found)?;
         let StudyRun { quick, project, priority, cores, hold } = wanted;
         let submission = Submission { project, priority, cores, hold, ..Submission::default() };
-        self.take(requester, name.to_owned(), title.to_owned(), Some((name, quick)), submission)
+        self.add_experiment(requester, name.to_owned(), title.to_owned(), Some((name, quick)), submission)
     }
 
-    fn take(
+    fn add_experiment(
         &self,
         requester: &Requester,
         name: String,
@@ -180,11 +180,11 @@ impl Server {
             project,
             owner: requester.id,
             state: if wanted.hold { State::New } else { State::Queued },
-            priority: priority(wanted.priority.unwrap_or(0), 0, requester.id == leader)?,
+            priority: check_priority(wanted.priority.unwrap_or(0), 0, requester.id == leader)?,
             batch: wanted.batch.unwrap_or(true),
-            cores: cores(wanted.cores.unwrap_or(self.config.cores))?,
-            idle_swap: limit(wanted.idle_swap.unwrap_or(0))?,
-            auto_swap: limit(wanted.auto_swap.unwrap_or(0))?,
+            cores: check_cores(wanted.cores.unwrap_or(self.config.cores))?,
+            idle_swap: check_swap_seconds(wanted.idle_swap.unwrap_or(0))?,
+            auto_swap: check_swap_seconds(wanted.auto_swap.unwrap_or(0))?,
             study: study.map(|(name, _)| name.to_owned()),
             quick: study.is_some_and(|(_, quick)| quick),
             text: wanted.text,
@@ -213,13 +213,13 @@ impl Server {
             if holds_cores(to.state) && wanted != to.cores {
                 return Err(Refusal::conflict("the experiment is starting or running", "swap it out first"));
             }
-            to.cores = cores(wanted)?;
+            to.cores = check_cores(wanted)?;
         }
         to.batch = change.batch.unwrap_or(to.batch);
         let leads = requester.id == entry.leader;
-        to.priority = priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
-        to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), limit)?;
-        to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), limit)?;
+        to.priority = check_priority(change.priority.unwrap_or(to.priority), to.priority, leads)?;
+        to.idle_swap = change.idle_swap.map_or(Ok(to.idle_swap), check_swap_seconds)?;
+        to.auto_swap = change.auto_swap.map_or(Ok(to.auto_swap), check_swap_seconds)?;
         self.store.update(id, &to)?;
         self.hub.publish(id, entry.project, Kind::State, &to);
         self.wake_scheduler();
@@ -227,7 +227,7 @@ impl Server {
     }
 
     /// Replaces the text of an experiment that is not running. Completed runs that are part of the new text, too, are kept.
-    pub fn rewrite(&self, requester: &Requester, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
+    pub fn replace_text(&self, requester: &Requester, id: i64, new: &NewText) -> Result<Experiment, Refusal> {
         let entry = self.entry_to_change(requester, id)?;
         if entry.experiment.study.is_some() {
             return Err(Refusal::conflict(
@@ -251,7 +251,7 @@ impl Server {
     }
 
     /// Submits an experiment again as a new one, optionally with other values.
-    pub fn again(&self, requester: &Requester, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
+    pub fn rerun(&self, requester: &Requester, id: i64, rerun: Rerun) -> Result<Experiment, Refusal> {
         let old = self.experiment(requester, id)?;
         let project = Some(old.project.clone());
         // A priority that only a leader may set is not inherited by other users.
@@ -388,9 +388,9 @@ fn shortened(title: &str) -> String {
 }
 
 /// Checks a priority. Only a leader may raise it above both `from` and 0.
-fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
+fn check_priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
     if !(-MAX_PRIORITY..=MAX_PRIORITY).contains(&wanted) {
-        return Err(range("priority", -MAX_PRIORITY, MAX_PRIORITY));
+        return Err(out_of_range("priority", -MAX_PRIORITY, MAX_PRIORITY));
     }
     if !leads && wanted > from.max(0) {
         return Err(Refusal::forbidden("only the leader of a project may set a priority above 0"));
@@ -398,20 +398,20 @@ fn priority(wanted: i64, from: i64, leads: bool) -> Result<i64, Refusal> {
     Ok(wanted)
 }
 
-fn limit(wanted: u32) -> Result<Option<u32>, Refusal> {
+fn check_swap_seconds(wanted: u32) -> Result<Option<u32>, Refusal> {
     match wanted {
         0 => Ok(None),
         1..=MAX_SWAP_SECONDS => Ok(Some(wanted)),
-        _ => Err(range("a time", 0, MAX_SWAP_SECONDS.into())),
+        _ => Err(out_of_range("a time", 0, MAX_SWAP_SECONDS.into())),
     }
 }
 
 /// Checks a number of cores. The queue rejects more cores than the machine has, and reports how many there are.
-fn cores(wanted: u32) -> Result<u32, Refusal> {
-    if (1..=4096).contains(&wanted) { Ok(wanted) } else { Err(range("cores", 1, 4096)) }
+fn check_cores(wanted: u32) -> Result<u32, Refusal> {
+    if (1..=4096).contains(&wanted) { Ok(wanted) } else { Err(out_of_range("cores", 1, 4096)) }
 }
 
-fn range(what: &str, from: i64, to: i64) -> Refusal {
+fn out_of_range(what: &str, from: i64, to: i64) -> Refusal {
     Refusal::bad_request(format!("{what} is out of range"), format!("choose {from} to {to}"))
 }
 

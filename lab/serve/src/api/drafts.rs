@@ -119,7 +119,7 @@ async fn plan(
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(default, deny_unknown_fields)]
-struct Run {
+struct RunQuery {
     /// Index of the point, from 0.
     point: usize,
     /// Index of the repetition, from 0.
@@ -127,7 +127,7 @@ struct Run {
 }
 
 /// Returns all packets and messages of a run, for an animation. The server repeats the run to record them.
-#[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), Run), responses(
+#[utoipa::path(get, path = "/api/experiments/{id}/movie", params(("id" = i64, Path), RunQuery), responses(
     (status = 200, body = Movie), (status = 400, description = "There is no such run, or it cannot be animated", body = Problems),
     (status = 404, body = Problems), (status = 409, description = "The experiment is a study", body = Problems),
     (status = 413, body = Problems)))]
@@ -135,7 +135,7 @@ async fn movie(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    QueryOf(Run { point, repetition }): QueryOf<Run>,
+    QueryOf(RunQuery { point, repetition }): QueryOf<RunQuery>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
         let SubmittedExperiment { experiment, text, is_idle } = server.read_experiment(&requester, id)?;

@@ -31,7 +31,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const RECONNECT_DELAY: Duration = Duration::from_secs(2);
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
-    OpenApiRouter::new().routes(routes!(of_one)).routes(routes!(of_all))
+    OpenApiRouter::new().routes(routes!(experiment_events)).routes(routes!(all_events))
 }
 
 /// An open event stream.
@@ -57,7 +57,7 @@ enum Scope {
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
     (status = 200, description = "A stream that begins with the state", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems), (status = 429, body = Problems)))]
-async fn of_one(
+async fn experiment_events(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
@@ -74,7 +74,7 @@ async fn of_one(
 #[utoipa::path(get, path = "/api/events", responses(
     (status = 200, description = "A stream", body = String, content_type = "text/event-stream"),
     (status = 429, description = "Too many streams of the user", body = Problems)))]
-async fn of_all(
+async fn all_events(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
@@ -120,9 +120,9 @@ impl Watch {
                 received = self.receiver.recv() => received,
             };
             match received {
-                Ok(happening) if self.scope.ends_with(&happening) => return None,
-                Ok(happening) => {
-                    if let Some(event) = self.scope.event(&happening) {
+                Ok(published) if self.scope.ends_with(&published) => return None,
+                Ok(published) => {
+                    if let Some(event) = self.scope.event(&published) {
                         return Some(event);
                     }
                 }
@@ -143,22 +143,22 @@ impl Watch {
 }
 
 impl Scope {
-    fn ends_with(&self, happening: &ServerEvent) -> bool {
+    fn ends_with(&self, published: &ServerEvent) -> bool {
         let is_mine = match self {
-            Self::One(id) => happening.experiment == *id,
+            Self::One(id) => published.experiment == *id,
             Self::Projects(_) => false,
         };
-        happening.kind == Kind::Closed && (is_mine || happening.experiment == 0)
+        published.kind == Kind::Closed && (is_mine || published.experiment == 0)
     }
 
-    fn event(&self, happening: &ServerEvent) -> Option<Event> {
-        let event = Event::default().event(happening.kind.word()).data(&happening.data);
+    fn event(&self, published: &ServerEvent) -> Option<Event> {
+        let event = Event::default().event(published.kind.word()).data(&published.data);
         match self {
-            Self::One(id) => (*id == happening.experiment).then_some(event),
+            Self::One(id) => (*id == published.experiment).then_some(event),
             Self::Projects(projects) => {
-                let is_short = matches!(happening.kind, Kind::State | Kind::Progress | Kind::Closed);
-                let is_seen = is_short && projects.contains(&happening.project);
-                is_seen.then(|| event.id(happening.experiment.to_string()))
+                let is_short = matches!(published.kind, Kind::State | Kind::Progress | Kind::Closed);
+                let is_seen = is_short && projects.contains(&published.project);
+                is_seen.then(|| event.id(published.experiment.to_string()))
             }
         }
     }

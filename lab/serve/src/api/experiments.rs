@@ -26,14 +26,14 @@ const MAX_LIST_LENGTH: usize = 1000;
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
         .routes(routes!(list, submit))
-        .routes(routes!(one, change, remove))
-        .routes(routes!(text, rewrite))
+        .routes(routes!(get_experiment, change, remove))
+        .routes(routes!(text, replace_text))
         .routes(routes!(versions))
         .routes(routes!(start))
         .routes(routes!(swap_out))
         .routes(routes!(swap_in))
         .routes(routes!(terminate))
-        .routes(routes!(again))
+        .routes(routes!(rerun))
         .routes(routes!(share, unshare))
 }
 
@@ -82,14 +82,14 @@ async fn submit(
     requester: Requester,
     JsonBody(submission): JsonBody<Submission>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let taken = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
-    Ok((StatusCode::CREATED, Json(taken)))
+    let submitted = run_expensive(server, move |server| server.submit(&requester, submission)).await?;
+    Ok((StatusCode::CREATED, Json(submitted)))
 }
 
 /// Returns an experiment.
 #[utoipa::path(get, path = "/api/experiments/{id}", params(("id" = i64, Path)), responses(
     (status = 200, body = Experiment), (status = 404, body = Problems)))]
-async fn one(
+async fn get_experiment(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
@@ -152,13 +152,13 @@ async fn text(
     (status = 200, body = Experiment), (status = 403, body = Problems), (status = 404, body = Problems),
     (status = 409, description = "The experiment is running or terminated, or is a study", body = Problems),
     (status = 422, description = "The text has errors", body = Problems)))]
-async fn rewrite(
+async fn replace_text(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
     JsonBody(text): JsonBody<NewText>,
 ) -> Result<Json<Experiment>, Refusal> {
-    run_expensive(server, move |server| server.rewrite(&requester, id, &text)).await.map(Json)
+    run_expensive(server, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
 }
 
 /// Returns all versions of the text of an experiment, the newest first.
@@ -223,15 +223,15 @@ action!(
     responses((status = 201, body = Experiment), (status = 404, body = Problems),
     (status = 422, description = "The text with these values has errors", body = Problems),
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
-async fn again(
+async fn rerun(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    again: Option<JsonBody<Rerun>>,
+    options: Option<JsonBody<Rerun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
-    let again = again.map_or_else(Rerun::default, |JsonBody(again)| again);
-    let taken = run_expensive(server, move |server| server.again(&requester, id, again)).await?;
-    Ok((StatusCode::CREATED, Json(taken)))
+    let options = options.map_or_else(Rerun::default, |JsonBody(options)| options);
+    let submitted = run_expensive(server, move |server| server.rerun(&requester, id, options)).await?;
+    Ok((StatusCode::CREATED, Json(submitted)))
 }
 
 /// Maximum number of shared links of an experiment.

@@ -173,7 +173,7 @@ pub fn report_of(server: &Server, id: i64, wanted: &ByteRange) -> Result<Respons
     let results = server.command(id)?.results();
     let (page, points) = (results.join("report.html"), results.join("points.json"));
     let runs = server.store.entry(id)?.is_some_and(|entry| holds_cores(entry.experiment.state));
-    let is_old = match (age(&page), age(&points)) {
+    let is_old = match (modified_at(&page), modified_at(&points)) {
         (Ok(page), Ok(points)) => page < points && !runs,
         (Err(_), Ok(_)) => true,
         (_, Err(_)) => false,
@@ -210,6 +210,6 @@ pub fn file_of(directory: &Path, path: &str, wanted: &ByteRange) -> Result<Respo
 }
 
 /// Returns the time at which a file was last modified, for comparison only.
-fn age(path: &Path) -> io::Result<impl PartialOrd + use<>> {
+fn modified_at(path: &Path) -> io::Result<impl PartialOrd + use<>> {
     fs::metadata(path)?.modified()
 }

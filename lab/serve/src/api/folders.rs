@@ -20,15 +20,15 @@ use crate::server::{Server, SharedServer};
 
 pub fn routes() -> OpenApiRouter<SharedServer> {
     OpenApiRouter::new()
-        .routes(routes!(mine))
-        .routes(routes!(my_file, keep_mine, discard_mine))
-        .routes(routes!(ours))
-        .routes(routes!(our_file, keep_ours, discard_ours))
+        .routes(routes!(my_files))
+        .routes(routes!(get_my_file, put_my_file, delete_my_file))
+        .routes(routes!(project_files))
+        .routes(routes!(get_project_file, put_project_file, delete_project_file))
 }
 
 /// Lists the user's own files.
 #[utoipa::path(get, path = "/api/me/files/", responses((status = 200, body = Vec<FileEntry>)))]
-async fn mine(
+async fn my_files(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
 ) -> Result<Json<Vec<FileEntry>>, Refusal> {
@@ -40,13 +40,13 @@ async fn mine(
     (status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
-async fn my_file(
+async fn get_my_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    give(server, requester, Folder::Mine, path, wanted).await
+    get_file(server, requester, Folder::Mine, path, wanted).await
 }
 
 /// Stores one of the user's own files.
@@ -55,30 +55,30 @@ async fn my_file(
     responses((status = 204), (status = 400, description = "Not a valid file path", body = Problems),
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]
-async fn keep_mine(
+async fn put_my_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    keep(server, requester, Folder::Mine, path, content).await
+    put_file(server, requester, Folder::Mine, path, content).await
 }
 
 /// Removes one of the user's own files.
 #[utoipa::path(delete, path = "/api/me/files/{*path}", params(("path" = String, Path)), responses(
     (status = 204), (status = 404, body = Problems)))]
-async fn discard_mine(
+async fn delete_my_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(path): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
-    discard(server, requester, Folder::Mine, path).await
+    delete_file(server, requester, Folder::Mine, path).await
 }
 
 /// Lists the files of a project.
 #[utoipa::path(get, path = "/api/projects/{name}/files/", params(("name" = String, Path)), responses(
     (status = 200, body = Vec<FileEntry>), (status = 404, body = Problems)))]
-async fn ours(
+async fn project_files(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(name): PathParameter<String>,
@@ -91,13 +91,13 @@ async fn ours(
     responses((status = 200, body = Vec<u8>, content_type = "application/octet-stream"),
     (status = 206, body = Vec<u8>, content_type = "application/octet-stream"), (status = 404, body = Problems),
     (status = 416, description = "The range starts beyond the end of the file", body = Problems)))]
-async fn our_file(
+async fn get_project_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    give(server, requester, Folder::Project(name), path, wanted).await
+    get_file(server, requester, Folder::Project(name), path, wanted).await
 }
 
 /// Stores a file of a project.
@@ -107,24 +107,24 @@ async fn our_file(
     (status = 404, body = Problems),
     (status = 409, description = "The folder is full, or a directory has the name", body = Problems),
     (status = 413, body = Problems)))]
-async fn keep_ours(
+async fn put_project_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    keep(server, requester, Folder::Project(name), path, content).await
+    put_file(server, requester, Folder::Project(name), path, content).await
 }
 
 /// Removes a file of a project.
 #[utoipa::path(delete, path = "/api/projects/{name}/files/{*path}", params(("name" = String, Path), ("path" = String, Path)),
     responses((status = 204), (status = 404, body = Problems)))]
-async fn discard_ours(
+async fn delete_project_file(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, path)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
-    discard(server, requester, Folder::Project(name), path).await
+    delete_file(server, requester, Folder::Project(name), path).await
 }
 
 async fn list(
@@ -136,7 +136,7 @@ async fn list(
     run_blocking(server, listed).await.map(Json)
 }
 
-async fn give(
+async fn get_file(
     server: SharedServer,
     requester: Requester,
     folder: Folder,
@@ -146,23 +146,23 @@ async fn give(
     run_blocking(server, move |server| file_of(&server.folder(&requester, &folder)?, &path, &wanted)).await
 }
 
-async fn keep(
+async fn put_file(
     server: SharedServer,
     requester: Requester,
     folder: Folder,
     path: String,
     content: Bytes,
 ) -> Result<StatusCode, Refusal> {
-    let kept = move |server: &Server| server.keep(&requester, &folder, &path, &content);
+    let kept = move |server: &Server| server.store_file(&requester, &folder, &path, &content);
     run_blocking(server, kept).await.map(|()| StatusCode::NO_CONTENT)
 }
 
-async fn discard(
+async fn delete_file(
     server: SharedServer,
     requester: Requester,
     folder: Folder,
     path: String,
 ) -> Result<StatusCode, Refusal> {
-    let discarded = move |server: &Server| server.discard(&requester, &folder, &path);
+    let discarded = move |server: &Server| server.delete_file(&requester, &folder, &path);
     run_blocking(server, discarded).await.map(|()| StatusCode::NO_CONTENT)
 }

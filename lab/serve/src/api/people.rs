@@ -30,12 +30,12 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
         .routes(routes!(register))
         .routes(routes!(me))
         .routes(routes!(change_password))
-        .routes(routes!(projects, found))
+        .routes(routes!(projects, create_project))
         .routes(routes!(approve))
         .routes(routes!(join))
         .routes(routes!(members))
-        .routes(routes!(admit, dismiss))
-        .routes(routes!(tokens, issue))
+        .routes(routes!(admit, remove_member))
+        .routes(routes!(tokens, create_token))
         .routes(routes!(revoke))
 }
 
@@ -168,7 +168,7 @@ async fn projects(
 #[utoipa::path(post, path = "/api/projects", request_body = ProjectRequest, responses(
     (status = 201), (status = 400, description = "Not a valid name", body = Problems),
     (status = 409, description = "The name is taken", body = Problems)))]
-async fn found(
+async fn create_project(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(ProjectRequest { name, title }): JsonBody<ProjectRequest>,
@@ -246,14 +246,14 @@ async fn admit(
 /// Removes a member or an applicant from a project. Only its leader may do this.
 #[utoipa::path(delete, path = "/api/projects/{name}/members/{user}", params(("name" = String, Path), ("user" = String, Path)),
     responses((status = 204), (status = 403, body = Problems), (status = 404, body = Problems)))]
-async fn dismiss(
+async fn remove_member(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter((name, user)): PathParameter<(String, String)>,
 ) -> Result<StatusCode, Refusal> {
     let dismissed = move |server: &Server| {
         let project = server.project_led_by(&requester, &name)?;
-        if !server.store.dismiss(project, &user)? {
+        if !server.store.remove_member(project, &user)? {
             return Err(Refusal::not_found());
         }
         server.end_streams();
@@ -275,7 +275,7 @@ async fn tokens(
 #[utoipa::path(post, path = "/api/tokens", request_body = TokenRequest, responses(
     (status = 201, body = IssuedToken), (status = 400, body = Problems),
     (status = 409, description = "The user has the maximum number of tokens", body = Problems)))]
-async fn issue(
+async fn create_token(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     JsonBody(TokenRequest { name, days }): JsonBody<TokenRequest>,
@@ -284,7 +284,7 @@ async fn issue(
     if !(1..=366).contains(&days) {
         return Err(Refusal::bad_request("days is out of range", "choose 1 to 366"));
     }
-    let made = move |server: &Server| server.issue(&requester, &name, days);
+    let made = move |server: &Server| server.create_token(&requester, &name, days);
     Ok((StatusCode::CREATED, Json(IssuedToken { token: run_blocking(server, made).await? })))
 }
 

@@ -128,8 +128,8 @@ fn put_paths(network: &mut dyn TableLike, old: &Graph, new: &Graph) {
     for (at, (link, _)) in changed {
         let path = network.get_mut("paths").and_then(|paths| nth(paths, at));
         match path {
-            Some(path) => put_line(path, &link.line, link.back.as_ref(), None),
-            None => put_line(network, &link.line, link.back.as_ref(), Some(&usual)),
+            Some(path) => put_settings(path, &link.line, link.back.as_ref(), None),
+            None => put_settings(network, &link.line, link.back.as_ref(), Some(&usual)),
         }
     }
 }
@@ -159,7 +159,7 @@ impl SegmentEdit<'_> {
                 put_name(table, &link.name, &format!("{}-{}", link.from, link.to));
                 if table.len() < 4 || old.is_none_or(|old| (&old.line, &old.back) != (&link.line, &link.back))
                 {
-                    put_line(table, &link.line, link.back.as_ref(), Some(usual));
+                    put_settings(table, &link.line, link.back.as_ref(), Some(usual));
                 }
             }
             Self::Lan(lan, old) => {
@@ -170,7 +170,7 @@ impl SegmentEdit<'_> {
                 }
                 put_name(table, &lan.name, &lan.nodes.join("-"));
                 if table.len() < 3 || old.is_none_or(|old| old.line != lan.line) {
-                    put_line(table, &lan.line, None, Some(usual));
+                    put_settings(table, &lan.line, None, Some(usual));
                 }
             }
         }
@@ -219,7 +219,7 @@ fn inline(table: &dyn TableLike) -> InlineTable {
 }
 
 /// Sets the settings of a link that differ from `usual`; those of the other direction are under `down`.
-fn put_line(
+fn put_settings(
     table: &mut dyn TableLike,
     line: &LinkSettings,
     back: Option<&LinkSettings>,
@@ -248,8 +248,8 @@ fn put_line(
 }
 
 fn put_traffic(document: &mut DocumentMut, old: &Graph, new: &Graph) {
-    let measured = document.get("workload").and_then(table_of).map(standing).unwrap_or_default();
-    let background = tables(document.get("background")).into_iter().map(standing);
+    let measured = document.get("workload").and_then(table_of).map(with_heading).unwrap_or_default();
+    let background = tables(document.get("background")).into_iter().map(with_heading);
     let before: Vec<Table> = std::iter::once(measured).chain(background).collect();
     document.remove("background");
     let Some((measured, beside)) = new.traffic.split_first() else {
@@ -260,7 +260,7 @@ fn put_traffic(document: &mut DocumentMut, old: &Graph, new: &Graph) {
     put_transports(document, old, &measured.transport);
     put_measured(document, &before, measured);
     if !beside.is_empty() {
-        let entries = beside.iter().map(|traffic| entry(&before, traffic)).collect();
+        let entries = beside.iter().map(|traffic| background_entry(&before, traffic)).collect();
         document.insert("background", Item::ArrayOfTables(entries));
     }
 }
@@ -280,7 +280,7 @@ fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic)
 }
 
 /// Returns the `[[background]]` table of a flow of the drawing.
-fn entry(before: &[Table], traffic: &Traffic) -> Table {
+fn background_entry(before: &[Table], traffic: &Traffic) -> Table {
     let own = traffic.was.filter(|was| *was > 0).and_then(|was| before.get(was).cloned());
     let mut entry = own.unwrap_or_default();
     let mut workload = own_workload(before, traffic.was);
@@ -291,7 +291,7 @@ fn entry(before: &[Table], traffic: &Traffic) -> Table {
 }
 
 /// Copies a table, in-line or not, to a table with a heading.
-fn standing(table: &dyn TableLike) -> Table {
+fn with_heading(table: &dyn TableLike) -> Table {
     table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
 }
 
@@ -302,7 +302,7 @@ fn own_workload(before: &[Table], was: Option<usize>) -> Table {
             .get(at)
             .and_then(|entry| entry.get("workload"))
             .and_then(table_of)
-            .map(standing)
+            .map(with_heading)
             .unwrap_or_default(),
         None => Table::new(),
     }
@@ -333,9 +333,9 @@ fn put_transports(document: &mut DocumentMut, old: &Graph, specs: &str) {
     let list: Array =
         specs.split_whitespace().map(|word| kept(word).unwrap_or_else(|| word.into())).collect();
     match document.get_mut("transports") {
-        Some(item) => *item = values::list(list),
+        Some(item) => *item = values::one_line_list(list),
         None => {
-            document.insert("transports", values::list(list));
+            document.insert("transports", values::one_line_list(list));
         }
     }
 }

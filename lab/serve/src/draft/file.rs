@@ -14,14 +14,14 @@ pub(super) const NAME_NS: &str = "script.ns";
 /// An experiment file with its experiment, parsed only once because it may have many points.
 pub(super) struct File {
     pub(super) text: String,
-    pub(super) whole: Result<Experiment, InputError>,
+    pub(super) experiment: Result<Experiment, InputError>,
     pub(super) permission: Permission,
 }
 
 impl File {
     pub(super) fn read(text: String, permission: &Permission) -> Self {
-        let whole = experiment("draft", &text, Format::Toml, permission);
-        Self { whole, text, permission: permission.clone() }
+        let experiment = experiment("draft", &text, Format::Toml, permission);
+        Self { experiment, text, permission: permission.clone() }
     }
 
     /// Returns the network of the first point, or the table `[network]` if the file is incomplete.
@@ -30,8 +30,8 @@ impl File {
         struct Alone {
             network: NetworkSpec,
         }
-        if let Ok(whole) = &self.whole {
-            return Ok(whole.points[0].network.clone());
+        if let Ok(experiment) = &self.experiment {
+            return Ok(experiment.points[0].network.clone());
         }
         let document: DocumentMut = self.text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
         let network = document.get("network").ok_or("the experiment has no [network]; describe one")?;

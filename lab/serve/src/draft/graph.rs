@@ -6,7 +6,7 @@ use toml_edit::{DocumentMut, TableLike};
 use utoipa::ToSchema;
 
 use super::places::{self, Places};
-use super::values::{plain, table_of};
+use super::values::{table_of, text_of};
 
 /// A drawing. What it does not show remains in the text. `was` is the index of the same object in the previous graph; none for new objects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -121,7 +121,7 @@ impl Traffic {
     }
 
     fn of(workload: Option<&dyn TableLike>, kind: &str, transport: String) -> Self {
-        let get = |key: &str| plain(workload?.get(key)?);
+        let get = |key: &str| text_of(workload?.get(key)?);
         Self {
             was: None,
             from: get("from").unwrap_or_else(|| "client".to_owned()),
@@ -143,19 +143,19 @@ impl Graph {
         let mut graph = Self::of_network(&Topology::new(network).ok()?, text);
         graph.swept = swept(&document);
         graph.traffic = traffic(&document);
-        graph.number();
+        graph.set_indices();
         Some(graph)
     }
 
     /// Returns the graph of a network without its traffic, with the positions in `text`, which is an experiment file or an ns script.
     pub fn of_network(topology: &Topology, text: &str) -> Self {
-        let nodes = topology.node_names().iter().map(|name| Node::called(name)).collect();
+        let nodes = topology.node_names().iter().map(|name| Node::with_name(name)).collect();
         let mut graph = Self { nodes, ..Self::default() };
         for segment in topology.segments() {
             graph.add(topology, segment);
         }
-        graph.place(&places::read(text));
-        graph.number();
+        graph.set_positions(&places::read(text));
+        graph.set_indices();
         graph
     }
 
@@ -180,20 +180,20 @@ impl Graph {
     }
 
     /// Sets positions from the text. The name of a LAN's position has a prefix with a blank, which names of nodes cannot have.
-    fn place(&mut self, places: &Places) {
+    fn set_positions(&mut self, places: &Places) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
-        self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_place(&lan.name)));
+        self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_position_name(&lan.name)));
     }
 
     /// Returns all positions.
     pub fn places(&self) -> Places {
         let nodes = self.nodes.iter().map(|node| (node.name.clone(), node.x, node.y));
-        let lans = self.lans.iter().map(|lan| (lan_place(&lan.name), lan.x, lan.y));
+        let lans = self.lans.iter().map(|lan| (lan_position_name(&lan.name), lan.x, lan.y));
         nodes.chain(lans).filter_map(|(name, x, y)| Some((name, (x?, y?)))).collect()
     }
 
-    fn number(&mut self) {
+    fn set_indices(&mut self) {
         self.nodes.iter_mut().enumerate().for_each(|(at, node)| node.was = Some(at));
         self.links.iter_mut().enumerate().for_each(|(at, link)| link.was = Some(at));
         self.lans.iter_mut().enumerate().for_each(|(at, lan)| lan.was = Some(at));
@@ -202,12 +202,12 @@ impl Graph {
 }
 
 impl Node {
-    fn called(name: &str) -> Self {
+    fn with_name(name: &str) -> Self {
         Self { name: name.to_owned(), ..Self::default() }
     }
 }
 
-fn lan_place(name: &str) -> String {
+fn lan_position_name(name: &str) -> String {
     format!("lan {name}")
 }
 
@@ -227,7 +227,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     }
     let measured = Traffic::of(workload, "simco", transports.join(" "));
     let beside = super::values::tables(document.get("background")).into_iter().map(|own| {
-        let transport = own.get("transport").and_then(plain).unwrap_or_default();
+        let transport = own.get("transport").and_then(text_of).unwrap_or_default();
         Traffic::of(own.get("workload").and_then(table_of), "bulk", transport)
     });
     std::iter::once(measured).chain(beside).collect()

@@ -13,15 +13,15 @@ use super::file::{File, NAME_NS};
 use super::places;
 
 /// Prefix of comments for settings without an equivalent in ns, which the `#hol` lines repeat.
-const UNSAID: &str = "# ns has no ";
+const MISSING_SETTING: &str = "# ns has no ";
 
 /// The experiment file of an empty script: defaults of ns and Emulab.
-const BLANK: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
+const EMPTY_EXPERIMENT: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
 /// Returns the experiment file of a script.
 pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError> {
     if text.trim().is_empty() {
-        return Ok(BLANK.to_owned());
+        return Ok(EMPTY_EXPERIMENT.to_owned());
     }
     let script = read(text, permission)?;
     let source = Source::of_script(NAME_NS, text, permission);
@@ -33,7 +33,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
     };
     let mut network =
         network.unwrap_or_else(|| Table::try_from(&script.network).expect("a network is a table"));
-    tidy(&mut network, &script);
+    remove_defaults(&mut network, &script);
     if !rest.is_empty() && !rest.ends_with('\n') {
         rest.push('\n');
     }
@@ -45,7 +45,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
     let written: DocumentMut =
         toml::to_string(&network).expect("a table can be written").parse().expect("as TOML");
     let comments = document.get("network").and_then(Item::as_table).map(|table| table.decor().clone());
-    let mut network = spread(written);
+    let mut network = one_table_per_line(written);
     if let (Some(table), Some(comments)) = (network.as_table_mut(), comments) {
         *table.decor_mut() = comments;
     }
@@ -88,7 +88,7 @@ fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
 }
 
 /// Removes default settings, and addresses that would be assigned when the script is read.
-fn tidy(network: &mut Table, script: &Script) {
+fn remove_defaults(network: &mut Table, script: &Script) {
     let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
     network.retain(|key, value| usual.get(key) != Some(value));
     let topology = Topology::new(&script.network).expect("the script was read, so its network is valid");
@@ -107,7 +107,7 @@ fn addresses(network: &NetworkSpec) -> Vec<hol_wire::Address> {
 }
 
 /// Writes lists of tables with one line per table.
-fn spread(mut network: DocumentMut) -> Item {
+fn one_table_per_line(mut network: DocumentMut) -> Item {
     for key in ["links", "lans"] {
         if let Some(Item::ArrayOfTables(tables)) = network.remove(key) {
             let mut list = tables.into_array();
@@ -126,17 +126,18 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     let topology = Topology::new(&network).map_err(|e| e.to_string())?;
     let said = addresses(&network);
     let script = write_with_addresses(&topology, &|address| said.contains(&address));
-    let script: String = script.split_inclusive('\n').filter(|line| !line.starts_with(UNSAID)).collect();
+    let script: String =
+        script.split_inclusive('\n').filter(|line| !line.starts_with(MISSING_SETTING)).collect();
     let again = Script::read(NAME_NS, &script).map_err(|e| e.to_string())?;
-    let beyond = beyond(&topology, &again.network)?;
-    let whole = format!("{script}{}", lines(text, &beyond)?);
+    let beyond = inexpressible_settings(&topology, &again.network)?;
+    let whole = format!("{script}{}", rest_as_hol_lines(text, &beyond)?);
     let whole = places::write(&whole, &places::read(text));
-    same(file, &whole)?;
+    check_equivalent(file, &whole)?;
     Ok(whole)
 }
 
 /// Returns the rest of the experiment as `#hol` lines.
-fn lines(text: &str, beyond: &Table) -> Result<String, String> {
+fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
         places::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
     let own = document.remove("network");
@@ -166,10 +167,10 @@ fn lines(text: &str, beyond: &Table) -> Result<String, String> {
 }
 
 /// Returns link settings that the script cannot express: those of all links, and those of single links or LANs by name.
-fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
+fn inexpressible_settings(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     let again = Topology::new(script).map_err(|e| e.to_string())?;
     let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
-    let unsaid: Vec<Table> = (topology.links().iter().zip(again.links()))
+    let inexpressible: Vec<Table> = (topology.links().iter().zip(again.links()))
         .map(|(line, again)| {
             let said = table(&again.settings);
             let mut own = table(&line.settings);
@@ -178,13 +179,13 @@ fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
         })
         .collect();
     let mut network = Table::new();
-    for (key, value) in unsaid.first().into_iter().flatten() {
-        if unsaid.iter().all(|line| line.get(key) == Some(value)) {
+    for (key, value) in inexpressible.first().into_iter().flatten() {
+        if inexpressible.iter().all(|line| line.get(key) == Some(value)) {
             network.insert(key.clone(), value.clone());
         }
     }
     for segment in topology.segments() {
-        let (list, own) = of_segment(segment, &unsaid, &network);
+        let (list, own) = of_segment(segment, &inexpressible, &network);
         if !own.is_empty() {
             let by_name = network.entry(list).or_insert_with(|| Value::Table(Table::new()));
             by_name.as_table_mut().expect("it is one").insert(segment.label.clone(), Value::Table(own));
@@ -193,9 +194,9 @@ fn beyond(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     Ok(network)
 }
 
-fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static str, Table) {
+fn of_segment(segment: &Segment, inexpressible: &[Table], common: &Table) -> (&'static str, Table) {
     let own = |line: hol_network::LinkId| {
-        let mut own = unsaid[usize::from(line.0)].clone();
+        let mut own = inexpressible[usize::from(line.0)].clone();
         own.retain(|key, _| !common.contains_key(key));
         own
     };
@@ -210,25 +211,25 @@ fn of_segment(segment: &Segment, unsaid: &[Table], common: &Table) -> (&'static 
 }
 
 /// Checks that file and script are equivalent; otherwise returns what the script cannot express.
-fn same(file: &File, script: &str) -> Result<(), String> {
-    let Ok(whole) = &file.whole else {
+fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
+    let Ok(experiment) = &file.experiment else {
         // Of an incomplete text, only the network can be compared.
         let again =
             File::read(toml_of(script, &file.permission).map_err(|e| e.to_string())?, &file.permission);
-        return same_network(&file.network()?, &again.network()?);
+        return check_same_network(&file.network()?, &again.network()?);
     };
     let source = Source::of_script(NAME_NS, script, &file.permission).map_err(|e| e.to_string())?;
     let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
-    if whole.points.len() != script.points.len() {
+    if experiment.points.len() != script.points.len() {
         return Err("ns cannot express the axes; use an experiment file".to_owned());
     }
-    for (one, other) in whole.points.iter().zip(&script.points) {
+    for (one, other) in experiment.points.iter().zip(&script.points) {
         if except_network(one) != except_network(other) {
             return Err(format!("ns cannot express all settings of point {one}; use an experiment file"));
         }
         let swept: Vec<&str> =
             one.axes.iter().map(|(key, _)| key.as_str()).filter(|key| key.starts_with("network")).collect();
-        same_network(&one.network, &other.network).map_err(|problem| match swept.is_empty() {
+        check_same_network(&one.network, &other.network).map_err(|problem| match swept.is_empty() {
             true => problem,
             false => format!(
                 "ns cannot express {} as an axis; sweep the setting of a link by its name, as in network.links.NAME.delay",
@@ -247,7 +248,7 @@ fn except_network(point: &Point) -> serde_json::Value {
     except_network
 }
 
-fn same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> {
+fn check_same_network(file: &NetworkSpec, script: &NetworkSpec) -> Result<(), String> {
     let [one, other] = [file, script].map(Topology::new);
     let (one, other) = (one.map_err(|e| e.to_string())?, other.map_err(|e| e.to_string())?);
     let shape = |topology: &Topology| {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 use utoipa::ToSchema;
 
-use super::values::{list, plain, set, table_of};
+use super::values::{one_line_list, set, table_of, text_of};
 
 /// A form. What it does not contain remains in the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -44,7 +44,7 @@ impl Question {
             let kept =
                 |word: &String| before.iter().find(|value| spec(value).as_ref() == Some(word)).cloned();
             let words = self.transports.iter().map(|word| kept(word).unwrap_or_else(|| word.as_str().into()));
-            document.insert("transports", list(words.collect::<Array>()));
+            document.insert("transports", one_line_list(words.collect::<Array>()));
         }
         for (_, key) in FLAGS {
             let (now, before) = (self.fields.get(key), old.fields.get(key));
@@ -94,7 +94,9 @@ fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<S
         let key = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
         match item.as_table_like() {
             Some(inner) => leaves(&key, inner, found),
-            None => found.push((key, plain(item).filter(|_| !item.is_array() && !item.is_array_of_tables()))),
+            None => {
+                found.push((key, text_of(item).filter(|_| !item.is_array() && !item.is_array_of_tables())))
+            }
         }
     }
 }
@@ -105,7 +107,7 @@ fn field(document: &DocumentMut, key: &str) -> Option<String> {
         document.get("sweep").and_then(table_of).and_then(|axes| axes.get(key)).and_then(Item::as_array);
     if let Some(axis) = axis {
         let values: Vec<String> =
-            axis.iter().filter_map(|value| plain(&Item::Value(value.clone()))).collect();
+            axis.iter().filter_map(|value| text_of(&Item::Value(value.clone()))).collect();
         return Some(values.join(", "));
     }
     let mut table: &dyn TableLike = document.as_table();
@@ -113,7 +115,7 @@ fn field(document: &DocumentMut, key: &str) -> Option<String> {
     for part in path.into_iter().flat_map(|path| path.split('.')) {
         table = table_of(table.get(part)?)?;
     }
-    plain(table.get(last)?)
+    text_of(table.get(last)?)
 }
 
 fn put_field(document: &mut DocumentMut, key: &str, text: &str) {
@@ -144,7 +146,7 @@ fn put_axis(document: &mut DocumentMut, key: &str, axis: Option<Array>) {
     match axis {
         Some(axis) => {
             let axes = document.entry("sweep").or_insert_with(|| Item::Table(Table::new()));
-            axes.as_table_like_mut().map(|axes| axes.insert(key, list(axis)));
+            axes.as_table_like_mut().map(|axes| axes.insert(key, one_line_list(axis)));
         }
         None => {
             let Some(axes) = document.get_mut("sweep").and_then(Item::as_table_like_mut) else { return };

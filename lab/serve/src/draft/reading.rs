@@ -102,34 +102,38 @@ pub struct TitledTable {
 }
 
 /// Analyses a draft; `jobs` is the number of parallel runs on this machine.
-pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
-    let file = match ask.format {
-        Format::Toml => Some(File::read(ask.text.clone(), permission)),
-        Format::Ns => ns::toml_of(&ask.text, permission).ok().map(|text| File::read(text, permission)),
+pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
+    let file = match request.format {
+        Format::Toml => Some(File::read(request.text.clone(), permission)),
+        Format::Ns => ns::toml_of(&request.text, permission).ok().map(|text| File::read(text, permission)),
     };
     let mut reading = Reading::default();
-    match (&file, ask.format) {
-        (Some(File { whole: Ok(whole), .. }), _) => reading.add_plan(whole, ask.estimate.then_some(jobs)),
-        (Some(File { whole: Err(_), .. }), Format::Toml) => {
+    match (&file, request.format) {
+        (Some(File { experiment: Ok(experiment), .. }), _) => {
+            reading.add_plan(experiment, request.estimate.then_some(jobs))
+        }
+        (Some(File { experiment: Err(_), .. }), Format::Toml) => {
             let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
-            reading.errors =
-                find_mistakes(&ask.text, octets_to_parse(&ask.text), read).iter().flat_map(faults).collect();
+            reading.errors = find_mistakes(&request.text, octets_to_parse(&request.text), read)
+                .iter()
+                .flat_map(faults)
+                .collect();
         }
         // Positions of errors refer to the script, not to the experiment file made from it.
-        (_, _) => match experiment("draft", &ask.text, ask.format, permission) {
+        (_, _) => match experiment("draft", &request.text, request.format, permission) {
             Err(error) => reading.errors = faults(&error),
-            Ok(whole) => reading.add_plan(&whole, ask.estimate.then_some(jobs)),
+            Ok(whole) => reading.add_plan(&whole, request.estimate.then_some(jobs)),
         },
     }
     if !reading.errors.is_empty()
-        && let Some(whole) = with_placeholder_traffic(&ask.text, ask.format, permission)
-        && experiment("draft", &whole, ask.format, permission).is_ok()
+        && let Some(whole) = with_placeholder_traffic(&request.text, request.format, permission)
+        && experiment("draft", &whole, request.format, permission).is_ok()
     {
         reading.errors.clear();
         reading.is_idle = true;
     }
     if let Some(file) = file {
-        reading.translate(file, ask);
+        reading.translate(file, request);
     }
     reading
 }
@@ -137,12 +141,12 @@ pub fn read(ask: &ReadRequest, jobs: usize, permission: &Permission) -> Reading 
 impl Reading {
     /// Adds the size of the plan, and what this machine cannot run.
     fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
-        self.plan = Some(planned(experiment, jobs));
+        self.plan = Some(plan_size(experiment, jobs));
         self.cannot.extend(experiment.why_unsupported().map(|problem| cannot(&problem)));
     }
 
     /// Adds the translation, the drawing and the form, as far as the draft allows.
-    fn translate(&mut self, file: File, ask: &ReadRequest) {
+    fn translate(&mut self, file: File, request: &ReadRequest) {
         let network = file.network().ok();
         self.graph = network.as_ref().and_then(|network| Graph::of(network, &file.text));
         self.question = Question::of(&file.text);
@@ -150,9 +154,9 @@ impl Reading {
         let sections = topology.iter().flat_map(mapping);
         self.mapping =
             sections.map(|section| TitledTable { title: section.title, rows: section.rows }).collect();
-        if ask.format == Format::Ns {
-            self.ignored = ns::ignored(&ask.text, &file.permission);
-            (self.toml, self.ns) = (Some(file.text), Some(ask.text.clone()));
+        if request.format == Format::Ns {
+            self.ignored = ns::ignored(&request.text, &file.permission);
+            (self.toml, self.ns) = (Some(file.text), Some(request.text.clone()));
             return;
         }
         let Translation { toml, ns, ns_cannot } = Translation::of(file);
@@ -160,7 +164,7 @@ impl Reading {
     }
 }
 
-fn planned(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
+fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
     let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.messages());
     let estimate = jobs.filter(|_| messages <= MAX_MEASURED).map(|jobs| plan.estimate(jobs));
@@ -174,7 +178,7 @@ fn planned(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
 }
 
 fn cannot(problem: &str) -> Unsupported {
-    let (what, cure) = halves(problem);
+    let (what, cure) = split_cure(problem);
     Unsupported { what, cure }
 }
 
@@ -187,7 +191,7 @@ fn faults(error: &InputError) -> Vec<Fault> {
             Some(fault) => faults.push(fault),
             None => match faults.last_mut() {
                 Some(last) => last.message += &format!("\n{line}"),
-                None => faults.push(unplaced(line)),
+                None => faults.push(fault_at_start(line)),
             },
         }
     }
@@ -199,17 +203,17 @@ fn fault(text: &str) -> Option<Fault> {
     let (place, problem) = text.split_once(": ")?;
     let mut parts = place.rsplitn(3, ':');
     let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-    let (message, cure) = halves(problem);
+    let (message, cure) = split_cure(problem);
     Some(Fault { line, column, message, cure })
 }
 
-fn unplaced(text: &str) -> Fault {
-    let (message, cure) = halves(text.split_once(": ").map_or(text, |(_, problem)| problem));
+fn fault_at_start(text: &str) -> Fault {
+    let (message, cure) = split_cure(text.split_once(": ").map_or(text, |(_, problem)| problem));
     Fault { line: 1, column: 1, message, cure }
 }
 
 /// Splits a message into problem and fix.
-fn halves(problem: &str) -> (String, String) {
+fn split_cure(problem: &str) -> (String, String) {
     let (message, cure) = problem.split_once("; ").unwrap_or((problem, ""));
     (message.to_owned(), cure.to_owned())
 }

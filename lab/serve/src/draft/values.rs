@@ -3,7 +3,7 @@
 use toml_edit::{Array, Item, TableLike, Value};
 
 /// Returns the text of a value; that of a string without quotes.
-pub fn plain(item: &Item) -> Option<String> {
+pub fn text_of(item: &Item) -> Option<String> {
     match item.as_value()? {
         Value::String(text) => Some(text.value().clone()),
         other => Some(other.clone().decorated("", "").to_string()),
@@ -75,7 +75,7 @@ pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
     };
     let mut value = value_of(key, text);
     match table.get_mut(key) {
-        Some(item) if plain(item).as_deref() == Some(text) => {}
+        Some(item) if text_of(item).as_deref() == Some(text) => {}
         Some(Item::Value(old)) => {
             *value.decor_mut() = old.decor().clone();
             *old = value;
@@ -87,7 +87,7 @@ pub fn set(table: &mut dyn TableLike, key: &str, text: Option<&str>) {
 }
 
 /// Formats a list on one line.
-pub fn list(mut values: Array) -> Item {
+pub fn one_line_list(mut values: Array) -> Item {
     for (at, value) in values.iter_mut().enumerate() {
         value.decor_mut().set_prefix(if at == 0 { "" } else { " " });
         value.decor_mut().set_suffix("");

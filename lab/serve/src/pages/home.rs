@@ -34,7 +34,7 @@ impl HomeQuery {
     fn filter(&self) -> Filter {
         let chosen = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         Filter {
-            state: State::called(&self.state),
+            state: State::from_word(&self.state),
             project: chosen(&self.project),
             owner: chosen(&self.owner),
             search: chosen(&self.search),

@@ -332,5 +332,9 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {
     let word: String = row.get(column)?;
-    State::called(&word).ok_or(rusqlite::Error::InvalidColumnType(column, word, rusqlite::types::Type::Text))
+    State::from_word(&word).ok_or(rusqlite::Error::InvalidColumnType(
+        column,
+        word,
+        rusqlite::types::Type::Text,
+    ))
 }

@@ -282,7 +282,7 @@ impl Store {
     }
 
     /// Removes a member or an applicant, but not the leader; returns whether there was one.
-    pub fn dismiss(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
+    pub fn remove_member(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let dismiss =
             "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)
             AND user <> (SELECT leader FROM projects WHERE id = ?1)";
