@@ -128,8 +128,8 @@ fn put_paths(network: &mut dyn TableLike, old: &Graph, new: &Graph) {
     for (at, (link, _)) in changed {
         let path = network.get_mut("paths").and_then(|paths| nth(paths, at));
         match path {
-            Some(path) => put_settings(path, &link.line, link.back.as_ref(), None),
-            None => put_settings(network, &link.line, link.back.as_ref(), Some(&usual)),
+            Some(path) => put_settings(path, &link.settings, link.back.as_ref(), None),
+            None => put_settings(network, &link.settings, link.back.as_ref(), Some(&usual)),
         }
     }
 }
@@ -157,9 +157,10 @@ impl SegmentEdit<'_> {
                 set(table, "from", Some(&link.from));
                 set(table, "to", Some(&link.to));
                 put_name(table, &link.name, &format!("{}-{}", link.from, link.to));
-                if table.len() < 4 || old.is_none_or(|old| (&old.line, &old.back) != (&link.line, &link.back))
+                if table.len() < 4
+                    || old.is_none_or(|old| (&old.settings, &old.back) != (&link.settings, &link.back))
                 {
-                    put_settings(table, &link.line, link.back.as_ref(), Some(usual));
+                    put_settings(table, &link.settings, link.back.as_ref(), Some(usual));
                 }
             }
             Self::Lan(lan, old) => {
@@ -169,8 +170,8 @@ impl SegmentEdit<'_> {
                     table.remove("addresses");
                 }
                 put_name(table, &lan.name, &lan.nodes.join("-"));
-                if table.len() < 3 || old.is_none_or(|old| old.line != lan.line) {
-                    put_settings(table, &lan.line, None, Some(usual));
+                if table.len() < 3 || old.is_none_or(|old| old.settings != lan.settings) {
+                    put_settings(table, &lan.settings, None, Some(usual));
                 }
             }
         }
@@ -221,12 +222,12 @@ fn inline(table: &dyn TableLike) -> InlineTable {
 /// Sets the settings of a link that differ from `usual`; those of the other direction are under `down`.
 fn put_settings(
     table: &mut dyn TableLike,
-    line: &LinkSettings,
+    settings: &LinkSettings,
     back: Option<&LinkSettings>,
     usual: Option<&LinkSettings>,
 ) {
     let usual = |at: usize| usual.map(|usual| usual.fields()[at].1);
-    for (at, (key, text)) in line.fields().into_iter().enumerate() {
+    for (at, (key, text)) in settings.fields().into_iter().enumerate() {
         if table.contains_key(key) || usual(at) != Some(text) {
             set(table, key, Some(text));
         }
@@ -234,9 +235,9 @@ fn put_settings(
             up.remove(key);
         }
     }
-    let back = back.unwrap_or(line);
+    let back = back.unwrap_or(settings);
     let mut down = table.remove("down").and_then(|down| table_of(&down).map(inline)).unwrap_or_default();
-    for ((key, here), (_, there)) in line.fields().into_iter().zip(back.fields()) {
+    for ((key, here), (_, there)) in settings.fields().into_iter().zip(back.fields()) {
         set(&mut down, key, Some(there).filter(|there| *there != here));
     }
     if !down.is_empty() {

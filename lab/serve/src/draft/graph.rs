@@ -44,7 +44,8 @@ pub struct Link {
     pub from: String,
     pub to: String,
     /// Settings from `from` to `to`.
-    pub line: LinkSettings,
+    #[serde(rename = "line")]
+    pub settings: LinkSettings,
     /// Settings from `to` to `from`, if different.
     pub back: Option<LinkSettings>,
 }
@@ -56,7 +57,9 @@ pub struct Lan {
     pub was: Option<usize>,
     pub name: String,
     pub nodes: Vec<String>,
-    pub line: LinkSettings,
+    /// Settings of the LAN.
+    #[serde(rename = "line")]
+    pub settings: LinkSettings,
     pub x: Option<i32>,
     pub y: Option<i32>,
 }
@@ -160,7 +163,7 @@ impl Graph {
     }
 
     fn add(&mut self, topology: &Topology, segment: &Segment) {
-        let line = |id: LinkId| LinkSettings::of(&topology.links()[usize::from(id.0)].settings);
+        let settings = |id: LinkId| LinkSettings::of(&topology.links()[usize::from(id.0)].settings);
         let node = |place: usize| {
             let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
             topology.node_names()[usize::from(interface.node.0)].clone()
@@ -168,13 +171,13 @@ impl Graph {
         let name = segment.label.clone();
         match segment.medium {
             Medium::Link { up, down } => {
-                let (line, back) = (line(up), line(down));
-                let back = (back != line).then_some(back);
-                self.links.push(Link { was: None, name, from: node(0), to: node(1), line, back });
+                let (settings, back) = (settings(up), settings(down));
+                let back = (back != settings).then_some(back);
+                self.links.push(Link { was: None, name, from: node(0), to: node(1), settings, back });
             }
             Medium::Lan(id) => {
                 let nodes = (0..segment.interfaces.len()).map(node).collect();
-                self.lans.push(Lan { name, nodes, line: line(id), ..Lan::default() });
+                self.lans.push(Lan { name, nodes, settings: settings(id), ..Lan::default() });
             }
         }
     }

@@ -26,7 +26,8 @@ pub struct Movie {
     /// Network of the point, without traffic.
     pub graph: Graph,
     /// Directions of links with packets, each shown at its link in the drawing.
-    pub lines: Vec<MovieLink>,
+    #[serde(rename = "lines")]
+    pub links: Vec<MovieLink>,
     /// Hops, in the order in which they were queued.
     pub hops: Vec<Hop>,
     /// Messages, in the order of the run's records.
@@ -55,7 +56,8 @@ pub struct Hop {
     /// Number of the packet, the same on every hop.
     pub packet: u32,
     /// Index of the link's direction in `lines`.
-    pub line: usize,
+    #[serde(rename = "line")]
+    pub link: usize,
     /// Time at which the packet was queued.
     pub queued: u64,
     /// Time at which its transmission started, if it did.
@@ -145,19 +147,19 @@ struct PacketRecorder<'t> {
     topology: &'t Topology,
     movie: Movie,
     /// Indices of links' directions, by their interfaces.
-    lines: BTreeMap<(InterfaceId, InterfaceId), usize>,
+    links: BTreeMap<(InterfaceId, InterfaceId), usize>,
     /// Hops in progress, by packet and sending interface.
     open: BTreeMap<(u32, InterfaceId), usize>,
 }
 
 impl<'t> PacketRecorder<'t> {
     fn of(topology: &'t Topology) -> Self {
-        Self { topology, movie: Movie::default(), lines: BTreeMap::new(), open: BTreeMap::new() }
+        Self { topology, movie: Movie::default(), links: BTreeMap::new(), open: BTreeMap::new() }
     }
 
-    fn line(&mut self, from: InterfaceId, to: InterfaceId) -> usize {
-        if let Some(line) = self.lines.get(&(from, to)) {
-            return *line;
+    fn link(&mut self, from: InterfaceId, to: InterfaceId) -> usize {
+        if let Some(link) = self.links.get(&(from, to)) {
+            return *link;
         }
         let segments = self.topology.segments().iter();
         let mut segment = segments.filter(|segment| segment.interfaces.contains(&from));
@@ -167,9 +169,9 @@ impl<'t> PacketRecorder<'t> {
             self.topology.node_names()[usize::from(node.0)].clone()
         };
         let lan = matches!(segment.medium, Medium::Lan(LinkId(_)));
-        self.movie.lines.push(MovieLink { name: segment.label.clone(), from: node(from), to: node(to), lan });
-        self.lines.insert((from, to), self.movie.lines.len() - 1);
-        self.movie.lines.len() - 1
+        self.movie.links.push(MovieLink { name: segment.label.clone(), from: node(from), to: node(to), lan });
+        self.links.insert((from, to), self.movie.links.len() - 1);
+        self.movie.links.len() - 1
     }
 }
 
@@ -178,11 +180,11 @@ impl Tap for PacketRecorder<'_> {
         let Transit { from, to, number, packet, .. } = transit;
         let (key, now) = ((*number, *from), now.as_nanos());
         if event == TapEvent::Sent && self.movie.hops.len() < MAX_HOPS {
-            let line = self.line(*from, *to);
+            let link = self.link(*from, *to);
             self.open.insert(key, self.movie.hops.len());
             self.movie.hops.push(Hop {
                 packet: *number,
-                line,
+                link,
                 queued: now,
                 sent: None,
                 ends: now,

@@ -68,13 +68,13 @@ fn figure() -> Graph {
             name: "testlink".to_owned(),
             from,
             to,
-            line: line("400kbit", "25ms"),
+            settings: line("400kbit", "25ms"),
             ..Link::default()
         }],
         lans: vec![Lan {
             name: "lan0".to_owned(),
             nodes,
-            line: line("100Mbit", "0s"),
+            settings: line("100Mbit", "0s"),
             x: Some(240),
             y: Some(200),
             was: None,
@@ -153,7 +153,7 @@ fn what_ns_can_say_comes_back_as_the_same_experiment() {
 fn a_drawing_changes_what_it_shows_and_keeps_comments() {
     let text = EXPERIMENTS[1];
     let mut graph = toml(text).graph.unwrap();
-    graph.links[2].line.delay = "40ms".to_owned();
+    graph.links[2].settings.delay = "40ms".to_owned();
     graph.nodes[1].name = "hub".to_owned();
     graph.links.iter_mut().for_each(|link| {
         for end in [&mut link.from, &mut link.to] {
@@ -176,7 +176,7 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
     assert_eq!(again.errors, [], "{written}");
     let again = again.graph.unwrap();
     assert_eq!(
-        (again.links[2].line.delay.as_str(), again.traffic[0].size.as_deref()),
+        (again.links[2].settings.delay.as_str(), again.traffic[0].size.as_deref()),
         ("40ms", Some("700B"))
     );
     assert_eq!(again.nodes[1].name, "hub");
@@ -187,8 +187,8 @@ fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
     let mut graph = toml(text).graph.unwrap();
     let back = graph.links[0].back.as_ref().unwrap();
-    assert_eq!((graph.links[0].line.rate.as_str(), back.rate.as_str()), ("6Mbit", "29Mbit"));
-    graph.links[0].line.rate = "1Mbit".to_owned();
+    assert_eq!((graph.links[0].settings.rate.as_str(), back.rate.as_str()), ("6Mbit", "29Mbit"));
+    graph.links[0].settings.rate = "1Mbit".to_owned();
     let written = drawn(text, Format::Toml, graph.clone());
     assert!(written.toml.contains("path = 'lte'"), "{}", written.toml);
     assert_eq!(toml(&written.toml).graph, Some(graph.clone()));
@@ -293,7 +293,7 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
     graph.nodes[0].name = "1".to_owned();
     graph.nodes.push(Node { name: "2".to_owned(), ..Node::default() });
     graph.links[0] = Link { from: "1".to_owned(), name: "7".to_owned(), ..graph.links[0].clone() };
-    graph.links[0].line.rate = "0.4Mb".to_owned();
+    graph.links[0].settings.rate = "0.4Mb".to_owned();
     let second = Link { was: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
     graph.links.push(second);
     graph.traffic[0].from = "1".to_owned();
@@ -377,7 +377,7 @@ fn an_animation_draws_the_network_of_its_point() {
         let Graph { nodes, links, swept, traffic, .. } = movie(&experiment, text, point, 0).unwrap().graph;
         assert_eq!((nodes[0].x, nodes[0].y), (Some(40), Some(60)));
         assert!(swept.is_empty() && traffic.is_empty());
-        let LinkSettings { delay, loss, .. } = links[0].line.clone();
+        let LinkSettings { delay, loss, .. } = links[0].settings.clone();
         (delay, loss)
     };
     let expected = [("5ms", "0%"), ("5ms", "3%"), ("40ms", "0%"), ("40ms", "3%")];
@@ -411,7 +411,7 @@ prop_compose! {
         });
         let joined = |at: usize, to: usize, line: &LinkSettings, back: Option<LinkSettings>| {
             let back = back.filter(|back| back != line);
-            Link { name: String::new(), from: name(at), to: name(to), line: line.clone(), back, was: None }
+            Link { name: String::new(), from: name(at), to: name(to), settings: line.clone(), back, was: None }
         };
         let mut links: Vec<Link> = chain.iter().enumerate().map(|(at, (line, back, _))| joined(at, at + 1, line, back.clone())).collect();
         links.extend(more.iter().map(|(from, by, line)| {
@@ -422,7 +422,7 @@ prop_compose! {
         (0..).zip(&mut links).for_each(|(at, link)| link.name = format!("link{at}"));
         let lans = (0..).zip(&lans).map(|(at, (first, line, x))| {
             let nodes = (0..2).map(|by| name((first.index(count) + by) % count)).collect();
-            Lan { name: format!("lan{at}"), nodes, line: line.clone(), x: Some(*x), y: Some(-x), was: None }
+            Lan { name: format!("lan{at}"), nodes, settings: line.clone(), x: Some(*x), y: Some(-x), was: None }
         });
         Graph { nodes: nodes.collect(), links, lans: lans.collect(), ..Graph::default() }
     }
