@@ -9,19 +9,19 @@ use crate::refusal::Refusal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Held until a user starts it.
+    /// The experiment is held until a user starts it.
     New,
-    /// Waits for free cores.
+    /// The experiment waits for free cores.
     Queued,
     /// The process has started, and has not reported progress yet.
     Starting,
     /// The process is running.
     Active,
-    /// Stopped; keeps its results, and holds no cores.
+    /// The experiment is stopped; it keeps its results, and holds no cores.
     SwappedOut,
-    /// Ended by a user; keeps its results, and cannot be continued.
+    /// A user has ended the experiment; it keeps its results, and cannot be continued.
     Terminated,
-    /// Ended because its process failed.
+    /// The process has failed.
     Failed,
     /// All runs are complete.
     Done,

@@ -1,4 +1,4 @@
-//! The texts of experiments, every version of them.
+//! The texts of experiments, in all versions.
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::Serialize;
