@@ -31,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
         match <Json<T> as FromRequest<S>>::from_request(request, state).await {
             Ok(Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(refusal(&rejection)),
+            Err(rejection) => Err(json_refusal(&rejection)),
         }
     }
 }
@@ -43,12 +43,12 @@ impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T>
     async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Refusal> {
         match <Json<T> as OptionalFromRequest<S>>::from_request(request, state).await {
             Ok(value) => Ok(value.map(|Json(value)| Self(value))),
-            Err(rejection) => Err(refusal(&rejection)),
+            Err(rejection) => Err(json_refusal(&rejection)),
         }
     }
 }
 
-fn refusal(rejection: &JsonRejection) -> Refusal {
+fn json_refusal(rejection: &JsonRejection) -> Refusal {
     let cure = match rejection {
         JsonRejection::MissingJsonContentType(_) => "send Content-Type: application/json",
         _ if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => "send less at a time",
@@ -100,7 +100,7 @@ impl FromRequestParts<SharedServer> for Requester {
             (None, Some(cookie)) => (KeyKind::Session, cookie),
             (None, None) => return Err(Refusal::unauthorized("you are not logged in")),
         };
-        let holder = server.store.holder(&key::digest(secret), kind, now())?;
+        let holder = server.store.user_of_key(&key::digest(secret), kind, now())?;
         holder.ok_or_else(|| Refusal::unauthorized("the session or token is unknown or has expired"))
     }
 }

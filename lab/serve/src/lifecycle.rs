@@ -30,7 +30,7 @@ pub enum Event {
 }
 
 /// Returns the state after `event`; `None` if the state does not allow the event, or the event is too late.
-pub const fn next(state: State, event: Event) -> Option<State> {
+pub const fn next_state(state: State, event: Event) -> Option<State> {
     use Event::{Complete, Die, Fail, Launch, Modify, Reject, Report, Start, SwapIn, SwapOut, Terminate};
     use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut, Terminated};
     Some(match (state, event) {
@@ -51,7 +51,7 @@ pub const fn holds_cores(state: State) -> bool {
     matches!(state, State::Starting | State::Active)
 }
 
-/// Returns what a user can do instead if [`next`] rejects an action.
+/// Returns what a user can do instead if [`next_state`] rejects an action.
 pub const fn cure(state: State) -> &'static str {
     match state {
         State::New => "start it first",
@@ -92,7 +92,7 @@ mod tests {
         for (row, state) in rows.iter().zip(State::ALL) {
             assert_eq!((row.len(), row[0]), (1 + EVENTS.len(), state.word()));
             for (wanted, event) in row[1..].iter().zip(EVENTS) {
-                let found = next(state, event).map_or(".", State::word);
+                let found = next_state(state, event).map_or(".", State::word);
                 assert_eq!(found, *wanted, "{state:?} {event:?}");
             }
         }
@@ -104,7 +104,7 @@ mod tests {
         fn cores_are_taken_by_a_launch_only(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..60)) {
             let mut state = State::New;
             for event in events {
-                let Some(after) = next(state, event) else { continue };
+                let Some(after) = next_state(state, event) else { continue };
                 prop_assert!(!holds_cores(after) || holds_cores(state) || event == Launch);
                 prop_assert!(state != State::Terminated);
                 state = after;

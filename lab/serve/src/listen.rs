@@ -178,19 +178,19 @@ pub fn serve(options: &Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Se
             .spawn(move || run_scheduler(server, notes, &inbox))?
     };
     ready(address);
-    let served = runtime.block_on(answer(listener, &options.tls, &server));
+    let served = runtime.block_on(serve_connections(listener, &options.tls, &server));
     let _ = notes.send(SchedulerMessage::Stop);
     let _ = scheduler.join();
     served
 }
 
-async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Result<(), ServeError> {
+async fn serve_connections(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Result<(), ServeError> {
     let handle = Handle::new();
-    tokio::spawn(stop(handle.clone(), server.clone()));
+    tokio::spawn(stop_on_signal(handle.clone(), server.clone()));
     let service = router(server.clone()).into_make_service_with_connect_info::<SocketAddr>();
     match tls {
         Tls::Files(certificates, key) => {
-            let mut listening = axum_server::from_tcp_rustls(listener, rustls(certificates, key).await?)?
+            let mut listening = axum_server::from_tcp_rustls(listener, tls_config(certificates, key).await?)?
                 .map(|tls| tls.acceptor(RateCheckingAcceptor::default()))
                 .handle(handle);
             listening.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
@@ -208,7 +208,7 @@ async fn answer(listener: TcpListener, tls: &Tls, server: &Arc<Server>) -> Resul
     Ok(())
 }
 
-async fn rustls(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, ServeError> {
+async fn tls_config(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, ServeError> {
     // Fails if another part of the process has installed a provider, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let config = RustlsConfig::from_pem_file(certificates, key).await;
@@ -216,7 +216,7 @@ async fn rustls(certificates: &PathBuf, key: &PathBuf) -> Result<RustlsConfig, S
 }
 
 /// Waits for a signal, then ends event streams and accepts no more connections.
-async fn stop(handle: Handle<SocketAddr>, server: Arc<Server>) {
+async fn stop_on_signal(handle: Handle<SocketAddr>, server: Arc<Server>) {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return };
     tokio::select! {

@@ -153,7 +153,7 @@ impl Serve {
     }
 
     fn state(&self) -> Result<PathBuf, Failure> {
-        self.state.clone().or_else(state_home).ok_or_else(no_home)
+        self.state.clone().or_else(default_state_directory).ok_or_else(no_state_directory)
     }
 
     fn program(&self) -> Result<PathBuf, Failure> {
@@ -183,13 +183,13 @@ fn add_administrator(options: &Options, name: &str) -> Result<(), Failure> {
 }
 
 /// Returns the default state directory. <https://specifications.freedesktop.org/basedir-spec/latest/>
-fn state_home() -> Option<PathBuf> {
+fn default_state_directory() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = variable("XDG_STATE_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/state")));
     state.map(|state| state.join("headofline"))
 }
 
-fn no_home() -> Failure {
+fn no_state_directory() -> Failure {
     Failure::Usage(
         "no state directory: neither XDG_STATE_HOME nor HOME is an absolute path; choose a directory with --state DIR"
             .to_owned(),

@@ -12,7 +12,7 @@ use crate::clock::now;
 use crate::events::Kind;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
-use crate::server::{LOCAL, Server};
+use crate::server::{LOCAL_USER, Server};
 use crate::store::{KeyKind, User};
 use crate::submission::check_name;
 
@@ -120,13 +120,13 @@ impl Server {
         let taken = || Refusal::conflict("the name is taken", "choose another");
         // Hashes first, so that the response takes the same time if the name is taken.
         let hash = password::hash(&new.password)?;
-        if new.name.eq_ignore_ascii_case(LOCAL) {
+        if new.name.eq_ignore_ascii_case(LOCAL_USER) {
             return Err(taken());
         }
         let user = User { name: new.name.clone(), mail: new.mail.clone(), is_administrator };
         let id = self.store.add_user(&user, &hash, now())?.ok_or_else(taken)?;
         if let Some(project) = &new.project {
-            self.store.ask_to_join(project, id)?;
+            self.store.request_to_join(project, id)?;
         }
         Ok(())
     }

@@ -59,12 +59,13 @@ impl Plan {
     pub fn of(experiment: &Experiment) -> Self {
         let settings: Vec<Vec<(String, String)>> = experiment.points.iter().map(settings).collect();
         let axes = axes(&settings.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let steps: Vec<BTreeMap<Vec<&str>, usize>> = axes.iter().map(steps).collect();
+        let steps: Vec<BTreeMap<Vec<&str>, usize>> = axes.iter().map(indices_of_steps).collect();
         let points = experiment.points.iter().zip(&settings).enumerate().map(|(index, (point, settings))| {
-            let values = axes.iter().zip(&steps).map(|(axis, steps)| steps[&step(axis, settings)]).collect();
+            let values =
+                axes.iter().zip(&steps).map(|(axis, steps)| steps[&values_on_axis(axis, settings)]).collect();
             PlanPoint { index, values, repetitions: point.repetitions.max }
         });
-        Self { points: points.collect(), axes: named(&axes) }
+        Self { points: points.collect(), axes: named_axes(&axes) }
     }
 }
 
@@ -94,7 +95,7 @@ pub fn point_of(experiment: &Experiment, index: usize) -> Result<&Point, String>
 }
 
 /// Returns the axes. Axes with the same name, such as the loss of two links, are named by their keys instead.
-fn named(axes: &[Axis]) -> Vec<PlanAxis> {
+fn named_axes(axes: &[Axis]) -> Vec<PlanAxis> {
     let mut named: Vec<PlanAxis> = axes.iter().map(PlanAxis::of).collect();
     for (at, axis) in axes.iter().enumerate() {
         let is_shared =
@@ -113,7 +114,7 @@ fn settings(point: &Point) -> Vec<(String, String)> {
 }
 
 /// Returns a map from the values of each step of an axis to its index.
-fn steps(axis: &Axis) -> BTreeMap<Vec<&str>, usize> {
+fn indices_of_steps(axis: &Axis) -> BTreeMap<Vec<&str>, usize> {
     let steps = axis.steps.iter().enumerate();
     steps.map(|(index, step)| (step.iter().map(String::as_str).collect(), index)).collect()
 }

@@ -61,7 +61,7 @@ impl QueuedExperiment {
         if wanted > cores {
             return Verdict::Reject(format!(
                 "the experiment requests {}, and this machine has {cores}; request fewer",
-                counted(wanted)
+                count_of_cores(wanted)
             ));
         }
         if let Some(obstacle) = &self.obstacle {
@@ -70,7 +70,7 @@ impl QueuedExperiment {
         let why = match (ahead, wanted > free) {
             (0, false) => return Verdict::Start,
             (0, true) => {
-                format!("the experiment requests {}, and {free} of {cores} are free", counted(wanted))
+                format!("the experiment requests {}, and {free} of {cores} are free", count_of_cores(wanted))
             }
             (1, _) => "1 experiment is ahead in the queue".to_owned(),
             (2..=MAX_COUNTED, _) => format!("{ahead} experiments are ahead in the queue"),
@@ -86,7 +86,7 @@ impl QueuedExperiment {
     }
 }
 
-fn counted(cores: u32) -> String {
+fn count_of_cores(cores: u32) -> String {
     if cores == 1 { "1 core".to_owned() } else { format!("{cores} cores") }
 }
 

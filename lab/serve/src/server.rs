@@ -72,7 +72,7 @@ pub struct Server {
     mailer: Mailer,
     /// URL of this server, without a final `/`; known when it listens.
     pub(crate) url: OnceLock<String>,
-    notes: Sender<SchedulerMessage>,
+    scheduler: Sender<SchedulerMessage>,
     /// Held while a report is written, one at a time.
     report_lock: Mutex<()>,
     /// Locked as long as the server lives, because two servers would start every experiment twice.
@@ -100,8 +100,12 @@ pub enum StateError {
 
 impl Server {
     /// Opens the state directory. Experiments that were running when the last server ended are queued again.
-    pub fn open(config: Config, mailer: Mailer, notes: Sender<SchedulerMessage>) -> Result<Self, StateError> {
-        let lock = lock(&config.state)?;
+    pub fn open(
+        config: Config,
+        mailer: Mailer,
+        scheduler: Sender<SchedulerMessage>,
+    ) -> Result<Self, StateError> {
+        let lock = lock_directory(&config.state)?;
         let store = Store::open(&config.state.join(DATABASE))?;
         let local = if config.access == Access::Open { Some(create_local_user(&store)?) } else { None };
         let server = Self {
@@ -114,7 +118,7 @@ impl Server {
             local,
             mailer,
             url: OnceLock::new(),
-            notes,
+            scheduler,
             report_lock: Mutex::default(),
             _lock: lock,
         };
@@ -167,7 +171,7 @@ impl Server {
     }
 
     /// Applies a user's action to an experiment.
-    pub fn act(&self, requester: &Requester, id: i64, event: Event) -> Result<Experiment, Refusal> {
+    pub fn apply_action(&self, requester: &Requester, id: i64, event: Event) -> Result<Experiment, Refusal> {
         self.entry_to_change(requester, id)?;
         let why = match event {
             Event::SwapOut | Event::Terminate => format!("by {}", requester.name),
@@ -239,7 +243,7 @@ impl Server {
     /// Wakes the scheduler.
     pub(crate) fn wake_scheduler(&self) {
         // Sending fails without a scheduler, when the server is stopping.
-        let _ = self.notes.send(SchedulerMessage::Check);
+        let _ = self.scheduler.send(SchedulerMessage::Check);
     }
 
     /// Returns what is needed to start processes of experiment `id`.
@@ -274,7 +278,7 @@ impl Server {
     }
 }
 
-fn lock(state: &std::path::Path) -> Result<File, StateError> {
+fn lock_directory(state: &std::path::Path) -> Result<File, StateError> {
     use std::os::unix::fs::DirBuilderExt;
     let failed = |error| StateError::Directory(state.to_owned(), error);
     // Only the owner may read the directory, which contains password hashes and results.
@@ -287,17 +291,17 @@ fn lock(state: &std::path::Path) -> Result<File, StateError> {
 }
 
 /// Name of the only user without login; no account can have this name.
-pub const LOCAL: &str = "local";
+pub const LOCAL_USER: &str = "local";
 
 /// Creates the user and the project of a server without login. The user has no password, so no login is possible if
 /// the server later requires one.
 fn create_local_user(store: &Store) -> Result<Requester, StateError> {
-    let user = User { name: LOCAL.to_owned(), mail: String::new(), is_administrator: true };
-    let id = match store.credentials(LOCAL)? {
+    let user = User { name: LOCAL_USER.to_owned(), mail: String::new(), is_administrator: true };
+    let id = match store.credentials(LOCAL_USER)? {
         Some(credentials) => credentials.id,
         None => store.add_user(&user, "", now())?.ok_or(rusqlite::Error::QueryReturnedNoRows)?,
     };
     // Fails without harm if the project exists, as at every start but the first.
-    store.add_project((LOCAL, "Everything on this machine"), id, true, now())?;
+    store.add_project((LOCAL_USER, "Everything on this machine"), id, true, now())?;
     Ok(Requester { id, name: user.name, is_administrator: true, token_ends: None })
 }

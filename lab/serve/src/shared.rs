@@ -16,7 +16,7 @@ use crate::server::{Server, SharedServer};
 /// Returns the routes of `/shared/KEY` and below.
 pub fn routes() -> Router<SharedServer> {
     Router::new()
-        .route("/shared/{key}", get(enter))
+        .route("/shared/{key}", get(redirect_to_report))
         .route("/shared/{key}/report", get(report_or_page))
         .route("/shared/{key}/report/", get(report))
         .route("/shared/{key}/report/{*path}", get(file))
@@ -24,18 +24,18 @@ pub fn routes() -> Router<SharedServer> {
 }
 
 impl Server {
-    fn shared(&self, key: &str) -> Result<i64, Refusal> {
-        let entry = self.store.shared(&key::digest(key))?.ok_or_else(Refusal::not_found)?;
+    fn shared_experiment(&self, key: &str) -> Result<i64, Refusal> {
+        let entry = self.store.experiment_of_key(&key::digest(key))?.ok_or_else(Refusal::not_found)?;
         Ok(entry.experiment.id)
     }
 }
 
-async fn enter(
+async fn redirect_to_report(
     State(server): State<SharedServer>,
     PathParameter(key): PathParameter<String>,
 ) -> Result<Response, Refusal> {
     let path = format!("/shared/{key}/report/");
-    run_blocking(server, move |server| server.shared(&key)).await?;
+    run_blocking(server, move |server| server.shared_experiment(&key)).await?;
     Ok(Redirect::to(&path).into_response())
 }
 
@@ -46,7 +46,7 @@ async fn report_or_page(
     accept: AcceptHeader,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    if accept.is_browser { enter(server, key).await } else { report(server, key, wanted).await }
+    if accept.is_browser { redirect_to_report(server, key).await } else { report(server, key, wanted).await }
 }
 
 async fn report(
@@ -54,7 +54,7 @@ async fn report(
     PathParameter(key): PathParameter<String>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    run_blocking(server, move |server| report_of(server, server.shared(&key)?, &wanted)).await
+    run_blocking(server, move |server| report_of(server, server.shared_experiment(&key)?, &wanted)).await
 }
 
 async fn file(
@@ -62,7 +62,8 @@ async fn file(
     PathParameter((key, path)): PathParameter<(String, String)>,
     wanted: ByteRange,
 ) -> Result<Response, Refusal> {
-    let read =
-        move |server: &Server| file_of(&server.command(server.shared(&key)?)?.results(), &path, &wanted);
+    let read = move |server: &Server| {
+        file_of(&server.command(server.shared_experiment(&key)?)?.results(), &path, &wanted)
+    };
     run_blocking(server, read).await
 }

@@ -131,7 +131,7 @@ impl Server {
     fn title_of(&self, name: &str, text: &str, format: Format, project: i64) -> Result<String, Refusal> {
         let permission = self.permission(project)?;
         let refusal = match read(name, text, format, &permission) {
-            Ok(experiment) => return Ok(shortened(&experiment.title)),
+            Ok(experiment) => return Ok(shorten_title(&experiment.title)),
             Err(refusal) => refusal,
         };
         let whole = draft::with_placeholder_traffic(text, format, &permission).ok_or(refusal)?;
@@ -142,7 +142,7 @@ impl Server {
                 "add traffic, or ask the operator of the server to start it with --programs",
             ));
         }
-        Ok(shortened(&experiment.title))
+        Ok(shorten_title(&experiment.title))
     }
 
     /// Submits a study that comes with the program.
@@ -207,7 +207,7 @@ impl Server {
             to.name = name;
         }
         if let Some(title) = change.title {
-            to.title = shortened(&title);
+            to.title = shorten_title(&title);
         }
         if let Some(wanted) = change.cores {
             if holds_cores(to.state) && wanted != to.cores {
@@ -383,7 +383,7 @@ fn name_of(title: &str) -> String {
     if name.is_empty() { "experiment".to_owned() } else { name }
 }
 
-fn shortened(title: &str) -> String {
+fn shorten_title(title: &str) -> String {
     title.chars().filter(|c| !c.is_control()).take(MAX_TITLE_LENGTH).collect()
 }
 

@@ -188,7 +188,7 @@ macro_rules! action {
             requester: Requester,
             PathParameter(id): PathParameter<i64>,
         ) -> Result<Json<Experiment>, Refusal> {
-            run_blocking(server, move |server| server.act(&requester, id, $event)).await.map(Json)
+            run_blocking(server, move |server| server.apply_action(&requester, id, $event)).await.map(Json)
         }
     };
 }
@@ -255,7 +255,7 @@ async fn share(
 ) -> Result<(StatusCode, Json<Link>), Refusal> {
     let made = move |server: &Server| {
         server.entry_to_change(&requester, id)?;
-        if server.store.shares(id)? >= MAX_LINKS {
+        if server.store.count_shares(id)? >= MAX_LINKS {
             return Err(Refusal::conflict(
                 format!("the experiment has {MAX_LINKS} shared links, which is the maximum"),
                 "end them first",

@@ -50,19 +50,21 @@ impl Modify for Authentication {
 
 const JSON: &str = "application/json";
 /// Errors that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
-const OF_JSON_BODIES: [(&str, &str); 4] = [
+const JSON_BODY_ERRORS: [(&str, &str); 4] = [
     ("400", "The body is not JSON, or a value is out of range"),
     ("413", "The body is too long"),
     ("415", "The body is not application/json"),
     ("422", "The fields of the body differ from the description"),
 ];
 /// Errors that every request can get: see [`guard`](crate::guard) and [`Refusal`](crate::refusal::Refusal).
-const OF_ALL: &str = "An error that any operation can return: no Host header (400), not authenticated (401), a change by a page of another site (403), unknown host name (421), headers too long (431), internal error (500), too many requests (503), disk full (507)";
+const COMMON_ERRORS: &str = "An error that any operation can return: no Host header (400), not authenticated (401), a change \
+     by a page of another site (403), unknown host name (421), headers too long (431), internal error \
+     (500), too many requests (503), disk full (507)";
 
 /// Adapts the description to the OpenAPI standard: removes the star from the router's `{*path}`, gives each operation
 /// a unique name and the errors that parsing a request can cause, and each response a description. OpenAPI 3.1,
 /// sections 4.8.8, 4.8.10, 4.8.16 and 4.8.17
-fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+fn standardize(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let paths = std::mem::take(&mut description.paths.paths);
     for (path, mut item) in paths {
         let path = path.replace("{*", "{");
@@ -80,7 +82,7 @@ fn standard(mut description: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenA
                 if let RefOr::T(response) = response
                     && response.description.is_empty()
                 {
-                    response.description = reason(status).to_owned();
+                    response.description = reason_phrase(status).to_owned();
                 }
             }
         }
@@ -102,8 +104,9 @@ fn add_common_errors(operation: &mut Operation) {
     });
     let is_json =
         |body: &RefOr<RequestBody>| matches!(body, RefOr::T(body) if body.content.contains_key(JSON));
-    let of_body = OF_JSON_BODIES.into_iter().filter(|_| operation.request_body.as_ref().is_some_and(is_json));
-    let common: Vec<_> = of_parameters.chain(of_body).chain([("default", OF_ALL)]).collect();
+    let of_body =
+        JSON_BODY_ERRORS.into_iter().filter(|_| operation.request_body.as_ref().is_some_and(is_json));
+    let common: Vec<_> = of_parameters.chain(of_body).chain([("default", COMMON_ERRORS)]).collect();
     for (status, description) in common {
         let body = Content::new(Some(Ref::from_schema_name("Problems")));
         let response = ResponseBuilder::new().description(description).content(JSON, body).build();
@@ -112,7 +115,7 @@ fn add_common_errors(operation: &mut Operation) {
 }
 
 /// Returns the reason phrase of a status code. RFC 9110, section 15
-fn reason(status: &str) -> &'static str {
+fn reason_phrase(status: &str) -> &'static str {
     status.parse().ok().and_then(|status: StatusCode| status.canonical_reason()).unwrap_or("a response")
 }
 
@@ -139,5 +142,5 @@ async fn description() -> Json<utoipa::openapi::OpenApi> {
 
 /// Returns the description of this API.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    standard(routes().1)
+    standardize(routes().1)
 }

@@ -209,7 +209,7 @@ async fn join(
     requester: Requester,
     PathParameter(name): PathParameter<String>,
 ) -> Result<StatusCode, Refusal> {
-    let asked = move |server: &Server| Ok(server.store.ask_to_join(&name, requester.id)?);
+    let asked = move |server: &Server| Ok(server.store.request_to_join(&name, requester.id)?);
     run_blocking(server, asked).await.map(|()| StatusCode::ACCEPTED)
 }
 

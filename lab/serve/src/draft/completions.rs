@@ -21,7 +21,7 @@ pub struct Completions {
     pub ns: &'static [&'static str],
 }
 
-const TOP: [&str; 18] = [
+const TOP_KEYS: [&str; 18] = [
     "title",
     "transports",
     "messages",
@@ -54,7 +54,7 @@ const TRANSPORTS: [&str; 9] = [
     "udp",
 ];
 
-const NS: [&str; 15] = [
+const NS_WORDS: [&str; 15] = [
     "set",
     "new",
     "Simulator",
@@ -73,14 +73,20 @@ const NS: [&str; 15] = [
 ];
 
 /// Keys of `[network]` in addition to link settings.
-const NETWORK: [&str; 10] =
+const NETWORK_KEYS: [&str; 10] =
     ["path", "nodes", "links", "lans", "paths", "up", "down", "events", "trace", "trace_start"];
 
 /// Returns all completions.
 pub fn completions() -> Completions {
     let settings = toml::Table::try_from(NetworkSpec::default()).expect("a network is a table");
-    let network = settings.keys().cloned().chain(NETWORK.map(str::to_owned));
+    let network = settings.keys().cloned().chain(NETWORK_KEYS.map(str::to_owned));
     let of = |kind: &Kind| kind.keys().into_iter().chain(["kind"]).map(str::to_owned).collect();
     let workload = Kind::all().iter().map(|kind| (kind.workload().name(), of(kind))).collect();
-    Completions { top: &TOP, network: network.collect(), workload, transports: &TRANSPORTS, ns: &NS }
+    Completions {
+        top: &TOP_KEYS,
+        network: network.collect(),
+        workload,
+        transports: &TRANSPORTS,
+        ns: &NS_WORDS,
+    }
 }

@@ -8,11 +8,11 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use super::file::File;
 use super::graph::{Graph, Lan, Link, LinkSettings, Traffic};
-use super::places;
+use super::positions;
 use super::values::{self, set, table_of, tables};
 
 /// Names of the nodes of an experiment that does not name any.
-const ENDS: [&str; 2] = ["client", "server"];
+const DEFAULT_NODES: [&str; 2] = ["client", "server"];
 
 /// Returns the file after the drawing has been applied.
 pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result<String, String> {
@@ -22,27 +22,27 @@ pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result
         return Ok(text.to_owned());
     }
     let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
-    rename(document.as_table_mut(), &renamed(&old, graph));
+    rename_nodes(document.as_table_mut(), &renamed_nodes(&old, graph));
     if (&old.nodes.len(), &old.links, &old.lans) != (&graph.nodes.len(), &graph.links, &graph.lans)
-        || !renamed(&old, graph).is_empty()
+        || !renamed_nodes(&old, graph).is_empty()
     {
         put_network(&mut document, &network, &old, graph)?;
     }
     if old.traffic != graph.traffic {
         put_traffic(&mut document, &old, graph);
     }
-    Ok(places::write(&document.to_string(), &graph.places()))
+    Ok(positions::write(&document.to_string(), &graph.positions()))
 }
 
 /// Returns the renamed nodes: their old and new names.
-fn renamed(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
+fn renamed_nodes(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
     let pairs =
         new.nodes.iter().filter_map(|node| Some((old.nodes.get(node.was?)?.name.clone(), node.name.clone())));
     pairs.filter(|(before, now)| before != now).collect()
 }
 
 /// Renames nodes wherever an experiment names them.
-fn rename(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
+fn rename_nodes(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
     if names.is_empty() {
         return;
     }
@@ -51,9 +51,9 @@ fn rename(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
         if let (true, Some(now)) = (names_a_node, item.as_str().and_then(|name| names.get(name))) {
             *item = toml_edit::value(now.as_str());
         } else if let Some(list) = item.as_array_of_tables_mut() {
-            list.iter_mut().for_each(|table| rename(table, names));
+            list.iter_mut().for_each(|table| rename_nodes(table, names));
         } else if let Some(inner) = item.as_table_like_mut() {
-            rename(inner, names);
+            rename_nodes(inner, names);
         }
     }
     let Some(hosts) = table.get_mut("hosts").and_then(Item::as_table_like_mut) else { return };
@@ -81,7 +81,7 @@ fn put_network(
 ) -> Result<(), String> {
     let usual = LinkSettings::of_network(spec);
     let table = network_table(document);
-    if spec.nodes.is_empty() && is_between_ends(old, new) {
+    if spec.nodes.is_empty() && connects_default_nodes(old, new) {
         put_paths(table, old, new);
         return Ok(());
     }
@@ -112,8 +112,8 @@ fn put_network(
 
 /// Returns whether the short form without lists of nodes and links suffices: the links are the same as before, and
 /// all between `client` and `server`.
-fn is_between_ends(old: &Graph, new: &Graph) -> bool {
-    let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(ENDS);
+fn connects_default_nodes(old: &Graph, new: &Graph) -> bool {
+    let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(DEFAULT_NODES);
     let shape = |graph: &Graph| {
         let links =
             graph.links.iter().map(|link| (link.was, link.name.clone(), link.from.clone(), link.to.clone()));
@@ -191,7 +191,7 @@ fn put_list(
     shown: Vec<(Option<usize>, SegmentEdit<'_>)>,
     usual: &LinkSettings,
 ) {
-    let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(inline).collect();
+    let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(to_inline_table).collect();
     if shown.is_empty() {
         network.remove(key);
         return;
@@ -209,7 +209,7 @@ fn put_list(
     network.insert(key, Item::Value(list.into()));
 }
 
-fn inline(table: &dyn TableLike) -> InlineTable {
+fn to_inline_table(table: &dyn TableLike) -> InlineTable {
     let mut own = InlineTable::new();
     for (key, item) in table.iter() {
         if let Ok(value) = item.clone().into_value() {
@@ -236,7 +236,8 @@ fn put_settings(
         }
     }
     let back = back.unwrap_or(settings);
-    let mut down = table.remove("down").and_then(|down| table_of(&down).map(inline)).unwrap_or_default();
+    let mut down =
+        table.remove("down").and_then(|down| table_of(&down).map(to_inline_table)).unwrap_or_default();
     for ((key, here), (_, there)) in settings.fields().into_iter().zip(back.fields()) {
         set(&mut down, key, Some(there).filter(|there| *there != here));
     }
@@ -267,7 +268,7 @@ fn put_traffic(document: &mut DocumentMut, old: &Graph, new: &Graph) {
 }
 
 fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic) {
-    let mut workload = own_workload(before, traffic.was);
+    let mut workload = workload_of(before, traffic.was);
     put_workload(&mut workload, traffic);
     let item = document.entry("workload").or_insert_with(|| Item::Table(Table::new()));
     match item.as_table_mut() {
@@ -284,10 +285,10 @@ fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic)
 fn background_entry(before: &[Table], traffic: &Traffic) -> Table {
     let own = traffic.was.filter(|was| *was > 0).and_then(|was| before.get(was).cloned());
     let mut entry = own.unwrap_or_default();
-    let mut workload = own_workload(before, traffic.was);
+    let mut workload = workload_of(before, traffic.was);
     put_workload(&mut workload, traffic);
     set(&mut entry, "transport", Some(&traffic.transport));
-    entry.insert("workload", Item::Value(inline(&workload).into()));
+    entry.insert("workload", Item::Value(to_inline_table(&workload).into()));
     entry
 }
 
@@ -296,7 +297,7 @@ fn with_heading(table: &dyn TableLike) -> Table {
     table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
 }
 
-fn own_workload(before: &[Table], was: Option<usize>) -> Table {
+fn workload_of(before: &[Table], was: Option<usize>) -> Table {
     match was {
         Some(0) => before[0].clone(),
         Some(at) => before
@@ -313,7 +314,9 @@ fn put_workload(workload: &mut Table, traffic: &Traffic) {
     for (key, text) in traffic.fields() {
         set(workload, key, text);
     }
-    for (key, name, usual) in [("from", &traffic.from, ENDS[0]), ("to", &traffic.to, ENDS[1])] {
+    for (key, name, usual) in
+        [("from", &traffic.from, DEFAULT_NODES[0]), ("to", &traffic.to, DEFAULT_NODES[1])]
+    {
         if workload.contains_key(key) || name != usual {
             set(workload, key, Some(name));
         }

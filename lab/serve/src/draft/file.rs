@@ -27,7 +27,7 @@ impl File {
     /// Returns the network of the first point, or the table `[network]` if the file is incomplete.
     pub(super) fn network(&self) -> Result<NetworkSpec, String> {
         #[derive(Deserialize)]
-        struct Alone {
+        struct NetworkOnly {
             network: NetworkSpec,
         }
         if let Ok(experiment) = &self.experiment {
@@ -37,7 +37,7 @@ impl File {
         let network = document.get("network").ok_or("the experiment has no [network]; describe one")?;
         let mut alone = DocumentMut::new();
         alone.insert("network", network.clone());
-        let alone: Alone = toml::from_str(&alone.to_string()).map_err(|e| e.message().to_owned())?;
+        let alone: NetworkOnly = toml::from_str(&alone.to_string()).map_err(|e| e.message().to_owned())?;
         self.permission.check_network(&alone.network)?;
         Ok(alone.network)
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, TableLike};
 use utoipa::ToSchema;
 
-use super::places::{self, Places};
+use super::positions::{self, Positions};
 use super::values::{table_of, text_of};
 
 /// A drawing. What it does not show remains in the text. `was` is the index of the same object in the previous graph; none for new objects.
@@ -144,7 +144,7 @@ impl Graph {
     pub fn of(network: &NetworkSpec, text: &str) -> Option<Self> {
         let document: DocumentMut = text.parse().ok()?;
         let mut graph = Self::of_network(&Topology::new(network).ok()?, text);
-        graph.swept = swept(&document);
+        graph.swept = axis_keys(&document);
         graph.traffic = traffic(&document);
         graph.set_indices();
         Some(graph)
@@ -157,7 +157,7 @@ impl Graph {
         for segment in topology.segments() {
             graph.add(topology, segment);
         }
-        graph.set_positions(&places::read(text));
+        graph.set_positions(&positions::read(text));
         graph.set_indices();
         graph
     }
@@ -183,14 +183,14 @@ impl Graph {
     }
 
     /// Sets positions from the text. The name of a LAN's position has a prefix with a blank, which names of nodes cannot have.
-    fn set_positions(&mut self, places: &Places) {
+    fn set_positions(&mut self, places: &Positions) {
         let at = |name: &str| places.get(name).map_or((None, None), |(x, y)| (Some(*x), Some(*y)));
         self.nodes.iter_mut().for_each(|node| (node.x, node.y) = at(&node.name));
         self.lans.iter_mut().for_each(|lan| (lan.x, lan.y) = at(&lan_position_name(&lan.name)));
     }
 
     /// Returns all positions.
-    pub fn places(&self) -> Places {
+    pub fn positions(&self) -> Positions {
         let nodes = self.nodes.iter().map(|node| (node.name.clone(), node.x, node.y));
         let lans = self.lans.iter().map(|lan| (lan_position_name(&lan.name), lan.x, lan.y));
         nodes.chain(lans).filter_map(|(name, x, y)| Some((name, (x?, y?)))).collect()
@@ -214,7 +214,7 @@ fn lan_position_name(name: &str) -> String {
     format!("lan {name}")
 }
 
-fn swept(document: &DocumentMut) -> Vec<String> {
+fn axis_keys(document: &DocumentMut) -> Vec<String> {
     let axes = document.get("sweep").and_then(table_of);
     axes.map(|axes| axes.iter().map(|(key, _)| key.to_owned()).collect()).unwrap_or_default()
 }
@@ -222,7 +222,7 @@ fn swept(document: &DocumentMut) -> Vec<String> {
 /// Returns the flow of the workload, if given, and those of the background.
 fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     let transports: Vec<String> = (document.get("transports").and_then(|list| list.as_array()))
-        .map(|list| list.iter().filter_map(spec).collect())
+        .map(|list| list.iter().filter_map(transport_spec).collect())
         .unwrap_or_default();
     let workload = document.get("workload").and_then(table_of);
     if workload.is_none() && transports.is_empty() {
@@ -237,7 +237,7 @@ fn traffic(document: &DocumentMut) -> Vec<Traffic> {
 }
 
 /// Returns the specification of a transport in the list, which may be a table with a label.
-fn spec(value: &toml_edit::Value) -> Option<String> {
+fn transport_spec(value: &toml_edit::Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)
 }

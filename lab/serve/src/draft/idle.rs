@@ -8,7 +8,7 @@ use super::ns;
 use crate::experiment::Format;
 
 /// Keys of an experiment file that use a network.
-const USES: [&str; 8] =
+const TRAFFIC_KEYS: [&str; 8] =
     ["transports", "workload", "background", "onward", "program", "sweep", "zip", "figure"];
 
 /// Returns the network of a text, even if the text has no traffic yet.
@@ -31,10 +31,10 @@ pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permiss
         Format::Ns => ns::hol_lines(text).unwrap_or_default(),
     };
     let settings: toml::Table = settings.parse().ok()?;
-    if settings.keys().any(|key| USES.contains(&key.as_str())) {
+    if settings.keys().any(|key| TRAFFIC_KEYS.contains(&key.as_str())) {
         return None;
     }
-    let [from, to] = ends(&network(text, format, permission)?)?;
+    let [from, to] = adjacent_nodes(&network(text, format, permission)?)?;
     let workload =
         format!("workload = {{ kind = \"oneway\", size = \"100B\", from = {from:?}, to = {to:?} }}");
     // In TOML, top-level keys precede tables.
@@ -44,7 +44,7 @@ pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permiss
 }
 
 /// Returns two adjacent nodes.
-fn ends(network: &NetworkSpec) -> Option<[String; 2]> {
+fn adjacent_nodes(network: &NetworkSpec) -> Option<[String; 2]> {
     let topology = Topology::new(network).ok()?;
     let segment = topology.segments().iter().find(|segment| segment.interfaces.len() > 1)?;
     let name = |place: usize| {

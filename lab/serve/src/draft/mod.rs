@@ -12,7 +12,7 @@ mod graph;
 mod idle;
 mod movie;
 mod ns;
-mod places;
+mod positions;
 mod question;
 mod reading;
 mod values;

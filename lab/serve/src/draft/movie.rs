@@ -99,7 +99,7 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
             point.repetitions
         ));
     }
-    let point = shortened(point, repetition);
+    let point = shorten(point, repetition);
     let world = point.world.open().map_err(|e| e.to_string())?;
     let hops = world.hops().ok_or_else(|| {
         format!(
@@ -120,7 +120,7 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
     Ok(movie)
 }
 
-fn shortened(point: &Point, repetition: u32) -> Point {
+fn shorten(point: &Point, repetition: u32) -> Point {
     let min = u64::from(point.repetitions.min);
     let max = MAX_MESSAGES * min;
     let messages = if point.messages_in(repetition) > MAX_MESSAGES { max } else { point.messages };
@@ -149,12 +149,12 @@ struct PacketRecorder<'t> {
     /// Indices of links' directions, by their interfaces.
     links: BTreeMap<(InterfaceId, InterfaceId), usize>,
     /// Hops in progress, by packet and sending interface.
-    open: BTreeMap<(u32, InterfaceId), usize>,
+    hops_in_progress: BTreeMap<(u32, InterfaceId), usize>,
 }
 
 impl<'t> PacketRecorder<'t> {
     fn of(topology: &'t Topology) -> Self {
-        Self { topology, movie: Movie::default(), links: BTreeMap::new(), open: BTreeMap::new() }
+        Self { topology, movie: Movie::default(), links: BTreeMap::new(), hops_in_progress: BTreeMap::new() }
     }
 
     fn link(&mut self, from: InterfaceId, to: InterfaceId) -> usize {
@@ -181,7 +181,7 @@ impl Tap for PacketRecorder<'_> {
         let (key, now) = ((*number, *from), now.as_nanos());
         if event == TapEvent::Sent && self.movie.hops.len() < MAX_HOPS {
             let link = self.link(*from, *to);
-            self.open.insert(key, self.movie.hops.len());
+            self.hops_in_progress.insert(key, self.movie.hops.len());
             self.movie.hops.push(Hop {
                 packet: *number,
                 link,
@@ -194,7 +194,7 @@ impl Tap for PacketRecorder<'_> {
                 says: packet.to_string(),
             });
         }
-        let Some(hop) = self.open.get(&key).map(|hop| &mut self.movie.hops[*hop]) else { return };
+        let Some(hop) = self.hops_in_progress.get(&key).map(|hop| &mut self.movie.hops[*hop]) else { return };
         match event {
             TapEvent::Sent => {}
             TapEvent::Dequeued => hop.sent = Some(now),

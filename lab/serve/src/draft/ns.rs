@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use toml_edit::{DocumentMut, Item};
 
 use super::file::{File, NAME_NS};
-use super::places;
+use super::positions;
 
 /// Prefix of comments for settings without an equivalent in ns, which the `#hol` lines repeat.
 const MISSING_SETTING: &str = "# ns has no ";
@@ -50,7 +50,7 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
         *table.decor_mut() = comments;
     }
     document.insert("network", network);
-    Ok(places::write(&document.to_string(), &places::read(text)))
+    Ok(positions::write(&document.to_string(), &positions::read(text)))
 }
 
 fn read(text: &str, permission: &Permission) -> Result<Script, InputError> {
@@ -131,7 +131,7 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     let again = Script::read(NAME_NS, &script).map_err(|e| e.to_string())?;
     let beyond = inexpressible_settings(&topology, &again.network)?;
     let whole = format!("{script}{}", rest_as_hol_lines(text, &beyond)?);
-    let whole = places::write(&whole, &places::read(text));
+    let whole = positions::write(&whole, &positions::read(text));
     check_equivalent(file, &whole)?;
     Ok(whole)
 }
@@ -139,7 +139,7 @@ pub fn ns_of(file: &File) -> Result<String, String> {
 /// Returns the rest of the experiment as `#hol` lines.
 fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
-        places::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
+        positions::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
     let own = document.remove("network");
     let events = own.as_ref().and_then(|network| network.get("events")).cloned();
     let mut rest = document.to_string();

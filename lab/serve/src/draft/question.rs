@@ -27,7 +27,7 @@ impl Question {
     pub fn of(text: &str) -> Option<Self> {
         let document: DocumentMut = text.parse().ok()?;
         let transports: Vec<String> = (document.get("transports").and_then(Item::as_array))
-            .map(|list| list.iter().filter_map(spec).collect())
+            .map(|list| list.iter().filter_map(transport_spec).collect())
             .unwrap_or_default();
         let fields = FLAGS.into_iter().filter_map(|(_, key)| Some((key.to_owned(), field(&document, key)?)));
         let mut question = Self { transports, fields: fields.collect(), line: String::new() };
@@ -41,8 +41,9 @@ impl Question {
         let old = Self::of(text).unwrap_or_default();
         if self.transports != old.transports {
             let before = document.get("transports").and_then(Item::as_array).cloned().unwrap_or_default();
-            let kept =
-                |word: &String| before.iter().find(|value| spec(value).as_ref() == Some(word)).cloned();
+            let kept = |word: &String| {
+                before.iter().find(|value| transport_spec(value).as_ref() == Some(word)).cloned()
+            };
             let words = self.transports.iter().map(|word| kept(word).unwrap_or_else(|| word.as_str().into()));
             document.insert("transports", one_line_list(words.collect::<Array>()));
         }
@@ -77,7 +78,7 @@ impl Question {
     }
 }
 
-fn spec(value: &Value) -> Option<String> {
+fn transport_spec(value: &Value) -> Option<String> {
     let spec = value.as_inline_table().and_then(|table| table.get("spec")).unwrap_or(value);
     spec.as_str().map(str::to_owned)
 }
@@ -124,7 +125,7 @@ fn put_field(document: &mut DocumentMut, key: &str, text: &str) {
     } else {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    let axis = (values.len() > 1).then(|| super::values::values(key, values.iter().copied()));
+    let axis = (values.len() > 1).then(|| super::values::axis_values(key, values.iter().copied()));
     put_axis(document, key, axis);
     let one = values.first().copied().filter(|_| values.len() == 1);
     let (path, last) = key.rsplit_once('.').map_or((None, key), |(path, last)| (Some(path), last));

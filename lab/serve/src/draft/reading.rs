@@ -12,7 +12,7 @@ use crate::mistakes::find_mistakes;
 use crate::reading::octets_to_parse;
 
 /// Maximum number of messages of a plan whose duration is estimated.
-const MAX_MEASURED: u64 = 10_000_000_000;
+const MAX_ESTIMATED: u64 = 10_000_000_000;
 
 /// A draft to analyse.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -142,7 +142,7 @@ impl Reading {
     /// Adds the size of the plan, and what this machine cannot run.
     fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(plan_size(experiment, jobs));
-        self.cannot.extend(experiment.why_unsupported().map(|problem| cannot(&problem)));
+        self.cannot.extend(experiment.why_unsupported().map(|problem| to_unsupported(&problem)));
     }
 
     /// Adds the translation, the drawing and the form, as far as the draft allows.
@@ -167,7 +167,7 @@ impl Reading {
 fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
     let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.messages());
-    let estimate = jobs.filter(|_| messages <= MAX_MEASURED).map(|jobs| plan.estimate(jobs));
+    let estimate = jobs.filter(|_| messages <= MAX_ESTIMATED).map(|jobs| plan.estimate(jobs));
     PlanSize {
         points: experiment.points.len(),
         runs,
@@ -177,7 +177,7 @@ fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     }
 }
 
-fn cannot(problem: &str) -> Unsupported {
+fn to_unsupported(problem: &str) -> Unsupported {
     let (what, cure) = split_cure(problem);
     Unsupported { what, cure }
 }

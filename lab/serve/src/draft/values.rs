@@ -11,7 +11,7 @@ pub fn text_of(item: &Item) -> Option<String> {
 }
 
 /// Returns the values of an axis from their texts.
-pub fn values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array {
+pub fn axis_values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array {
     texts.map(|text| value_of(key, text.trim())).collect()
 }
 
@@ -42,13 +42,13 @@ pub fn tables(item: Option<&Item>) -> Vec<&dyn TableLike> {
 }
 
 /// Keys whose values are always strings: the name of a node may be `1`.
-const TEXTS: [&str; 6] = ["name", "from", "to", "kind", "transport", "title"];
+const TEXT_KEYS: [&str; 6] = ["name", "from", "to", "kind", "transport", "title"];
 
 /// Returns the value of a field like [`value`], but names are strings, and rates may have the units of ns.
 fn value_of(key: &str, text: &str) -> Value {
     let last = key.rsplit('.').next().unwrap_or(key);
     match last {
-        _ if TEXTS.contains(&last) => Value::from(text),
+        _ if TEXT_KEYS.contains(&last) => Value::from(text),
         "rate" => value(&rate(text)),
         _ => value(text),
     }

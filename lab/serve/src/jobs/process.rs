@@ -86,7 +86,7 @@ impl RunnerCommand {
                 command.args(experiment.quick.then_some("--quick"));
             }
             None => {
-                let (file, _) = self.write(&self.dir, &experiment.name, experiment.format, text)?;
+                let (file, _) = self.write_files(&self.dir, &experiment.name, experiment.format, text)?;
                 command.args(["run", &file, "--extend"]);
             }
         }
@@ -95,7 +95,7 @@ impl RunnerCommand {
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         let pid = Pid::from_child(&child);
         let stderr = child.stderr.take().expect("it is piped");
-        let reader = thread::spawn(move || lines(stderr, line));
+        let reader = thread::spawn(move || read_lines(stderr, line));
         thread::spawn(move || {
             let status = reap(child, pid);
             let _ = reader.join();
@@ -117,13 +117,14 @@ impl RunnerCommand {
         text: &str,
     ) -> Result<(PathBuf, hol_lab::Experiment), Refusal> {
         let own = Path::new("shell-experiment");
-        let (file, read) = self.write(&self.dir.join(own), &experiment.name, experiment.format, text)?;
+        let (file, read) =
+            self.write_files(&self.dir.join(own), &experiment.name, experiment.format, text)?;
         Ok((Path::new("..").join(own).join(file), read))
     }
 
     /// Starts a shell on the network of a point of the experiment in `file`. `line` gets each line of output, and
     /// `exit` the exit status after the last line.
-    pub fn shell(
+    pub fn start_shell(
         &self,
         file: &Path,
         point: usize,
@@ -155,8 +156,8 @@ impl RunnerCommand {
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let _ = sender.send(Ok((RunningProcess { pid }, stdin)));
             thread::scope(|scope| {
-                scope.spawn(|| lines(stderr.expect("it is piped"), &line));
-                lines(stdout.expect("it is piped"), &line);
+                scope.spawn(|| read_lines(stderr.expect("it is piped"), &line));
+                read_lines(stdout.expect("it is piped"), &line);
             });
             exit(reap(child, pid));
         });
@@ -166,7 +167,7 @@ impl RunnerCommand {
     /// Writes the text of an experiment to `directory`, with copies of the project's files that it reads, and returns
     /// the name of the file and the experiment. The permissions are checked again with these copies, because the
     /// files of the project may have changed since the submission.
-    fn write(
+    fn write_files(
         &self,
         directory: &Path,
         name: &str,
@@ -252,7 +253,7 @@ fn reap(mut child: Child, pid: Pid) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-fn lines(stream: impl Read, line: impl Fn(String)) {
+fn read_lines(stream: impl Read, line: impl Fn(String)) {
     let mut reader = BufReader::new(stream);
     let mut octets = Vec::new();
     while let Ok(1..) = reader.by_ref().take(MAX_LINE_LENGTH).read_until(b'\n', &mut octets) {
@@ -262,7 +263,7 @@ fn lines(stream: impl Read, line: impl Fn(String)) {
 }
 
 /// Appends a line to a log of limited size.
-pub fn log(dir: &Path, line: &str) {
+pub fn append_to_log(dir: &Path, line: &str) {
     const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;
@@ -293,7 +294,7 @@ mod tests {
         let permission = Permission { project: Some(root.path().join("files")), ..permission_for_users(&[]) };
         let dir = root.path().join("experiment");
         let command = RunnerCommand { program: PathBuf::new(), dir: dir.clone(), permission };
-        assert_eq!(command.write(&dir, "two", Format::Toml, TEXT).unwrap().0, "two.toml");
+        assert_eq!(command.write_files(&dir, "two", Format::Toml, TEXT).unwrap().0, "two.toml");
         // A file that the script sources is copied, too.
         let copy = || fs::read_to_string(dir.join("project/nets/names.tcl")).unwrap();
         assert_eq!(copy(), "set loss 0\n");
@@ -301,10 +302,10 @@ mod tests {
         assert_eq!(copy(), "set loss 0\n", "a run has what there was at its start");
         for hostile in ["source /etc/passwd\n", "source ../../secret.tcl\n", "$b append-agent x\n"] {
             fs::write(nets.join("names.tcl"), hostile).unwrap();
-            let refusal = command.write(&dir, "two", Format::Toml, TEXT).unwrap_err();
+            let refusal = command.write_files(&dir, "two", Format::Toml, TEXT).unwrap_err();
             assert!(!refusal.to_string().contains("root:"), "{hostile}: {refusal}");
         }
         fs::remove_file(nets.join("names.tcl")).unwrap();
-        assert!(command.write(&dir, "two", Format::Toml, TEXT).is_err());
+        assert!(command.write_files(&dir, "two", Format::Toml, TEXT).is_err());
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use hol_lab::Stopwatch;
 
 use super::message::SchedulerMessage;
-use super::process::{RunnerCommand, RunningProcess, log};
+use super::process::{RunnerCommand, RunningProcess, append_to_log};
 use super::stream::{OutputLine, read};
 use crate::directory::occupied_octets;
 use crate::draft;
@@ -343,7 +343,7 @@ impl Scheduler {
             OutputLine::Point(row) => self.server.hub.publish(id, job.project, Kind::Point, &row),
             OutputLine::Interrupted => job.is_interrupted = true,
             OutputLine::Text(text) => {
-                log(&job.command.dir, &text);
+                append_to_log(&job.command.dir, &text);
                 self.server.hub.publish(id, job.project, Kind::Log, &text);
                 if !text.trim().is_empty() {
                     job.last_text = text;

@@ -45,11 +45,11 @@ pub fn mail_content(
     let tables = text.map_or(String::new(), |(text, permission)| tables(text, experiment, permission));
     MailContent {
         // Names may contain line breaks, headers may not. RFC 5322, section 2.2
-        subject: format!("[{project}] {name} is {}", words(*state)).replace(['\r', '\n'], " "),
+        subject: format!("[{project}] {name} is {}", state_words(*state)).replace(['\r', '\n'], " "),
         body: format!(
             "Experiment {id} ({title}) of project {project} changed from {} to {} at {}.\n{reason}{runs}{url}/experiments/{id}\n{tables}",
-            words(from),
-            words(*state),
+            state_words(from),
+            state_words(*state),
             experiment.changed
         ),
     }
@@ -80,7 +80,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect()
 }
 
-fn words(state: State) -> String {
+fn state_words(state: State) -> String {
     state.word().replace('_', " ")
 }
 

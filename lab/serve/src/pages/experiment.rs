@@ -28,7 +28,7 @@ pub async fn page(
         let own = server.experiment(&requester, id)?;
         let has_shell = server.config.permission.programs && own.study.is_none();
         let page = Page { title: &own.title, path: "", script: "experiment" };
-        Ok(page.show(server, &requester, &body(&own, has_shell, server.store.shares(id)?)))
+        Ok(page.show(server, &requester, &body(&own, has_shell, server.store.count_shares(id)?)))
     });
     Ok(read.await?)
 }
@@ -65,11 +65,11 @@ fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
             div id="points" {}
         }
         @if own.study.is_none() { details id="text-part" { summary { "Text" } pre id="own-text" tabindex="0" {} } }
-        @if own.study.is_none() { (movie()) }
-        @if has_shell { (shell()) }
+        @if own.study.is_none() { (animation()) }
+        @if has_shell { (terminal()) }
         details id="log-part" hidden { summary { "Log" } pre id="log" tabindex="0" {} }
         details id="files-part" hidden { summary { "Files" } ul.files id="files" {} }
-        (again())
+        (rerun_form())
         dialog id="sure" aria-labelledby="sure-heading" {
             form method="dialog" {
                 h2 id="sure-heading" { "Delete the experiment and all its results?" }
@@ -80,7 +80,7 @@ fn body(own: &Experiment, has_shell: bool, shares: u64) -> Markup {
     }
 }
 
-fn movie() -> Markup {
+fn animation() -> Markup {
     html! {
         details id="movie-part" {
             summary { "Animation of one run" }
@@ -98,7 +98,7 @@ fn movie() -> Markup {
     }
 }
 
-fn shell() -> Markup {
+fn terminal() -> Markup {
     html! {
         details id="shell-part" {
             summary { "Terminal on the nodes" }
@@ -129,7 +129,7 @@ fn shell() -> Markup {
     }
 }
 
-fn again() -> Markup {
+fn rerun_form() -> Markup {
     html! {
         details {
             summary { "Run again with other values" }

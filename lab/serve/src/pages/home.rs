@@ -49,7 +49,7 @@ impl HomeQuery {
     }
 
     /// Returns the path of the next page, which begins after experiment `before`.
-    fn older(&self, before: i64) -> String {
+    fn older_page(&self, before: i64) -> String {
         let fields = [
             ("search", &self.search),
             ("state", &self.state),
@@ -79,7 +79,7 @@ impl Home {
         let mut experiments = server.experiments(requester, &query.filter())?;
         let has_more = experiments.len() > PAGE_LENGTH;
         experiments.truncate(PAGE_LENGTH);
-        let older = experiments.last().filter(|_| has_more).map(|last| query.older(last.id));
+        let older = experiments.last().filter(|_| has_more).map(|last| query.older_page(last.id));
         Ok(Self {
             experiments,
             older,
@@ -212,8 +212,8 @@ mod tests {
     fn a_page_leads_to_the_next_with_the_same_filter() {
         let query =
             HomeQuery { search: "a & b".to_owned(), state: "done".to_owned(), ..HomeQuery::default() };
-        assert_eq!(query.older(7), "/?search=a%20%26%20b&state=done&before=7");
-        assert_eq!(HomeQuery::default().older(7), "/?before=7");
+        assert_eq!(query.older_page(7), "/?search=a%20%26%20b&state=done&before=7");
+        assert_eq!(HomeQuery::default().older_page(7), "/?before=7");
         assert!(HomeQuery { state: "nonsense".to_owned(), ..query }.filter().state.is_none());
     }
 }

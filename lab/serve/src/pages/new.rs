@@ -45,7 +45,7 @@ const APPLICATION: [Field; 4] = [
     ("workload.arrivals", "Arrivals", "periodic"),
     ("workload.size", "Size of a message", "128B"),
 ];
-const EFFORT: [Field; 4] = [
+const RUNS: [Field; 4] = [
     ("messages", "Messages", "10000"),
     ("repetitions", "Repetitions", "10"),
     ("seed", "Seed", "1"),
@@ -116,13 +116,13 @@ fn body(start: &InitialText, projects: &[String], cores: u32) -> Markup {
                 button type="button" role="tab" id={ (name) "-tab" } data-tab=(name) aria-controls={ (name) "-panel" } { (label) }
             }
         }
-        div role="tabpanel" id="question-panel" aria-labelledby="question-tab" { (question()) }
+        div role="tabpanel" id="question-panel" aria-labelledby="question-tab" { (question_form()) }
         div role="tabpanel" id="drawing-panel" aria-labelledby="drawing-tab" hidden { div id="drawing-view" {} }
-        div role="tabpanel" id="text-panel" aria-labelledby="text-tab" hidden { (text()) }
+        div role="tabpanel" id="text-panel" aria-labelledby="text-tab" hidden { (text_editor()) }
         ul id="faults" hidden role="alert" {}
         p.said id="say" role="status" {}
-        (before())
-        (send(start, projects, cores))
+        (run_cost())
+        (submission_form(start, projects, cores))
         datalist id="all-transports" { @for spec in keys.transports { option value=(spec) {} } }
         datalist id="worlds" { @for (world, label) in worlds { option value=(world) { (label) } } }
         datalist id="kinds" { @for kind in Kind::all() { option value=(kind.workload().name()) {} } }
@@ -131,7 +131,7 @@ fn body(start: &InitialText, projects: &[String], cores: u32) -> Markup {
     }
 }
 
-fn question() -> Markup {
+fn question_form() -> Markup {
     html! {
         div id="question-view" {
             fieldset {
@@ -139,7 +139,7 @@ fn question() -> Markup {
                 ul id="transports" {}
                 button type="button" class="small" id="add-transport" { "Add a transport" }
             }
-            @for (legend, fields) in [("Path", PATH), ("Application", APPLICATION), ("Runs", EFFORT)] {
+            @for (legend, fields) in [("Path", PATH), ("Application", APPLICATION), ("Runs", RUNS)] {
                 fieldset { legend { (legend) } div.fields { @for one in fields { (input(one)) } } }
             }
             p.soft { "Several values separated by commas, as in 0%, 1%, 2%, become an axis." }
@@ -162,7 +162,7 @@ fn input((key, label, usual): Field) -> Markup {
     )
 }
 
-fn text() -> Markup {
+fn text_editor() -> Markup {
     html! {
         div.tools role="toolbar" aria-label="Language" {
             button type="button" data-format="toml" { "Experiment file" }
@@ -176,7 +176,7 @@ fn text() -> Markup {
 }
 
 /// Draws the section with the number of runs and their duration.
-fn before() -> Markup {
+fn run_cost() -> Markup {
     html! {
         section id="plan" hidden aria-labelledby="plan-heading" {
             h2 id="plan-heading" { "Runs and their duration" }
@@ -188,7 +188,7 @@ fn before() -> Markup {
     }
 }
 
-fn send(start: &InitialText, projects: &[String], cores: u32) -> Markup {
+fn submission_form(start: &InitialText, projects: &[String], cores: u32) -> Markup {
     html! {
         form id="send" {
             @if start.id.is_none() {

@@ -104,7 +104,7 @@ impl Server {
         let permission = self.permission(entry.project)?;
         let whole = draft::with_placeholder_traffic(&text.text, text.format, &permission);
         let text = whole.unwrap_or(text.text);
-        let _one_after_the_other = self.shells.starting();
+        let _one_after_the_other = self.shells.lock_start();
         self.check_shell(id, used_for)?;
         let command = self.command(id)?;
         let (file, experiment) = command.write_for_shell(&entry.experiment, &text)?;
@@ -115,7 +115,7 @@ impl Server {
             (experiment.points.len() > 1).then(|| json!({ "note": format!("the network of {chosen}") }));
         let (server, other, is_ready) = (self.clone(), self.clone(), Once::new());
         let line = move |line: String| {
-            let said = read(&line);
+            let said = parse_output(&line);
             if said.get("prompt").is_some() {
                 is_ready.call_once(&ready);
             }
@@ -125,8 +125,8 @@ impl Server {
             other.handle_shell_exit(id, &status);
             exit(status);
         };
-        let mut shells = self.shells.all();
-        let (running, stdin) = command.shell(&file, point, line, exit)?;
+        let mut shells = self.shells.lock();
+        let (running, stdin) = command.start_shell(&file, point, line, exit)?;
         let process =
             ShellProcess { process: running, stdin: Some(stdin), idle: Stopwatch::start(), used_for };
         let mut transcript = Transcript::default();
@@ -139,7 +139,7 @@ impl Server {
 
     /// Checks that a shell may be started for an experiment.
     fn check_shell(&self, id: i64, used_for: ShellUse) -> Result<(), Refusal> {
-        let shells = self.shells.all();
+        let shells = self.shells.lock();
         if shells.get(&id).is_some_and(|own| own.process.is_some()) {
             return Err(Refusal::conflict("the experiment already has a shell", "use that shell, or end it"));
         }
@@ -157,7 +157,7 @@ impl Server {
     /// Returns the transcript of an experiment's shell.
     pub fn shell(&self, requester: &Requester, id: i64) -> Result<Shell, Refusal> {
         self.entry(requester, id)?;
-        let shells = self.shells.all();
+        let shells = self.shells.lock();
         let own = shells.get(&id);
         Ok(Shell {
             is_open: own.is_some_and(|own| own.process.is_some()),
@@ -174,7 +174,7 @@ impl Server {
                 format!("send one line of at most {MAX_LINE_LENGTH} octets"),
             ));
         }
-        let mut shells = self.shells.all();
+        let mut shells = self.shells.lock();
         let Some(ShellSession { project, transcript, process: Some(process) }) = shells.get_mut(&id) else {
             return Err(no_shell());
         };
@@ -221,7 +221,7 @@ impl Server {
         deed: impl FnOnce(&mut ShellProcess, bool),
     ) -> Result<(), Refusal> {
         self.entry_to_change(requester, id)?;
-        let mut shells = self.shells.all();
+        let mut shells = self.shells.lock();
         let own = shells.get_mut(&id).ok_or_else(no_shell)?;
         let is_waiting = own.transcript.is_waiting();
         deed(own.process.as_mut().ok_or_else(no_shell)?, is_waiting);
@@ -229,7 +229,7 @@ impl Server {
     }
 
     fn handle_shell_output(&self, id: i64, said: Value) {
-        if let Some(own) = self.shells.all().get_mut(&id) {
+        if let Some(own) = self.shells.lock().get_mut(&id) {
             if let Some(process) = &mut own.process {
                 process.idle = Stopwatch::start();
             }
@@ -246,14 +246,14 @@ impl Server {
             Err(error) => format!("the terminal has ended; its exit status is unknown: {error}"),
         };
         self.handle_shell_output(id, json!({ "end": why }));
-        if let Some(own) = self.shells.all().get_mut(&id) {
+        if let Some(own) = self.shells.lock().get_mut(&id) {
             own.process = None;
         }
     }
 }
 
 /// Parses a line of output; a line that is not a JSON object becomes a note.
-fn read(line: &str) -> Value {
+fn parse_output(line: &str) -> Value {
     let said: Option<Value> = serde_json::from_str(line).ok().filter(Value::is_object);
     said.unwrap_or_else(|| json!({ "note": line }))
 }

@@ -58,18 +58,18 @@ impl ShellProcess {
 }
 
 impl Shells {
-    pub(super) fn all(&self) -> MutexGuard<'_, BTreeMap<i64, ShellSession>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<i64, ShellSession>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other shell is being started.
-    pub(super) fn starting(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn lock_start(&self) -> MutexGuard<'_, ()> {
         self.starting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends terminals without input and output for half an hour.
     pub fn end_idle_terminals(&self) {
-        for own in self.all().values_mut() {
+        for own in self.lock().values_mut() {
             let Some(process) = &mut own.process else { continue };
             let is_idle = process.stdin.is_some() && process.idle.seconds() > IDLE_TIMEOUT;
             if is_idle && process.used_for == ShellUse::Terminal {
@@ -80,7 +80,7 @@ impl Shells {
 
     /// Ends the shell of an experiment, which records its commands if none is running.
     pub fn end(&self, id: i64) {
-        if let Some(own) = self.all().get_mut(&id)
+        if let Some(own) = self.lock().get_mut(&id)
             && let Some(process) = &mut own.process
         {
             process.end(own.transcript.is_waiting());
@@ -89,18 +89,18 @@ impl Shells {
 
     /// Returns the seconds since the last input or output line of an experiment's shell.
     pub fn idle_seconds(&self, id: i64) -> Option<f64> {
-        Some(self.all().get(&id)?.process.as_ref()?.idle.seconds())
+        Some(self.lock().get(&id)?.process.as_ref()?.idle.seconds())
     }
 
     /// Returns the last message of the shell of an experiment.
     pub fn last_note(&self, id: i64) -> Option<String> {
-        let entries = self.all().get(&id)?.transcript.entries();
+        let entries = self.lock().get(&id)?.transcript.entries();
         entries.iter().rev().find_map(|entry| Some(entry.said.get("note")?.as_str()?.to_owned()))
     }
 
     /// Kills the shell of a deleted experiment, and removes its transcript.
     pub fn forget(&self, id: i64) {
-        if let Some(own) = self.all().remove(&id)
+        if let Some(own) = self.lock().remove(&id)
             && let Some(process) = own.process
         {
             process.process.kill();

@@ -41,7 +41,7 @@ impl Store {
 }
 
 /// Stores a random mark for a new owner.
-pub(super) fn mark(transaction: &Transaction<'_>, owner: Owner, id: i64) -> rusqlite::Result<()> {
+pub(super) fn set_mark(transaction: &Transaction<'_>, owner: Owner, id: i64) -> rusqlite::Result<()> {
     let table = owner.plural();
     let mark = format!("UPDATE {table} SET mark = lower(hex(randomblob(8))) WHERE id = ?1");
     transaction.prepare_cached(&mark)?.execute([id]).map(drop)

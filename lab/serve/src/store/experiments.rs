@@ -3,9 +3,9 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::Store;
-use super::directories::{Owner, mark};
+use super::directories::{Owner, set_mark};
 use crate::experiment::{Experiment, Filter, Format, Links, Progress, State};
-use crate::lifecycle::{Event, next};
+use crate::lifecycle::{Event, next_state};
 use crate::queue::QueuedExperiment;
 
 /// A stored experiment.
@@ -105,7 +105,7 @@ impl Store {
                 ],
             )?;
             let id = transaction.last_insert_rowid();
-            mark(transaction, Owner::Experiment, id)?;
+            set_mark(transaction, Owner::Experiment, id)?;
             super::texts::insert(transaction, id, 1, (&fresh.text, fresh.format), fresh.owner, fresh.now)?;
             Ok(id)
         })
@@ -160,7 +160,7 @@ impl Store {
         why: &str,
         now: i64,
     ) -> rusqlite::Result<Option<Result<StateChange, State>>> {
-        self.transact_in_reserve(|transaction| apply(transaction, id, event, why, now))
+        self.transact_on_full_disk(|transaction| apply(transaction, id, event, why, now))
     }
 
     /// Returns all queued experiments.
@@ -227,7 +227,7 @@ impl Store {
     /// Deletes an experiment that holds no cores; returns whether there was one.
     pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
         let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
-        self.transact_in_reserve(|transaction| Ok(transaction.execute(remove, [id])? > 0))
+        self.transact_on_full_disk(|transaction| Ok(transaction.execute(remove, [id])? > 0))
     }
 
     /// Returns the number of `user`'s experiments that have not ended.
@@ -248,7 +248,7 @@ impl Store {
     }
 
     /// Returns how many keys give read access to an experiment.
-    pub fn shares(&self, id: i64) -> rusqlite::Result<u64> {
+    pub fn count_shares(&self, id: i64) -> rusqlite::Result<u64> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached("SELECT count(*) FROM shares WHERE experiment = ?1")?;
         statement.query_row([id], |row| row.get::<_, i64>(0)).map(|count| count as u64)
@@ -257,11 +257,11 @@ impl Store {
     /// Ends the access of all keys to an experiment.
     pub fn unshare(&self, id: i64) -> rusqlite::Result<()> {
         let remove = "DELETE FROM shares WHERE experiment = ?1";
-        self.transact_in_reserve(|transaction| transaction.execute(remove, [id]).map(drop))
+        self.transact_on_full_disk(|transaction| transaction.execute(remove, [id]).map(drop))
     }
 
     /// Returns the experiment to which the key with this `digest` gives access.
-    pub fn shared(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
+    pub fn experiment_of_key(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
         let shared = format!("{SELECT} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
         connection.prepare_cached(&shared)?.query_row([digest], entry).optional()
@@ -280,7 +280,7 @@ pub(super) fn apply(
     let from =
         transaction.query_row("SELECT state FROM experiments WHERE id = ?1", [id], state).optional()?;
     let Some(from) = from else { return Ok(None) };
-    let Some(to) = next(from, event) else { return Ok(Some(Err(from))) };
+    let Some(to) = next_state(from, event) else { return Ok(Some(Err(from))) };
     transaction.execute(
         "UPDATE experiments SET state = ?2, why = ?3, changed = ?4 WHERE id = ?1",
         params![id, to.word(), why, now],

@@ -58,8 +58,8 @@ impl Store {
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let failed = |error| StoreError::Database(path.to_owned(), error);
         let mut connection = Connection::open(path).map_err(failed)?;
-        prepare(&connection).map_err(failed)?;
-        check(&connection).map_err(|problem| StoreError::Damaged(path.to_owned(), problem))?;
+        configure(&connection).map_err(failed)?;
+        check_integrity(&connection).map_err(|problem| StoreError::Damaged(path.to_owned(), problem))?;
         match schema::migrate(&mut connection).map_err(failed)? {
             Ok(()) => Ok(Self {
                 connection: Mutex::new(connection),
@@ -82,7 +82,7 @@ impl Store {
 
     /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again: for transactions that
     /// free space, or end what occupies it.
-    fn transact_in_reserve<T>(
+    fn transact_on_full_disk<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
@@ -110,7 +110,7 @@ pub fn is_disk_full(error: &rusqlite::Error) -> bool {
 }
 
 /// Checks a database for damage, before writing makes it worse; the error is the first problem.
-fn check(connection: &Connection) -> Result<(), String> {
+fn check_integrity(connection: &Connection) -> Result<(), String> {
     let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
     match found.map_err(|error| error.to_string())? {
         found if found == "ok" => Ok(()),
@@ -119,7 +119,7 @@ fn check(connection: &Connection) -> Result<(), String> {
 }
 
 /// Configures the connection so that acknowledged data are on the disk: WAL alone would lose the last transactions in a power failure.
-fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(LOCK_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;

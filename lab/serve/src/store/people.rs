@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Store;
-use super::directories::{Owner, mark};
+use super::directories::{Owner, set_mark};
 use crate::requester::Requester;
 
 /// A user without the password.
@@ -86,7 +86,7 @@ pub struct Key {
 }
 
 /// SQL query for a project by its name, for its members.
-const MINE: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
+const PROJECT_OF_MEMBER: &str = "SELECT p.id, p.leader FROM projects p JOIN members m ON m.project = p.id
     WHERE p.name = ?1 AND m.user = ?2 AND m.is_admitted AND p.is_approved";
 
 impl Store {
@@ -98,7 +98,7 @@ impl Store {
                 params![user.name, user.mail, password, user.is_administrator, now],
             )?;
             let id = transaction.last_insert_rowid();
-            mark(transaction, Owner::User, id)?;
+            set_mark(transaction, Owner::User, id)?;
             Ok(id)
         }))
     }
@@ -153,7 +153,7 @@ impl Store {
     }
 
     /// Returns the user of the key with this `digest`.
-    pub fn holder(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Requester>> {
+    pub fn user_of_key(&self, digest: &[u8], kind: KeyKind, now: i64) -> rusqlite::Result<Option<Requester>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "SELECT u.id, u.name, u.is_administrator, CASE k.kind WHEN 'token' THEN k.expires END FROM keys k JOIN users u ON u.id = k.user
@@ -169,13 +169,13 @@ impl Store {
     /// Removes the key with this `digest`.
     pub fn remove_key(&self, digest: &[u8]) -> rusqlite::Result<()> {
         let remove = "DELETE FROM keys WHERE digest = ?1";
-        self.transact_in_reserve(|transaction| transaction.execute(remove, [digest]).map(drop))
+        self.transact_on_full_disk(|transaction| transaction.execute(remove, [digest]).map(drop))
     }
 
     /// Revokes token `id` of `user`; returns whether it existed.
     pub fn revoke(&self, user: i64, id: i64) -> rusqlite::Result<bool> {
         let removed = "DELETE FROM keys WHERE id = ?1 AND user = ?2 AND kind = 'token'";
-        self.transact_in_reserve(|transaction| Ok(transaction.execute(removed, [id, user])? > 0))
+        self.transact_on_full_disk(|transaction| Ok(transaction.execute(removed, [id, user])? > 0))
     }
 
     /// Returns the tokens of `user`.
@@ -206,7 +206,7 @@ impl Store {
                 params![name, title, leader, is_approved, now],
             )?;
             let id = transaction.last_insert_rowid();
-            mark(transaction, Owner::Project, id)?;
+            set_mark(transaction, Owner::Project, id)?;
             transaction.execute("INSERT INTO members VALUES (?1, ?2, TRUE)", [id, leader])?;
             Ok(id)
         }))
@@ -220,7 +220,7 @@ impl Store {
     /// Returns the numbers of the project called `name` and of its leader, if `user` is a member.
     pub fn project(&self, name: &str, user: i64) -> rusqlite::Result<Option<(i64, i64)>> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(MINE)?;
+        let mut statement = connection.prepare_cached(PROJECT_OF_MEMBER)?;
         statement.query_row(params![name, user], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
@@ -257,7 +257,7 @@ impl Store {
 
     /// Records that `user` requests to join a project. Does nothing without an error if it does not exist, because
     /// the response must not reveal that.
-    pub fn ask_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
+    pub fn request_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
         let ask = "INSERT OR IGNORE INTO members SELECT id, ?2, FALSE FROM projects WHERE name = ?1";
         self.connection().execute(ask, params![project, user]).map(drop)
     }
@@ -286,7 +286,9 @@ impl Store {
         let dismiss =
             "DELETE FROM members WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)
             AND user <> (SELECT leader FROM projects WHERE id = ?1)";
-        self.transact_in_reserve(|transaction| Ok(transaction.execute(dismiss, params![project, name])? > 0))
+        self.transact_on_full_disk(
+            |transaction| Ok(transaction.execute(dismiss, params![project, name])? > 0),
+        )
     }
 }
 

@@ -118,7 +118,7 @@ async fn a_watcher_that_is_too_slow_is_told_the_state() {
     for line in 0..5000 {
         lab.server.hub.publish(id, 1, Kind::Log, &line);
     }
-    lab.server.act(&lab.server.local.clone().unwrap(), id, Event::Terminate).unwrap();
+    lab.server.apply_action(&lab.server.local.clone().unwrap(), id, Event::Terminate).unwrap();
     lab.server.hub.publish(id, 1, Kind::Log, &"the last");
     let mut stream = response.into_body().into_data_stream();
     let mut heard = Vec::new();
