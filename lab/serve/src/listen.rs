@@ -72,7 +72,8 @@ pub enum ServeError {
     Listen(SocketAddr, io::Error),
     /// Passwords would be sent without encryption.
     #[error(
-        "{0}: other machines can reach this address, so users must log in, and passwords must be encrypted; use --tls CERTIFICATES KEY, or --proxy if a proxy in front of the server encrypts connections, or listen on 127.0.0.1"
+        "{0}: other machines can reach this address, so users must log in, and passwords must be encrypted; use --tls \
+         CERTIFICATES KEY, or --proxy if a proxy in front of the server encrypts connections, or listen on 127.0.0.1"
     )]
     Plain(SocketAddr),
     /// There is no account.

@@ -1,4 +1,4 @@
-//! A process with processes below it, which are stopped, killed, and asked over the network.
+//! Tests of the program `hol-serve`: the server and the processes of experiments are stopped and killed, and get requests over the network.
 
 #![expect(clippy::disallowed_methods, reason = "who looks at a server now and then sleeps in between")]
 
@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 
 use crate::program::{self, hol_serve};
 
-/// Looks at a server until something is so; more than all of them together take.
+/// Maximum time to wait until a server is in a state: longer than all tests together last.
 const LOOKS: usize = 1200;
 const BETWEEN: Duration = Duration::from_millis(100);
 
 /// Ten points of five short runs.
 const SHORT: &str = "title = 'Short'\ntransports = ['tcp', 'sctp']\nmessages = 20000\nrepetitions = 5\n\
     [sweep]\n'network.loss' = ['0%', '1%', '2%', '3%', '4%']\n";
-/// One that does not end by itself while a test looks.
+/// An experiment that does not end during a test.
 const LONG: &str = "title = 'Long'\ntransports = ['tcp']\nmessages = 500000000\nrepetitions = 1000\n";
 
-/// A server in a directory of its own.
+/// A server with its own state directory.
 struct Lab {
     state: PathBuf,
     process: Child,
@@ -52,7 +52,7 @@ impl Lab {
         Self { state: state.to_owned(), process, url: line.trim().trim_end_matches('/').to_owned(), cores }
     }
 
-    /// A server whose state directory is a disk of this many MiB, in a mount namespace of its own.
+    /// Starts a server whose state directory is a disk of this many MiB, in its own mount namespace.
     fn start_on_small_disk(state: &Path, mebi: u32) -> Self {
         fs::create_dir_all(state).unwrap();
         let serve = hol_serve();
@@ -74,13 +74,13 @@ impl Lab {
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with("http://127.0.0.1:"), "{line:?}: mount --type tmpfs needs root");
-        // Its disk is only there.
+        // The disk is visible only in this namespace.
         let state =
             PathBuf::from(format!("/proc/{}/root", process.id())).join(state.strip_prefix("/").unwrap());
         Self { state, process, url: line.trim().trim_end_matches('/').to_owned(), cores: 1 }
     }
 
-    /// Kills it at once and starts another in its place.
+    /// Kills the server and starts it again.
     fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -88,7 +88,7 @@ impl Lab {
         drop(std::mem::replace(self, next));
     }
 
-    /// What it answers: the status and the body.
+    /// Sends a request, and returns the status code and the body of the response.
     fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
         let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
         let url = format!("{}{path}", self.url);
@@ -120,7 +120,7 @@ impl Lab {
         self.ask("GET", &format!("/api/experiments/{id}"), None).1
     }
 
-    /// Waits until an experiment is as wanted.
+    /// Waits until an experiment is in the wanted state.
     fn until(&self, id: i64, is_so: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..LOOKS {
             let experiment = self.experiment(id);
@@ -136,13 +136,13 @@ impl Lab {
         self.until(id, |experiment| experiment["state"] == state)
     }
 
-    /// The processes of experiments that run.
+    /// Returns the running processes of experiments.
     fn jobs(&self) -> Vec<Pid> {
         let parent = self.process.id().to_string();
         let processes =
             fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let is_ours = |pid: &String| {
-            // The name of a process may have spaces and brackets: what counts is behind the last one.
+            // The name of a process may have spaces and brackets, so the fields begin after the last bracket.
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             let mut fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
             let (state, ppid) = (fields.next(), fields.next());
@@ -168,7 +168,7 @@ impl Drop for Lab {
     }
 }
 
-/// The digest of each run by point and repetition; a run that is there twice is a mistake.
+/// Returns the digest of each run by point and repetition; panics if a run occurs twice.
 fn digests(results: &Path) -> BTreeMap<String, String> {
     let journal = fs::read_to_string(results.join("runs.jsonl")).unwrap();
     let mut found = BTreeMap::new();
@@ -186,7 +186,7 @@ fn hol(arguments: &[&str], directory: &Path) -> Output {
     Command::new(program::hol()).args(arguments).current_dir(directory).output().unwrap()
 }
 
-/// The digests of an undisturbed run.
+/// Returns the digests of an experiment that nothing interrupts.
 fn undisturbed(text: &str, directory: &Path) -> BTreeMap<String, String> {
     fs::write(directory.join("plain.toml"), text).unwrap();
     let run = hol(&["run", "plain.toml", "--out", "plain"], directory);
@@ -224,7 +224,7 @@ fn swapped_out_it_keeps_what_it_has_and_goes_on() {
     let lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(SHORT, &json!({}));
     lab.until(id, |experiment| experiment["progress"]["runs"].as_u64() > Some(2));
-    // It may be over by now, which is refused; then there was nothing to swap out.
+    // The server rejects the request if the experiment has already ended.
     if lab.act(id, "swap-out") == 200 {
         let before = lab.experiment(id)["state"].clone();
         assert_eq!(before, "swapped_out");
@@ -269,7 +269,7 @@ fn time_swaps_out() {
     assert_eq!(lab.until_state(id, "swapped_out")["why"], "auto swap after 1 s");
 }
 
-/// A process that stands still, as one that waits for a disk that is gone.
+/// A stopped process, like one that waits for a missing disk, makes no progress.
 #[test]
 fn silence_swaps_out() {
     let dir = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ fn silence_swaps_out() {
     let id = lab.submit(LONG, &json!({}));
     lab.until_state(id, "active");
     kill_process(lab.jobs()[0], Signal::STOP).unwrap();
-    // Only now: on a busy machine a process that has begun may be silent for as long.
+    // Sets the limit only now, because on a busy machine a starting process may be silent for as long.
     assert_eq!(lab.ask("PATCH", &format!("/api/experiments/{id}"), Some(&json!({ "idle_swap": 2 }))).0, 200);
     assert_eq!(lab.until_state(id, "swapped_out")["why"], "idle swap: no progress for 2 s");
 }
@@ -295,8 +295,8 @@ fn a_server_that_stops_lets_experiments_keep_what_they_have() {
     assert_eq!(digests(&next.results(id)), undisturbed(SHORT, dir.path()));
 }
 
-/// `kill -9` of the server or of an experiment's process, at any moment: nothing is lost, nothing is run twice, nothing stays behind, and what
-/// was measured is the same. `HOL_KILLS=200` kills 200 times.
+/// After `kill -9` of the server or of an experiment's process at any time, no run is lost or repeated, no process
+/// remains, and the results are the same. `HOL_KILLS=200` kills 200 times.
 #[test]
 fn whatever_is_killed_nothing_is_lost_or_run_twice() {
     let kills: u64 = std::env::var("HOL_KILLS").map_or(6, |count| count.parse().unwrap());
@@ -311,7 +311,7 @@ fn whatever_is_killed_nothing_is_lost_or_run_twice() {
     let mut ids = BTreeSet::new();
     let (mut servers, mut jobs) = (0, 0);
     while servers + jobs < kills {
-        // There is always something to run.
+        // There is always an experiment to run.
         let (_, queued) = lab.ask("GET", "/api/experiments?state=queued", None);
         if queued.as_array().unwrap().len() < 3 {
             ids.insert(lab.submit(SHORT, &json!({ "cores": 1 })));
@@ -325,7 +325,7 @@ fn whatever_is_killed_nothing_is_lost_or_run_twice() {
                 assert!(!is_hol_run(pid), "{pid:?} outlived its server");
             }
         } else if !running.is_empty() {
-            // It may have ended by itself.
+            // The process may already have ended.
             let _ = kill_process(running[draw(running.len() as u64) as usize], Signal::KILL);
             jobs += 1;
         }
@@ -339,11 +339,11 @@ fn whatever_is_killed_nothing_is_lost_or_run_twice() {
     assert_eq!(all.as_array().unwrap().len(), ids.len());
 }
 
-/// Accounts from nothing: an administrator made on the machine, a project, a token, and an experiment sent over TLS.
+/// Creates an administrator on the machine of the server, a project and a token, and submits an experiment over TLS.
 #[test]
 fn with_accounts_and_tls_a_token_sends_an_experiment() {
     let dir = tempfile::tempdir().unwrap();
-    // As `openssl req -x509` makes it: an authority, and with another name than an address.
+    // A certificate like those of `openssl req -x509`: of a certificate authority, and for a host name.
     let mut parameters = rcgen::CertificateParams::new(["lab.example.org".to_owned()]).unwrap();
     parameters.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let signing_key = rcgen::KeyPair::generate().unwrap();
@@ -401,7 +401,7 @@ fn with_accounts_and_tls_a_token_sends_an_experiment() {
     assert_eq!(digests(&lab.results(1)), undisturbed(SHORT, dir.path()));
 }
 
-/// What no client of ours would send, octet by octet. RFC 9112, sections 2.2, 3.2, 5 and 6.3
+/// Malformed HTTP requests, octet by octet. RFC 9112, sections 2.2, 3.2, 5 and 6.3
 #[test]
 fn requests_that_are_none_are_refused_and_the_server_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -429,7 +429,7 @@ fn requests_that_are_none_are_refused_and_the_server_goes_on() {
     ];
     for (what, request, wanted) in table {
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        // It may hang up in the middle of a long one.
+        // The server may close the connection in the middle of a long request.
         let _ = std::io::Write::write_all(&mut stream, request);
         let mut answer = String::new();
         let _ = BufReader::new(stream).read_line(&mut answer);
@@ -443,7 +443,7 @@ fn requests_that_are_none_are_refused_and_the_server_goes_on() {
     }
 }
 
-/// Whether a process is there that fills results. That it is dying, as a zombie, is not to be there.
+/// Returns whether a process writes results. A zombie does not count.
 fn is_hol_run(pid: Pid) -> bool {
     for _ in 0..50 {
         let line = fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
@@ -455,7 +455,7 @@ fn is_hol_run(pid: Pid) -> bool {
     true
 }
 
-/// Records of all messages fill a disk of 24 MiB; a file that stands in the way is removed, and it goes on.
+/// Records of all messages fill a disk of 24 MiB; after a file is removed, the experiment continues.
 #[test]
 #[ignore = "needs root: it mounts a small disk in a namespace of its own"]
 fn a_full_disk_fails_an_experiment_which_goes_on_when_there_is_room() {
@@ -463,7 +463,7 @@ fn a_full_disk_fails_an_experiment_which_goes_on_when_there_is_room() {
     let lab = Lab::start_on_small_disk(&dir.path().join("state"), 24);
     let text = SHORT.replace("[sweep]", "records = 'all'\n[sweep]");
     let first = lab.submit(&text, &json!({ "cores": 1 }));
-    // What is left is less than one run writes.
+    // The free space is less than one run writes.
     let ballast = lab.state.join("ballast");
     let fill = || {
         let mut file = fs::File::create(&ballast).unwrap();
@@ -489,7 +489,7 @@ fn a_full_disk_fails_an_experiment_which_goes_on_when_there_is_room() {
     assert_eq!(lab.ask("GET", &format!("/api/experiments/{first}"), None).0, 404);
 }
 
-/// Readers that take little and then nothing cost a part of the file each, and not all of it.
+/// A client that reads little and then nothing occupies the memory of one part of the file, not of the whole file.
 #[test]
 fn slow_readers_of_a_large_file_take_little_memory() {
     use std::io::{Read, Write};

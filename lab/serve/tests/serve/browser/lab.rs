@@ -1,4 +1,4 @@
-//! A lab of its own, and a browser that looks at it.
+//! A server, and a browser that shows its pages.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use crate::program::hol_serve;
 
-/// Something that does not come by then never does; nothing is judged by how long it takes.
+/// Maximum time to wait; no test depends on how long an action takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A process that ends with the test.
+/// A process that is killed at the end of the test.
 struct Process(Child);
 
 impl Drop for Process {
@@ -27,7 +27,7 @@ impl Drop for Process {
     }
 }
 
-/// Starts a program; the first line for which `wanted` finds something says that it is ready.
+/// Starts a program, and waits for the first line of output for which `wanted` returns a value.
 fn start(command: &mut Command, wanted: impl Fn(&str) -> Option<String>) -> (Process, String) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
     let mut child =
@@ -35,12 +35,12 @@ fn start(command: &mut Command, wanted: impl Fn(&str) -> Option<String>) -> (Pro
     let mut lines = BufReader::new(child.stdout.take().expect("its output is a pipe")).lines();
     let found =
         lines.by_ref().map_while(Result::ok).find_map(|line| wanted(&line)).expect("it says where it is");
-    // Whoever writes on and finds no reader ends.
+    // Reads the rest of the output, because a program without a reader would end.
     std::thread::spawn(move || lines.for_each(drop));
     (Process(child), found)
 }
 
-/// A server with nothing in it, and a browser.
+/// A server without experiments, and a browser.
 pub struct Lab {
     pub browser: Client,
     pub address: String,
@@ -50,7 +50,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// With a page in dark colours, if the user prefers them.
+    /// Opens a server and a browser whose user may prefer dark colours.
     pub async fn open(is_dark: bool) -> Self {
         let state = tempfile::tempdir().expect("a directory can be made");
         let (server, address) = start(
@@ -107,21 +107,21 @@ impl Lab {
         self.browser.execute(&format!("return {script}"), vec![]).await.expect("it is an expression")
     }
 
-    /// Clicks on what a selector finds, when it is there.
+    /// Clicks on the element of a selector when it exists.
     pub async fn click(&self, selector: &str) {
         self.until(&format!("(own => own && own.getClientRects().length && !own.disabled)(document.querySelector({selector:?}))")).await;
         let found = self.at_rest(Locator::Css(selector)).await;
         found.click().await.unwrap_or_else(|e| panic!("{selector}: {e}"));
     }
 
-    /// The button with these words.
+    /// Clicks on the button with this label.
     pub async fn press(&self, words: &str) {
         let path = format!("//button[normalize-space()={words:?} and not(@hidden)]");
         let found = self.at_rest(Locator::XPath(&path)).await;
         found.click().await.unwrap_or_else(|e| panic!("{words}: {e}"));
     }
 
-    /// The element, when it stays where it is: what comes late above it moves it away from under a click.
+    /// Returns an element when its position no longer changes, because content that is loaded above it would move it before a click.
     async fn at_rest(&self, locator: Locator<'_>) -> Element {
         let mut place = None;
         for _ in 0..PATIENCE.as_millis() / 50 {
@@ -136,7 +136,7 @@ impl Lab {
         panic!("never still: {locator:?}");
     }
 
-    /// Types into a field instead of what is in it, and leaves it.
+    /// Replaces the text of a field, and leaves the field.
     pub async fn fill(&self, selector: &str, text: &str) {
         self.until(&format!("document.querySelector({selector:?})")).await;
         let field = self.browser.find(Locator::Css(selector)).await.expect("it is there");
@@ -144,13 +144,13 @@ impl Lab {
         field.send_keys(&format!("{control}a{null}{text}{tab}")).await.expect("it is a field");
     }
 
-    /// Types with nothing but the keyboard, to whatever has the focus.
+    /// Sends keys to the element that has the focus.
     pub async fn keys(&self, keys: &str) {
         let active = self.browser.active_element().await.expect("something has the focus");
         active.send_keys(keys).await.expect("it takes keys");
     }
 
-    /// Moves the focus to what a selector finds.
+    /// Moves the focus to the element of a selector.
     pub async fn focus_on(&self, selector: &str) {
         self.until(&format!("document.querySelector({selector:?})")).await;
         self.ask(&format!("document.querySelector({selector:?}).focus()")).await;
@@ -177,7 +177,7 @@ impl Lab {
         self.until("document.querySelector('#state').textContent === 'done'").await;
     }
 
-    /// Whatever axe-core finds wrong with the page for people who see, hear or move otherwise.
+    /// Checks the accessibility of the page with axe-core.
     pub async fn accessible(&self, page: &str) {
         let axe = std::fs::read_to_string(axe()).expect("axe-core is there: run scripts/build-web");
         self.browser.execute(&axe, vec![]).await.expect("axe is a script");
@@ -186,18 +186,18 @@ impl Lab {
         assert_eq!(found, json!([]), "{page}");
     }
 
-    /// Nothing was said on the console: no error, no violation of the policy.
+    /// Checks that the console is empty: no error, and no violation of the content security policy.
     pub async fn close(self) {
         let log = self.state.path().join("browser.log");
         self.browser.close().await.expect("the browser ends");
         let log = std::fs::read_to_string(log).expect("the browser keeps a log");
-        // A message whose source has no address is of a script that this test has brought: axe-core tries styles of its own.
+        // Ignores messages whose source has no address: they are caused by axe-core, which this test injects and which tries inline styles.
         let of_the_page = |line: &&str| line.contains("CONSOLE") && !line.contains("source:  (");
         let said: Vec<&str> = log.lines().filter(of_the_page).collect();
         assert!(said.is_empty(), "{}", said.join("\n"));
     }
 
-    /// A picture of the page, if `HOL_PICTURES` names a directory.
+    /// Saves a screenshot of the page, if `HOL_PICTURES` names a directory.
     pub async fn picture(&self, name: &str) {
         let Some(directory) = std::env::var_os("HOL_PICTURES") else { return };
         let png = self.browser.screenshot().await.expect("the browser sees it");
