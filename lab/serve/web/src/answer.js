@@ -8,7 +8,7 @@ const STAGES = [
   ["slip_ms", "behind schedule", "grey"], ["service_ms", "at the server", "blue"], ["sender_ms", "waiting at the sender", "purple"], ["recovery_ms", "loss recovery", "vermilion"],
   ["network_ms", "network, including the round trip", "sky"], ["head_of_line_ms", "head-of-line wait", "orange"],
 ];
-const MOST = 24;
+const MAX_POINTS = 24;
 const WIDTH = 480;
 
 // Returns text as elements; text between backticks is a command.
@@ -24,7 +24,7 @@ export function answer(place, { complete, sentences, lines, question }) {
 // Shows a bar for each point with its stages, and a table of their durations.
 export function split(place, rows, axes) {
   const some = rows.filter((row) => STAGES.some(([key]) => row[key] > 0));
-  const shown = some.slice(0, MOST);
+  const shown = some.slice(0, MAX_POINTS);
   const total = (row) => STAGES.reduce((sum, [key]) => sum + (row[key] ?? 0), 0);
   const longest = Math.max(1e-9, ...shown.map(total));
   const stages = STAGES.filter(([key]) => shown.some((row) => row[key] > 0));
@@ -44,7 +44,7 @@ export function split(place, rows, axes) {
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Stages of the mean delay" }, h("table", { class: "split" },
       h("thead", {}, h("tr", {}, ...heads.map((text, at) => h(at === 1 ? "td" : "th", at === 1 ? {} : { scope: "col" }, text || (at === 0 ? "point" : ""))))),
       h("tbody", {}, ...shown.map((row) => h("tr", {}, h("th", { scope: "row" }, name(row)), h("td", {}, bar(row)), ...stages.map(([key]) => h("td", {}, number(row[key]))), h("td", {}, number(total(row)))))))),
-    some.length > MOST ? h("p", { class: "soft" }, `The first ${MOST} of ${some.length} points; the report has all.`) : "",
+    some.length > MAX_POINTS ? h("p", { class: "soft" }, `The first ${MAX_POINTS} of ${some.length} points; the report has all.`) : "",
   ] : []));
   return shown.length > 0;
 }

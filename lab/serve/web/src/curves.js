@@ -9,7 +9,7 @@ const COLOURS = ["--vermilion", "--blue", "--green", "--orange", "--purple", "--
 const DASHES = [[], [7, 3], [2, 3], [10, 3, 2, 3]];
 
 // Maximum number of curves that a reader can distinguish in one chart.
-const MOST = 8;
+const MAX_CURVES = 8;
 
 export const METRICS = [
   ["mean_ms", "Mean response time, ms"], ["p50_ms", "Median, ms"], ["p99_ms", "99th percentile, ms"], ["p999_ms", "99.9th percentile, ms"],
@@ -18,7 +18,7 @@ export const METRICS = [
 ];
 
 const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms", 0.001]];
-const look = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
+const style = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Returns the columns of the points that are axes: dotted keys with more than one value.
@@ -36,7 +36,7 @@ function half(row, metric) {
 }
 
 // Formats a number with half the width of its 95 % confidence interval, if it has one.
-function told(row, metric) {
+function formatted(row, metric) {
   const ci = half(row, metric);
   return `${number(row?.[metric])}${ci == null ? "" : ` ± ${number(ci, 2)}`}`;
 }
@@ -114,7 +114,7 @@ export class Curves {
       xlabel: key,
       intervals: series.map(([, rows]) => at(rows).map((row) => half(row, metric))),
     });
-    const cells = (rows) => order.map(([, value]) => told(rows.find((row) => row[key] === value), metric));
+    const cells = (rows) => order.map(([, value]) => formatted(rows.find((row) => row[key] === value), metric));
     this.tabulate([key, ...order.map(([, value]) => value)], series.map(([name, rows]) => [name, ...cells(rows)]));
   }
 
@@ -127,7 +127,7 @@ export class Curves {
     const names = series.map(([name]) => name);
     const places = names.map((_, at) => at);
     this.plot(places, columns, names, { x: { values: () => (names.length > 6 ? [] : names), splits: () => places }, ylabel, xlabel: "", range: [-0.5, names.length - 0.5], intervals: series.map(([, [row]], at) => series.map((_, other) => (other === at ? half(row, metric) : null))) });
-    this.tabulate(["", ylabel], series.map(([name, [row]]) => [name, told(row, metric)]));
+    this.tabulate(["", ylabel], series.map(([name, [row]]) => [name, formatted(row, metric)]));
   }
 
   distributions(keys) {
@@ -142,10 +142,10 @@ export class Curves {
   // Returns the curves of one chart; a select element offers the others.
   shown(series) {
     if (this.first >= series.length) this.first = 0;
-    this.some.hidden = series.length <= MOST;
-    const starts = Array.from({ length: Math.ceil(series.length / MOST) }, (_, part) => part * MOST);
-    this.some.replaceChildren(...starts.map((from) => h("option", { value: from, selected: from === this.first }, `curves ${from + 1} to ${Math.min(series.length, from + MOST)} of ${series.length}`)));
-    return series.slice(this.first, this.first + MOST);
+    this.some.hidden = series.length <= MAX_CURVES;
+    const starts = Array.from({ length: Math.ceil(series.length / MAX_CURVES) }, (_, part) => part * MAX_CURVES);
+    this.some.replaceChildren(...starts.map((from) => h("option", { value: from, selected: from === this.first }, `curves ${from + 1} to ${Math.min(series.length, from + MAX_CURVES)} of ${series.length}`)));
+    return series.slice(this.first, this.first + MAX_CURVES);
   }
 
   // Draws 95 % confidence intervals as error bars.
@@ -155,7 +155,7 @@ export class Curves {
     ctx.save();
     ctx.lineWidth = 1.2 * devicePixelRatio;
     intervals.forEach((halves, at) => {
-      ctx.strokeStyle = colour(look(at).colour);
+      ctx.strokeStyle = colour(style(at).colour);
       ctx.beginPath();
       halves.forEach((ci, index) => {
         const middle = plot.data[at + 1][index];
@@ -182,7 +182,7 @@ export class Curves {
     const top = Math.max(0, ...columns.flatMap((own, at) => own.map((value, index) => (value ?? 0) + (intervals[at]?.[index] ?? 0))));
     this.uplot?.destroy();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1 }, font: "11px system-ui", labelFont: "11px system-ui", labelSize: 18 };
-    const shown = names.map((name, index) => ({ name, ...look(index) }));
+    const shown = names.map((name, index) => ({ name, ...style(index) }));
     this.uplot = new uPlot({
       width: this.chart.clientWidth,
       height: Math.min(360, Math.max(220, this.chart.clientWidth * 0.5)),

@@ -11,7 +11,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 
 export class Drawing {
   constructor(place, changed) {
-    this.told = changed;
+    this.onChange = changed;
     this.origin = {};
     this.history = new g.History(g.empty());
     this.chosen = null;
@@ -62,13 +62,13 @@ export class Drawing {
   }
 
   do(graph, refit = false) {
-    if (!graph) return this.tell("Not possible: a link connects two nodes, or a node and a LAN; traffic connects two nodes.");
+    if (!graph) return this.showStatus("Not possible: a link connects two nodes, or a node and a LAN; traffic connects two nodes.");
     this.history.do(g.placed(graph));
     if (this.chosen && !g.item(this.graph, this.chosen)) this.chosen = null;
     this.draw();
     if (refit) this.fit();
     const silent = this.graph.nodes.length > 1 && !this.graph.traffic.length;
-    this.tell(silent ? "There is no traffic yet: select a node, press T, then select the node to which it sends." : "");
+    this.showStatus(silent ? "There is no traffic yet: select a node, press T, then select the node to which it sends." : "");
     this.changed();
   }
 
@@ -88,10 +88,10 @@ export class Drawing {
 
   // If all changes are undone, reports the original graph, without the positions that were only computed.
   changed() {
-    this.told(this.graph === this.origin.shown ? this.origin.graph : this.graph);
+    this.onChange(this.graph === this.origin.shown ? this.origin.graph : this.graph);
   }
 
-  tell(text) {
+  showStatus(text) {
     this.status.textContent = text;
   }
 
@@ -115,7 +115,7 @@ export class Drawing {
   }
 
   remove() {
-    if (!this.chosen) return this.tell("Select a node, LAN, link or traffic first.");
+    if (!this.chosen) return this.showStatus("Select a node, LAN, link or traffic first.");
     const gone = this.chosen;
     this.chosen = null;
     this.do(g.remove(this.graph, gone));
@@ -126,7 +126,7 @@ export class Drawing {
   join(kind) {
     const from = this.chosen && HALF[g.part(this.chosen)[0]] ? this.chosen : null;
     this.joining = { kind, from };
-    this.tell(from ? `From ${g.item(this.graph, from).name} to …` : `${kind === "link" ? "Link" : "Traffic"} from …`);
+    this.showStatus(from ? `From ${g.item(this.graph, from).name} to …` : `${kind === "link" ? "Link" : "Traffic"} from …`);
     this.draw();
   }
 
@@ -135,11 +135,11 @@ export class Drawing {
       const { kind, from } = this.joining;
       if (!from) {
         this.joining.from = what;
-        this.tell(`From ${g.item(this.graph, what).name} to …`);
+        this.showStatus(`From ${g.item(this.graph, what).name} to …`);
         return this.draw();
       }
       this.joining = null;
-      this.tell("");
+      this.showStatus("");
       const [list, at] = kind === "link" ? ["link", this.graph.links.length] : ["traffic", this.graph.traffic.length];
       this.do(kind === "link" ? g.connect(this.graph, from, what) : g.addTraffic(this.graph, from, what));
       what = g.item(this.graph, g.id(list, at)) ? g.id(list, at) : what;
@@ -162,7 +162,7 @@ export class Drawing {
     if (what) this.choose(what);
     else if (this.chosen || this.joining) {
       this.joining = null;
-      this.tell("");
+      this.showStatus("");
       this.choose(null);
     }
     const before = this.graph;
@@ -257,7 +257,7 @@ export class Drawing {
       backspace: () => this.remove(),
       escape: () => {
         this.joining = null;
-        this.tell("");
+        this.showStatus("");
         this.choose(null);
       },
       enter: () => what && this.choose(what, true),

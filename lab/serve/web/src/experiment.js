@@ -217,4 +217,4 @@ const state = (now) => {
   draw(now);
   points();
 };
-watch(`${path}/events`, { state, progress, point, log, shell: (entry) => $("#shell-part")?.open && shell.hear(entry) });
+watch(`${path}/events`, { state, progress, point, log, shell: (entry) => $("#shell-part")?.open && shell.addEntry(entry) });

@@ -51,10 +51,10 @@ $("#compare-chosen")?.addEventListener("click", () => {
 
 const cores = $("#cores");
 if (cores) {
-  const tell = async () => {
+  const update = async () => {
     const machine = await get("/api/machine").catch(() => null);
     if (machine) cores.textContent = `${machine.free_cores} of ${machine.cores} cores free`;
   };
-  tell();
-  setInterval(tell, 5000);
+  update();
+  setInterval(update, 5000);
 }

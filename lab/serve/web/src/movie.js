@@ -44,7 +44,7 @@ export class Movie {
     this.pace = h("span", { class: "soft" });
     this.rate.addEventListener("input", () => {
       this.speed = Number(this.rate.value);
-      this.tellPace();
+      this.showPace();
     });
     const button = (label, title, run) => h("button", { type: "button", title, "aria-label": title, onclick: run }, label);
     this.forth = button("▶", "Play", () => this.play(1));
@@ -55,7 +55,7 @@ export class Movie {
         button("⇤", "Previous loss", () => this.jump(-1)), button("⇥", "Next loss", () => this.jump(1)), this.clock, this.range, h("label", { class: "pace" }, "Speed ", this.rate), this.pace),
       this.said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages" }, this.rows),
       h("ul", { class: "meanings" }, ...Object.entries(MEANINGS).filter(([key]) => key !== "never").map(([key, text]) => h("li", {}, s("svg", { width: 12, height: 12, "aria-hidden": "true" }, s("rect", { width: 12, height: 12, rx: 2, class: `m-${key}` })), ` ${text}`))));
-    this.tellPace();
+    this.showPace();
     const lines = new Map(this.graph.nodes.map((node, index) => [node.name, g.id("node", index)]));
     const places = g.places(this.graph);
     this.ends = this.run.lines.map((line) => {
@@ -66,7 +66,7 @@ export class Movie {
     this.streams = [...new Set(this.run.messages.map((message) => message.stream))].sort((a, b) => a - b);
   }
 
-  tellPace() {
+  showPace() {
     const factor = 10 ** this.speed;
     this.pace.textContent = factor >= 1 ? `${factor.toFixed(1)} × real time` : `1/${Math.round(1 / factor)} of real time`;
   }
@@ -74,7 +74,7 @@ export class Movie {
   play(direction) {
     if (this.playing === direction) return this.pause();
     this.playing = direction;
-    this.tellPlaying();
+    this.showPlaying();
     let last = performance.now();
     const step = (time) => {
       if (!this.playing) return;
@@ -90,10 +90,10 @@ export class Movie {
 
   pause() {
     this.playing = 0;
-    this.tellPlaying();
+    this.showPlaying();
   }
 
-  tellPlaying() {
+  showPlaying() {
     if (!this.forth) return;
     this.forth.textContent = this.playing > 0 ? "❙❙" : "▶";
     this.back.textContent = this.playing < 0 ? "❙❙" : "◀";

@@ -42,7 +42,7 @@ function edge([x, y], [wide, high], from) {
   return [x + dx * share, y + dy * share];
 }
 
-const told = (line) => {
+const describe = (line) => {
   const loss = line.loss && line.loss !== "0%" ? ` · loss ${line.loss.length > 8 ? "in bursts" : line.loss}` : "";
   return `${line.rate} · ${line.delay}${loss}`;
 };
@@ -54,7 +54,7 @@ export const spoken = (graph, what) => {
     case "node":
       return `node ${own.name}`;
     case "lan":
-      return `LAN ${own.name} ${told(own.line)}: ${own.nodes.join(", ") || "no members"}`;
+      return `LAN ${own.name} ${describe(own.line)}: ${own.nodes.join(", ") || "no members"}`;
     case "link":
       return `link ${shownOf(own).join(" ")}, from ${own.from} to ${own.to}`;
     default:
@@ -62,7 +62,7 @@ export const spoken = (graph, what) => {
   }
 };
 
-const shownOf = (link) => [link.name, told(link.line), ...(link.back ? [`← ${told(link.back)}`] : [])];
+const shownOf = (link) => [link.name, describe(link.line), ...(link.back ? [`← ${describe(link.back)}`] : [])];
 
 // Returns the SVG elements of a graph, for the editor and for the animation.
 export function picture(graph, { chosen = null, from = null, handles = false } = {}) {
@@ -102,9 +102,9 @@ export function picture(graph, { chosen = null, from = null, handles = false } =
   });
   graph.lans.forEach((lan, index) => {
     const [x, y] = at.get(g.id("lan", index));
-    const half = Math.max(52, width(told(lan.line)));
+    const half = Math.max(52, width(describe(lan.line)));
     parts.push(thing(g.id("lan", index), "lan", s("rect", { x: x - half, y: y - 19, width: 2 * half, height: 38, rx: 19 }),
-      s("text", { x, y: y - 3, ...centred }, lan.name), " ", s("text", { x, y: y + 11, ...centred, class: "note" }, told(lan.line))));
+      s("text", { x, y: y - 3, ...centred }, lan.name), " ", s("text", { x, y: y + 11, ...centred, class: "note" }, describe(lan.line))));
   });
   graph.nodes.forEach((node, index) => {
     const [x, y] = at.get(g.id("node", index));

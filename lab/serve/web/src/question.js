@@ -21,10 +21,10 @@ export class Question {
     if (value) fields[key] = value;
     else delete fields[key];
     this.own = { ...this.own, fields };
-    this.tell();
+    this.notify();
   }
 
-  tell() {
+  notify() {
     this.changed({ ...this.own, line: "", transports: this.own.transports.filter(Boolean) });
   }
 
@@ -41,12 +41,12 @@ export class Question {
       const input = h("input", { value: spec, list: "all-transports", "aria-label": `Transport ${at + 1}`, spellcheck: "false", placeholder: "tcp, sctp:streams=8, udp" });
       input.addEventListener("change", () => {
         this.own.transports[at] = input.value.trim();
-        this.tell();
+        this.notify();
       });
       const remove = () => {
         this.own.transports.splice(at, 1);
         this.draw();
-        this.tell();
+        this.notify();
       };
       return h("li", {}, input, h("button", { type: "button", class: "small", "aria-label": `remove ${spec || "this transport"}`, onclick: remove }, "×"));
     }));

@@ -3,7 +3,7 @@
 import { $, h, say } from "./dom.js";
 import { ask, get, post } from "./api.js";
 
-const LONGEST = 200_000;
+const MAX_LENGTH = 200_000;
 
 export class Shell {
   // `choice` selects the point whose network the terminal opens.
@@ -15,18 +15,18 @@ export class Shell {
     this.turn = 0;
     this.said = $("#shell-said");
     this.line = $("#shell-line");
-    $("#shell-open").addEventListener("submit", (event) => this.does(event, () => this.open()));
-    $("#shell-form").addEventListener("submit", (event) => this.does(event, () => this.send()));
-    $("#shell-interrupt").addEventListener("click", (event) => this.does(event, () => post(`${this.path}/interrupt`)));
-    $("#shell-end").addEventListener("click", (event) => this.does(event, () => ask("DELETE", this.path)));
+    $("#shell-open").addEventListener("submit", (event) => this.run(event, () => this.open()));
+    $("#shell-form").addEventListener("submit", (event) => this.run(event, () => this.send()));
+    $("#shell-interrupt").addEventListener("click", (event) => this.run(event, () => post(`${this.path}/interrupt`)));
+    $("#shell-end").addEventListener("click", (event) => this.run(event, () => ask("DELETE", this.path)));
     this.line.addEventListener("keydown", (event) => this.key(event));
   }
 
-  async does(event, deed) {
+  async run(event, action) {
     event.preventDefault();
     try {
       say("", "#shell-trouble");
-      await deed();
+      await action();
     } catch (error) {
       say(error.message, "#shell-trouble");
     }
@@ -66,7 +66,7 @@ export class Shell {
       this.line.value = this.past[turn] ?? "";
     }
     const chosen = this.line.selectionStart !== this.line.selectionEnd;
-    if (event.ctrlKey && event.key === "c" && !chosen && !this.line.value) this.does(event, () => post(`${this.path}/interrupt`));
+    if (event.ctrlKey && event.key === "c" && !chosen && !this.line.value) this.run(event, () => post(`${this.path}/interrupt`));
   }
 
   // Loads the terminal when it is shown for the first time.
@@ -84,12 +84,12 @@ export class Shell {
   show({ is_open: isOpen, entries }) {
     this.said.replaceChildren();
     this.next = entries[0]?.at ?? 0;
-    this.tell(isOpen);
-    for (const entry of entries) this.hear(entry);
+    this.showOpen(isOpen);
+    for (const entry of entries) this.addEntry(entry);
   }
 
   // Adds an entry. If it has another number than expected, entries were missed, or another shell was started: loads the transcript again.
-  hear({ at, said }) {
+  addEntry({ at, said }) {
     if (at !== this.next) return this.look().catch(() => {});
     this.next += 1;
     const [[kind, what]] = Object.entries(said);
@@ -103,14 +103,14 @@ export class Shell {
   prompt({ node, now, code, nodes }) {
     this.where = `${node} ${now.toFixed(3)} s${code ? ` [${code}]` : ""}`;
     $("#shell-prompt").textContent = `${this.where}>`;
-    $("#shell-nodes").replaceChildren(...nodes.map((name) => h("button", { type: "button", class: "small", "aria-pressed": String(name === node), onclick: (event) => this.does(event, () => post(`${this.path}/line`, { line: `:node ${name}` })) }, name)));
-    this.tell(true);
+    $("#shell-nodes").replaceChildren(...nodes.map((name) => h("button", { type: "button", class: "small", "aria-pressed": String(name === node), onclick: (event) => this.run(event, () => post(`${this.path}/line`, { line: `:node ${name}` })) }, name)));
+    this.showOpen(true);
     this.busy(false);
   }
 
   end(why) {
     this.add("note", `${why}\n`);
-    this.tell(false);
+    this.showOpen(false);
     this.next = 0;
     this.files();
   }
@@ -121,7 +121,7 @@ export class Shell {
     for (const button of $("#shell-nodes").children) button.disabled = is;
   }
 
-  tell(isOpen) {
+  showOpen(isOpen) {
     $("#shell-open").hidden = isOpen;
     $("#shell-live").hidden = !isOpen;
     this.said.hidden = !isOpen && !this.said.childNodes.length;
@@ -131,7 +131,7 @@ export class Shell {
     const atEnd = this.said.scrollHeight - this.said.scrollTop - this.said.clientHeight < 40;
     this.said.hidden = false;
     this.said.append(kind === "out" ? text : h("span", { class: `said-${kind}` }, text));
-    while (this.said.textContent.length > LONGEST) this.said.firstChild.remove();
+    while (this.said.textContent.length > MAX_LENGTH) this.said.firstChild.remove();
     if (atEnd) this.said.scrollTop = this.said.scrollHeight;
     if (kind === "line" && text.includes(":pcap")) setTimeout(() => this.files(), 500);
   }
