@@ -1,4 +1,4 @@
-// Bundles src/ into dist/, which is checked in: a clone builds without node. `node build.js --check` tells whether it is up to date.
+// Bundles src/ into dist/, which is committed, so that a clone builds without node. `node build.js --check` checks whether dist/ is up to date.
 import { build } from "esbuild";
 import { readFile, readdir, rm } from "node:fs/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -23,10 +23,10 @@ const { outputFiles } = await build({
 });
 
 const size = outputFiles.reduce((sum, file) => sum + gzipSync(file.contents).length, 0);
-if (size > MOST) throw new Error(`${size} octets compressed are more than ${MOST}`);
+if (size > MOST) throw new Error(`${size} compressed octets are more than the maximum of ${MOST}`);
 
 const name = (file) => file.path.split("/").at(-1);
-// The server has no compressor: what gets smaller is compressed here.
+// The server does not compress, so files that become smaller are compressed here.
 for (const file of [...outputFiles]) {
   const contents = gzipSync(file.contents, { level: 9 });
   if (contents.length < 0.9 * file.contents.length) outputFiles.push({ path: `${file.path}.gz`, contents, plain: file.contents });
@@ -35,13 +35,13 @@ const there = new Set(await readdir(outdir).catch(() => []));
 const stale = [];
 for (const file of outputFiles) {
   const old = there.delete(name(file)) ? await readFile(new URL(name(file), outdir)) : Buffer.alloc(0);
-  // Versions of zlib differ in their output, which is the same file all the same.
+  // Compares decompressed contents, because the output of zlib depends on its version.
   const same = file.plain && old.length ? gunzipSync(old).equals(file.plain) : old.equals(file.contents);
   if (!same) stale.push(file);
 }
 if (check) {
   if (stale.length || there.size) {
-    console.error(`dist/ is not what build.js makes: ${[...stale.map(name), ...there].join(", ")}; run scripts/build-web`);
+    console.error(`dist/ is not up to date: ${[...stale.map(name), ...there].join(", ")}; run scripts/build-web`);
     process.exit(1);
   }
 } else {
