@@ -120,7 +120,11 @@ fn check_origin(headers: &HeaderMap, is_secure: bool, host: &Authority) -> Resul
     let site = text(headers, &HeaderName::from_static("sec-fetch-site"));
     let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site));
     if origin == Some(false) || is_undecodable || is_foreign {
-        return Err(Refusal::forbidden("the request comes from a page of another site"));
+        return Err(Refusal::new(
+            StatusCode::FORBIDDEN,
+            "the request comes from a page of another site",
+            "send it from a page of this server, or from a program",
+        ));
     }
     Ok(())
 }

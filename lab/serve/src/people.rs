@@ -65,7 +65,11 @@ impl Server {
         kept: Option<&[u8]>,
     ) -> Result<(), Refusal> {
         if requester.token_ends.is_some() {
-            return Err(Refusal::forbidden("a token cannot change the password; log in"));
+            return Err(Refusal::new(
+                axum::http::StatusCode::FORBIDDEN,
+                "a token cannot change the password",
+                "log in to change it",
+            ));
         }
         let name = requester.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;

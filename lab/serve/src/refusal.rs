@@ -56,7 +56,7 @@ impl Refusal {
 
     /// Creates the refusal (403) for something that the user may see but not change.
     pub fn forbidden(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, message, "ask its owner, or the leader of its project")
+        Self::new(StatusCode::FORBIDDEN, message, "ask the owner, or the leader of the project")
     }
 
     /// Creates the refusal (401) for a request without a valid session or token.

@@ -328,7 +328,13 @@ impl Server {
             Some(name) => name,
             None => match own.iter().find(|project| project.is_approved) {
                 Some(project) => &project.name,
-                None => return Err(Refusal::forbidden(format!("{} is in no project yet", requester.name))),
+                None => {
+                    return Err(Refusal::new(
+                        axum::http::StatusCode::FORBIDDEN,
+                        format!("{} is in no project yet", requester.name),
+                        "join or create a project on the account page",
+                    ));
+                }
             },
         };
         self.store.project(name, requester.id)?.ok_or_else(Refusal::not_found)

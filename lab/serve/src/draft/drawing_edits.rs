@@ -70,7 +70,7 @@ fn network_table(document: &mut DocumentMut) -> &mut dyn TableLike {
     if item.as_table_like().is_none() {
         *item = Item::Table(Table::new());
     }
-    item.as_table_like_mut().expect("it is a table")
+    item.as_table_like_mut().expect("`network` is a table")
 }
 
 fn put_network(

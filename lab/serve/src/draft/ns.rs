@@ -42,8 +42,10 @@ pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError
         problem: e.message().to_owned(),
     })?;
     document.remove("topology");
-    let written: DocumentMut =
-        toml::to_string(&network).expect("a table can be written").parse().expect("as TOML");
+    let written: DocumentMut = toml::to_string(&network)
+        .expect("a table can be written")
+        .parse()
+        .expect("the written table is TOML");
     let comments = document.get("network").and_then(Item::as_table).map(|table| table.decor().clone());
     let mut network = one_table_per_line(written);
     if let (Some(table), Some(comments)) = (network.as_table_mut(), comments) {
@@ -188,7 +190,10 @@ fn inexpressible_settings(topology: &Topology, script: &NetworkSpec) -> Result<T
         let (list, own) = of_segment(segment, &inexpressible, &network);
         if !own.is_empty() {
             let by_name = network.entry(list).or_insert_with(|| Value::Table(Table::new()));
-            by_name.as_table_mut().expect("it is one").insert(segment.label.clone(), Value::Table(own));
+            by_name
+                .as_table_mut()
+                .expect("the entry is a table")
+                .insert(segment.label.clone(), Value::Table(own));
         }
     }
     Ok(network)
@@ -243,7 +248,7 @@ fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
 /// Returns everything in a point except its network.
 fn except_network(point: &Point) -> serde_json::Value {
     let mut except_network = serde_json::to_value(point).expect("a point can be written");
-    let fields = except_network.as_object_mut().expect("it is an object");
+    let fields = except_network.as_object_mut().expect("a point is a JSON object");
     fields.retain(|key, _| !["id", "network", "provenance"].contains(&key.as_str()));
     except_network
 }

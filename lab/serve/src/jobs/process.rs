@@ -94,7 +94,7 @@ impl RunnerCommand {
         command.args(["--with-parent", &process::id().to_string()]);
         let mut child = command.stderr(Stdio::piped()).spawn()?;
         let pid = Pid::from_child(&child);
-        let stderr = child.stderr.take().expect("it is piped");
+        let stderr = child.stderr.take().expect("standard error is piped");
         let reader = thread::spawn(move || read_lines(stderr, line));
         thread::spawn(move || {
             let status = reap(child, pid);
@@ -152,12 +152,12 @@ impl RunnerCommand {
                 Err(problem) => return drop(sender.send(Err(problem))),
             };
             let pid = Pid::from_child(&child);
-            let stdin = child.stdin.take().expect("it is piped");
+            let stdin = child.stdin.take().expect("standard input is piped");
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
             let _ = sender.send(Ok((RunningProcess { pid }, stdin)));
             thread::scope(|scope| {
-                scope.spawn(|| read_lines(stderr.expect("it is piped"), &line));
-                read_lines(stdout.expect("it is piped"), &line);
+                scope.spawn(|| read_lines(stderr.expect("standard error is piped"), &line));
+                read_lines(stdout.expect("standard output is piped"), &line);
             });
             exit(reap(child, pid));
         });
