@@ -120,7 +120,7 @@ fn indices_of_steps(axis: &Axis) -> BTreeMap<Vec<&str>, usize> {
 }
 
 /// Returns the values that a point has on an axis.
-fn step<'s>(axis: &Axis, settings: &'s [(String, String)]) -> Vec<&'s str> {
+fn values_on_axis<'s>(axis: &Axis, settings: &'s [(String, String)]) -> Vec<&'s str> {
     let value =
         |key: &String| settings.iter().find(|(own, _)| own == key).map_or("", |(_, value)| value.as_str());
     axis.keys.iter().map(value).collect()
