@@ -72,7 +72,7 @@ struct Serve {
     hol: Option<PathBuf>,
 }
 
-/// A task other than to serve.
+/// Something else than to serve.
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Copy the state directory to a new directory, while the server runs, and exit.
