@@ -42,7 +42,9 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
 /// The current user.
 #[derive(Debug, Serialize, ToSchema)]
 struct Me {
+    /// Name of the user.
     name: String,
+    /// Whether the user is an administrator, who approves projects.
     is_administrator: bool,
     /// Whether this server has accounts.
     has_accounts: bool,

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::positions::{self, Positions};
 use super::values::{table_of, text_of};
 
-/// A drawing. What it does not show remains in the text. `was` is the index of the same object in the previous graph; none for new objects.
+/// A drawing. What it does not show remains in the text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Graph {
@@ -28,10 +28,13 @@ pub struct Graph {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Node {
+    /// Index of the node in the previous graph; none for a new node.
     pub was: Option<usize>,
+    /// Name of the node.
     pub name: String,
-    /// Position in pixels; none if the text has none.
+    /// Horizontal position in pixels; none if the text has none.
     pub x: Option<i32>,
+    /// Vertical position in pixels; none if the text has none.
     pub y: Option<i32>,
 }
 
@@ -39,9 +42,13 @@ pub struct Node {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Link {
+    /// Index of the link in the previous graph; none for a new link.
     pub was: Option<usize>,
+    /// Name of the link.
     pub name: String,
+    /// Name of the first node.
     pub from: String,
+    /// Name of the second node.
     pub to: String,
     /// Settings from `from` to `to`.
     #[serde(rename = "line")]
@@ -54,13 +61,18 @@ pub struct Link {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Lan {
+    /// Index of the LAN in the previous graph; none for a new LAN.
     pub was: Option<usize>,
+    /// Name of the LAN.
     pub name: String,
+    /// Names of the member nodes.
     pub nodes: Vec<String>,
     /// Settings of the LAN.
     #[serde(rename = "line")]
     pub settings: LinkSettings,
+    /// Horizontal position in pixels; none if the text has none.
     pub x: Option<i32>,
+    /// Vertical position in pixels; none if the text has none.
     pub y: Option<i32>,
 }
 
@@ -68,10 +80,15 @@ pub struct Lan {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkSettings {
+    /// Rate, such as `10Mbit`.
     pub rate: String,
+    /// One-way delay, such as `10ms`.
     pub delay: String,
+    /// Loss rate, such as `1%`, or a table of a loss model.
     pub loss: String,
+    /// Size of the queue, such as `50p`.
     pub queue: String,
+    /// Queueing discipline, such as `droptail`.
     pub discipline: String,
 }
 
@@ -79,16 +96,23 @@ pub struct LinkSettings {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
+    /// Index of the flow in the previous graph; none for a new flow.
     pub was: Option<usize>,
+    /// Name of the node of the client.
     pub from: String,
+    /// Name of the node of the server.
     pub to: String,
     /// Kind of workload, such as `bulk`.
     pub kind: String,
     /// The transport; for the measured flow, all compared transports, separated by blanks.
     pub transport: String,
+    /// Value of the key `size` of the workload, if it has one.
     pub size: Option<String>,
+    /// Value of the key `rate` of the workload, if it has one.
     pub rate: Option<String>,
+    /// Value of the key `interval` of the workload, if it has one.
     pub interval: Option<String>,
+    /// Time from the start of the run until the client connects, if given.
     pub start: Option<String>,
 }
 
