@@ -337,11 +337,11 @@ fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
 
 #[test]
 fn every_key_that_is_offered_is_known() {
-    for key in keys().top.iter().filter(|key| **key != "transports") {
+    for key in completions().top.iter().filter(|key| **key != "transports") {
         let problem = format!("{:?}", toml(&format!("{key} = \"\"\ntransports = [\"tcp\"]\n")).errors);
         assert!(!problem.contains("unknown key"), "{key}: {problem}");
     }
-    for spec in keys().transports {
+    for spec in completions().transports {
         assert_eq!(
             toml(&format!("transports = [{spec:?}]\n[workload]\nkind = \"oneway\"\nsize=\"64B\"\n")).errors,
             [],

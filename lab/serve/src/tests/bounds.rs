@@ -205,7 +205,7 @@ async fn what_is_too_large_is_refused() {
 async fn a_flood_is_refused_at_once() {
     let lab = Lab::open(Access::Open);
     let limits: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_expensive().ok()).collect();
-    assert_eq!(turns.len(), 16);
+    assert_eq!(limits.len(), 16);
     let answer = lab.post("/api/experiments").json(&json!({ "text": TEXT })).send().await;
     assert_eq!(
         (answer.status, answer.headers["retry-after"].to_str().unwrap()),
@@ -213,7 +213,7 @@ async fn a_flood_is_refused_at_once() {
     );
     // Cheap requests are still served.
     assert_eq!(lab.get("/api/me").send().await.status, StatusCode::OK);
-    drop(turns);
+    drop(limits);
     lab.submitted().await;
     let requests: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_request().ok()).collect();
     assert_eq!(lab.get("/api/me").send().await.status, StatusCode::SERVICE_UNAVAILABLE);
