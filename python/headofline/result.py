@@ -15,7 +15,7 @@ import pyarrow.dataset
 from headofline.errors import HolError, UsageError
 
 #: The layouts of a directory that are understood here: `format` in its manifest.
-_FORMATS = (3,)
+_FORMATS = (3, 4)
 
 
 class Result:

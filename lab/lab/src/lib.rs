@@ -47,6 +47,7 @@ mod schema;
 mod script;
 mod series;
 mod shard;
+mod shared_events;
 mod source;
 mod stalls;
 mod stopwatch;

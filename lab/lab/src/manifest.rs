@@ -1,7 +1,7 @@
 //! The manifest of a result directory: what is needed to understand, continue and verify it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::{fs, mem};
 
 use hol_base::Duration;
 use hol_measure::nanoseconds;
@@ -12,10 +12,14 @@ use crate::figure::FigureRequest;
 use crate::origin::Origin;
 use crate::point::Point;
 use crate::shard::Shard;
+use crate::shared_events::{self, SharedEvents};
 use crate::study;
 
 /// The version of the layout of result directories; every change increments it.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
+
+/// The oldest layout that can still be read: in format 3 each point has its own events.
+pub(crate) const OLDEST_FORMAT: u32 = 3;
 
 /// The contents of `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,6 +65,9 @@ pub struct Manifest {
     pub figures: BTreeMap<String, Vec<FigureRequest>>,
     /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
+    /// In `manifest.json` the long lists of events, which the points there lack; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) shared_events: Vec<SharedEvents>,
 }
 
 /// A description of the machine, which influences speeds but not results.
@@ -107,7 +114,23 @@ impl Manifest {
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
             figures: wishes(experiments),
             points: experiments.iter().flat_map(|e| e.points.clone()).collect(),
+            shared_events: Vec::new(),
         }
+    }
+
+    /// Returns the text of `manifest.json`.
+    pub(crate) fn to_json(&self) -> String {
+        let mut stored = Self { format: FORMAT, ..self.clone() };
+        stored.shared_events = shared_events::extract(&mut stored.points);
+        serde_json::to_string_pretty(&stored).expect("a manifest is JSON")
+    }
+
+    /// Parses the text of `manifest.json`.
+    pub(crate) fn from_json(text: &[u8]) -> serde_json::Result<Self> {
+        let mut manifest: Self = serde_json::from_slice(text)?;
+        let Self { points, shared_events, .. } = &mut manifest;
+        shared_events::restore(points, mem::take(shared_events));
+        Ok(manifest)
     }
 
     /// Returns whether both manifests describe the same runs, so that one can be continued with the other.

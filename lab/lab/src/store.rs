@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::archive::Archive;
 use crate::error::LabError;
 use crate::failed::FailedRun;
-use crate::manifest::{FORMAT, Manifest};
+use crate::manifest::{FORMAT, Manifest, OLDEST_FORMAT};
 use crate::results::Results;
 use crate::run_results::RunResults;
 use crate::sweep::EndedRun;
@@ -67,8 +67,7 @@ impl Store {
 
     /// Writes the manifest, and continues with the runs that exist.
     fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        let text = serde_json::to_string_pretty(&manifest).expect("a manifest is JSON");
-        write_whole(&dir.join(MANIFEST), text.as_bytes())?;
+        write_whole(&dir.join(MANIFEST), manifest.to_json().as_bytes())?;
         Self::attach(dir, manifest)
     }
 
@@ -194,14 +193,14 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
         let cure = format!("restore it, or remove {} and start again", dir.display());
         damaged(e.line().max(1), format!("damaged; {cure}"))
     })?;
-    if value["format"] != FORMAT {
+    if !(OLDEST_FORMAT..=FORMAT).any(|format| value["format"] == format) {
         let problem = format!(
-            "format {}, but this program reads {FORMAT}; use the version that wrote it",
+            "format {}, but this program reads {OLDEST_FORMAT} to {FORMAT}; use the version that wrote it",
             value["format"]
         );
         return Err(damaged(1, problem));
     }
-    serde_json::from_slice(&text)
+    Manifest::from_json(&text)
         .map_err(|e| damaged(e.line().max(1), format!("{e}; use the version that wrote it")))
 }
 
@@ -297,6 +296,23 @@ mod tests {
 
     fn run(repetition: u32) -> RunResult {
         RunResult::with_mean(RunKey { point: PointId(7), repetition }, 20)
+    }
+
+    #[test]
+    fn points_share_the_events_of_a_trace_in_the_file() {
+        let events: String = (1..=500).map(|at| format!("{{ at = '{at}ms', rate = '{at}Mbit' }},")).collect();
+        let text = format!(
+            "transports = ['tcp', 'udp']\n[network]\nevents = [{events}]\n[sweep]\n'network.loss' = ['0%', '1%']"
+        );
+        let written = manifest(&text);
+        let dir = tempfile::tempdir().unwrap();
+        drop(Store::open(dir.path(), written.clone()).unwrap());
+        let (read, _) = load(dir.path()).unwrap();
+        let networks =
+            |manifest: &Manifest| manifest.points.iter().map(|p| p.network.clone()).collect::<Vec<_>>();
+        assert_eq!(networks(&read), networks(&written));
+        let file = fs::read_to_string(dir.path().join(MANIFEST)).unwrap();
+        assert_eq!(file.matches("\"317Mbit\"").count(), 1);
     }
 
     #[test]
