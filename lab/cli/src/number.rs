@@ -19,7 +19,7 @@ pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| match suggestion(text).filter(|number| *number > 0) {
         Some(number) => format!("write {number}"),
-        None => "write a whole number from 1 on".to_owned(),
+        None => "write a whole number of at least 1".to_owned(),
     })
 }
 

@@ -58,7 +58,8 @@ impl Replay {
         let CaptureResult { of: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
-        let nothing = |_| Failure::failed(format!("{place}: it contains no data over TCP, SCTP or UDP"));
+        let nothing = |_| Failure::failed(format!("{place}: the capture contains no data over TCP, SCTP or UDP; use another capture, \
+            interface or --host"));
         let messages = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.supported_exchanges(&messages, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
@@ -79,7 +80,7 @@ impl Replay {
         let all = messages.exchanges.len();
         if all > self.max {
             notes.push(format!(
-                "the capture has {all} messages, of which the first {} are used: --most N",
+                "only the first {} of the capture's {all} messages are used; --max N sets this number",
                 self.max
             ));
         }
@@ -90,13 +91,14 @@ impl Replay {
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
-            notes.push(format!("{silent} messages had no reply; here they have one of 8 octets"));
+            notes.push(format!("{silent} messages had no reply in the capture; each gets a reply of 8 octets"));
         }
         let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
         let unfit =
             taken.iter().filter(|e| !is_possible(e.octets) || e.reply > 0 && !is_possible(e.reply)).count();
         if unfit > 0 {
-            notes.push(format!("{unfit} messages are shorter or longer than supported (8 octets, 16 MiB)"));
+            notes.push(format!("{unfit} messages were shorter than 8 octets or longer than 16 MiB; their sizes are changed to these \
+                limits"));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
         let exchange = |exchange: &CapturedExchange| Exchange {

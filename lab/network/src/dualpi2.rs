@@ -23,12 +23,12 @@ pub struct DualPi2Spec {
     pub alpha: f64,
     /// Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
     pub beta: f64,
-    /// Packets that wait longer than this in the low-latency queue are marked (`tc`: `step_thresh`). Default 1 ms.
+    /// Mark packets that wait longer than this in the low-latency queue (`tc`: `step_thresh`). Default 1 ms.
     pub step: Duration,
-    /// How many times as often the low-latency queue marks as the square root of the classic drop probability (`tc`:
-    /// `coupling_factor`). Default 2.
+    /// Coupling factor: the low-latency queue's marking probability is at least this factor times the square root of the classic drop
+    /// probability (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     pub coupling: u8,
-    /// Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
+    /// Minimum share of the rate for the classic queue, in percent (`tc`: `classic_protection`). Default 10.
     pub classic_protection: u8,
 }
 

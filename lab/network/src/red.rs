@@ -11,9 +11,9 @@ use crate::discipline::Discipline;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedSpec {
-    /// Average queue below which nothing is dropped (ns-2: `thresh_`). Default 5 packets.
+    /// Average queue length below which no packet is dropped (ns-2: `thresh_`). Default 5 packets.
     pub min: QueueLimit,
-    /// Average queue from which everything is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    /// Average queue length from which every packet is dropped (ns-2: `maxthresh_`). Default 15 packets.
     pub max: QueueLimit,
     /// The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
     pub weight: f64,

@@ -306,8 +306,7 @@ settings! {
     /// Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
     /// world only. Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    /// octets.
+    /// Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
     /// Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     overhead: ByteCount = ByteCount(14),

@@ -97,7 +97,7 @@ pub(crate) struct MetricTable {
     /// Unit of the metric. Default none.
     #[serde(default)]
     unit: String,
-    /// Whether less or more is better. Default: decided by the unit.
+    /// Whether less or more is better. Default: determined by the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

@@ -30,20 +30,20 @@ pub struct Rpc {
     /// Octets per reply, in the same forms as `request`. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
-    /// Mean time that the server works on a request before it replies, exponentially distributed; requests
-    /// do not wait for each other. Default none.
+    /// Mean time for which the server processes a request before it replies, exponentially distributed; requests are processed in parallel.
+    /// Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without
-    /// `rate`, `interval`, `arrivals` and `sources`. Default: requests are due whether or not replies come.
+    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without `rate`, `interval`,
+    /// `arrivals` and `sources`. Default: an open loop, in which requests are due regardless of replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
     /// Mean time from a reply to the user's next request, exponentially distributed; needs `users`. Default
     /// none.
     #[serde(default)]
     pub think: Duration,
-    /// Octets of each request that are written by themselves before the rest, like a header: Nagle's algorithm
-    /// then keeps the rest back until they are acknowledged (RFC 9293 section 3.7.4). Default: all at once.
+    /// Octets of each request that the client writes separately before the rest, like a header: Nagle's algorithm then delays the rest
+    /// until they are acknowledged (RFC 9293 section 3.7.4). Default: one write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<ByteCount>,
 }

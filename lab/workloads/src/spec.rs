@@ -26,7 +26,7 @@ pub struct WorkloadSpec {
     /// Node of the server, which listens. Default `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// When the client connects, since the start of the run. Default at once.
+    /// Time from the start of the run until the client connects. Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Delay the start by a random time of up to this, drawn for each repetition. Default none.
@@ -37,7 +37,7 @@ pub struct WorkloadSpec {
     /// slots.
     #[serde(default)]
     pub spread: Duration,
-    /// End the run if a connection is not open after this time. Default: as long as the transport tries.
+    /// End the run if a connection is not open after this time. Default: wait as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
     /// Whether the server listens; otherwise connections are refused. Default true.

@@ -43,7 +43,7 @@ impl SearchAnswer<'_> {
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
             return if self.measurements.iter().any(|seen| seen.is_known) {
                 format!(
-                    "No significant difference between {name} and {other} anywhere; more repetitions (--most) may find one."
+                    "No significant difference between {name} and {other} anywhere; more repetitions (--max) may find one."
                 )
             } else {
                 format!(

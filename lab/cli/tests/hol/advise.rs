@@ -56,7 +56,7 @@ fn the_ends_of_a_border_say_different_things() {
 fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
     let dir = tempfile::tempdir().unwrap();
     // Few short runs: the test is about the format of lines, not about their precision.
-    let short = ["--set", "messages=400", "--most", "64"];
+    let short = ["--set", "messages=400", "--max", "64"];
     let lines = advise(dir.path(), &short);
     assert_eq!(
         lines.iter().map(|line| line["at"].as_str().unwrap()).collect::<Vec<_>>(),

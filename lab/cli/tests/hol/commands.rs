@@ -186,9 +186,9 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--set", "network.loss=0.5"], "as in \"50%\" for a share of 0.5"),
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
-        (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
+        (&["compare", "tcp", "--jobs", "0"], "write a whole number of at least 1"),
         (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
-        (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
+        (&["verify", "out", "--sample", "0"], "write a whole number of at least 1"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, expected) in cases {

@@ -162,7 +162,7 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
         assert!(code == 1 && message.contains(words), "{words}: {message}");
     }
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--host", "192.0.2.1"]);
-    assert!(code == 2 && message.contains("has no packets from or to it"), "{message}");
+    assert!(code == 2 && message.contains("contains no packets from or to this host"), "{message}");
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--interface", "eth0"]);
     assert!(code == 1 && message.contains("client:1, server:1"), "{message}");
 }
