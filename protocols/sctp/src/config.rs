@@ -69,8 +69,8 @@ pub struct Config {
     /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
     /// Leave room in a message's first fragment: for a delayed SACK if nothing else is to be sent, and for a COOKIE ECHO of 200 octets
-    /// before the association is established. A message that is fragmented only for this reason does not wait for others. RFC 9260 section
-    /// 6.10.
+    /// before the association is established. Nagle's algorithm then delays only messages that are shorter than this fragment. RFC 9260
+    /// section 6.10.
     pub fragments_leave_room: bool,
     /// The largest distance of an acceptable TSN from the cumulative TSN, in DATA or FORWARD TSN. SACKs can report 65535: RFC 9260
     /// section 3.3.4.

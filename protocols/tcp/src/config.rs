@@ -39,8 +39,8 @@ pub struct Config {
     pub receive_buffer_cushion: u32,
     /// Let out-of-order data enlarge the receive buffer, too.
     pub receive_buffer_for_early: bool,
-    /// If the round-trip time is below this, the receive buffer grows in proportion to their quotient instead of with the octets read per
-    /// round trip; 0s is off.
+    /// If the round-trip time is below this, the growth of the receive buffer is proportional to the round-trip time, not to the increase
+    /// of the octets read per round trip; 0s is off.
     pub receive_buffer_low_rtt: Duration,
     /// Increase the receiver's estimate of the round-trip time only while the application has read everything.
     pub receive_rtt_if_read: bool,
