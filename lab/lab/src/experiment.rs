@@ -358,7 +358,7 @@ fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
-    source.error(&list.span(), "this must be a table, not a list; write { key = … }, or a [table]")
+    source.error(&list.span(), "this must be a table, not a list; write { key = … } or [key]")
 }
 
 /// Returns the span of the key that the world's `problem` with a point names.
@@ -421,7 +421,7 @@ impl ExperimentFile {
                 ),
             };
             let problem = format!(
-                "{messages} messages are too few for {min} repetitions; take {min} messages or more{fewer}"
+                "{messages} messages are too few for {min} repetitions; use at least {min} messages{fewer}"
             );
             return Err((span(self.messages.as_ref()), problem));
         }

@@ -48,7 +48,8 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no FTP, CBR or program; add traffic, or use its network in an experiment with topology = {name:?}"
+            "the script starts no traffic source (such as FTP or CBR) and no program; add one, or write an experiment with topology = \
+            {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };

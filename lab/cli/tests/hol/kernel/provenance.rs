@@ -118,7 +118,7 @@ mod nightly {
         let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
         let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", qemu_path());
         replace_qemu(directory.path(), &script);
-        let reason = "two runs of one job differ";
+        let reason = "two runs of the same job differed";
         let told = || text(&hol(directory.path(), &["doctor"]).stdout);
         assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());
         let (journal, said) = sweep(directory.path());

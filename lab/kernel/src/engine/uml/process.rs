@@ -107,7 +107,7 @@ impl Process {
             let asked = self.deadline.check("running", goes_on);
             asked.map_err(|problem| problem.with_console(self.console()))?;
         }
-        self.child.end().map_err(|e| KernelError::file("wait for what runs in", &self.directory, e))
+        self.child.end().map_err(|e| KernelError::file("wait for the process in", &self.directory, e))
     }
 
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
