@@ -41,7 +41,7 @@ impl Places {
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
-                return Err(format!("{what} would be on two hosts; remove one of them from {text:?}"));
+                return Err(format!("{what} would be on two hosts; remove one of the hosts from {text:?}"));
             }
         }
         Ok(places)
@@ -61,7 +61,7 @@ impl Places {
         let names = network.node_names();
         if let Some(node) = self.nodes.keys().find(|node| !names.contains(node)) {
             let all = names.join(", ");
-            return Err(format!("the experiment has no node {node:?}; it has {all} ([network] nodes)"));
+            return Err(format!("the experiment has no node {node:?}; its nodes are {all} ([network] nodes)"));
         }
         let first = scenario.workload.from();
         if self.nodes.contains_key(first) {

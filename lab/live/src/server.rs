@@ -117,7 +117,7 @@ impl Server {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
         }
-        tell(format!("{from}: served"));
+        tell(format!("{from}: connected"));
         let outbox = Arc::new(Mutex::new(outbox));
         // A panic of this program, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
@@ -138,8 +138,8 @@ impl Server {
         self.is_free.notify_one();
         match done {
             // The client has finished.
-            Err(ControlError::Closed) => tell(format!("{from}: done")),
-            Err(problem) => tell(format!("{from}: {problem}; waiting for the next")),
+            Err(ControlError::Closed) => tell(format!("{from}: finished")),
+            Err(problem) => tell(format!("{from}: {problem}; waiting for the next client")),
             Ok(()) => {}
         }
         Ok(true)

@@ -201,8 +201,7 @@ impl Topology {
         if links.is_empty() {
             let target =
                 format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
-            let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
-                        directions";
+            let cure = "paths are counted from 1, a link without a name is called \"from-to\", and a LAN has no directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
         let has_bursts =

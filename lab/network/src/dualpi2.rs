@@ -52,19 +52,19 @@ impl DualPi2Spec {
         let gains = [self.alpha, self.beta];
         match self {
             Self { target: Duration::ZERO, .. } => {
-                Some("`target` is 0, which every packet exceeds; the usual value is 15ms")
+                Some("`target` is 0, which every packet exceeds; raise it, as to the usual 15ms")
             }
             Self { update, .. } if update < Duration::from_millis(1) => {
-                Some("`update` is below 1ms; the usual value is 16ms")
+                Some("`update` is below 1ms; raise it, as to the usual 16ms")
             }
             _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
-                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
+                Some("`alpha` and `beta` must be between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
             }
             Self { coupling: 0, .. } => {
-                Some("`coupling` is at least 1; 2 gives both queues' flows the same rate")
+                Some("`coupling` must be at least 1; with 2 the flows of both queues have about the same rate")
             }
             Self { classic_protection: 101.., .. } => {
-                Some("`classic_protection` is a percentage, at most 100")
+                Some("`classic_protection` must be a percentage, at most 100")
             }
             _ => None,
         }

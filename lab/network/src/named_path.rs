@@ -72,7 +72,7 @@ impl FromStr for NamedPath {
         Self::ALL.iter().copied().find(|path| path.name() == name).ok_or_else(|| {
             let near =
                 nearest(name, names()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-            format!("unknown path {name:?}; {near}known: {}", names().collect::<Vec<_>>().join(", "))
+            format!("unknown path {name:?}; {near}use one of {}", names().collect::<Vec<_>>().join(", "))
         })
     }
 }

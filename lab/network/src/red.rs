@@ -87,7 +87,7 @@ impl Red {
     /// Creates the state of an empty queue; draws derive from `seed`.
     pub(crate) fn new(discipline: Discipline, seed: Seed) -> Option<Self> {
         let Discipline::Red(spec) = discipline else { return None };
-        let (min, max) = spec.thresholds().expect("checked with the topology");
+        let (min, max) = spec.thresholds().expect("the thresholds were checked with the topology");
         let (min, max) = (min as f64, max as f64);
         Some(Self {
             spec,

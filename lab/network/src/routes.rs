@@ -44,7 +44,7 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     for (index, own_routes) in routes.iter_mut().enumerate() {
         if own_routes.is_empty() {
             let from = topology.node_name(NodeId(index as u16)).to_owned();
-            return Err(NetworkError::NoWay { from, to: "any other node".to_owned() });
+            return Err(NetworkError::Isolated(from));
         }
         own_routes.sort_unstable_by_key(|route| route.destination);
     }

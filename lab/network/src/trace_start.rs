@@ -67,8 +67,8 @@ impl FromStr for TraceStart {
             return Ok(Self::Random);
         }
         text.parse().map(Self::At).map_err(|problem| match nearest(text, [RANDOM]) {
-            Some(near) => format!("{text:?} is no position in a trace; did you mean {near:?}?"),
-            None => format!("{problem}, and not {RANDOM:?}"),
+            Some(near) => format!("{text:?} is not a position in a trace; did you mean {near:?}?"),
+            None => format!("{problem}, nor {RANDOM:?}"),
         })
     }
 }

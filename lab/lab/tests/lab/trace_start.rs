@@ -130,5 +130,5 @@ fn a_trace_with_one_line_has_no_other_position() {
     };
     assert!(parse("0s").is_ok());
     let error = parse("random").unwrap_err().to_string();
-    assert!(error.contains("a.csv has only its beginning"), "{error}");
+    assert!(error.contains("all lines of a.csv have the time 0"), "{error}");
 }

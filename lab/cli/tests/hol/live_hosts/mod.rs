@@ -180,9 +180,9 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
     let output = client.wait_with_output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(
-        !output.status.success() && complaint.contains("no message from the other host for 10 s"),
+        !output.status.success() && complaint.contains("the other host sent no message for 10 s"),
         "{complaint}"
     );
-    serving.wait_for_problem("no message from the other host for 10 s");
+    serving.wait_for_problem("the other host sent no message for 10 s");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
 }
