@@ -51,16 +51,16 @@ impl Workload for Replay {
             !self.exchanges.are_answered() && exchanges.iter().any(|exchange| exchange.reply.is_some());
         match exchanges.windows(2).position(|pair| pair[0].at > pair[1].at) {
             _ if exchanges.is_empty() => {
-                Err(WorkloadError::Replay("`exchanges` is empty; give it one".to_owned()))
+                Err(WorkloadError::Replay("`exchanges` is empty; add at least one".to_owned()))
             }
             _ if is_mixed => {
                 let problem =
-                    "some of `exchanges` have a reply and some have none; give those \"8B\", the shortest";
+                    "some of `exchanges` have a reply and some have none; give the others the shortest reply, \"8B\"";
                 Err(WorkloadError::Replay(problem.to_owned()))
             }
             Some(at) => {
                 let problem =
-                    "is due before the one in front of it; put `exchanges` in the order of their times";
+                    "is due before the previous one; sort `exchanges` by their times";
                 Err(WorkloadError::Replay(format!(
                     "exchange {}, \"{}\", {problem}",
                     at + 2,
@@ -148,7 +148,7 @@ impl RequestSource for ReplayMessages {
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        padding::number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
+        padding::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 
@@ -158,7 +158,7 @@ impl ReplySource for ReplayMessages {
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
-        let number = padding::number(&request).ok_or("a message without a number")?;
+        let number = padding::number(&request).ok_or("the message has no number")?;
         let reply = self.exchanges.of(number).reply;
         Ok(reply.map(|octets| padding::message(&mut self.zeros, octets.0 as usize, number)))
     }

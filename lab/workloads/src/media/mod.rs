@@ -62,25 +62,26 @@ impl Workload for Media {
         if self.kbps().is_none() {
             let known = hol_rtp::BIT_RATES.map(|kbps| kbps.to_string()).join(", ");
             return refused(format!(
-                "`bitrate` is {bitrate}, but MPEG-1 layer III has only {known} kbit/s; use one of these"
+                "`bitrate` is {bitrate}, but MPEG-1 layer III defines only {known} kbit/s; use one of them"
             ));
         }
         if !Self::PACKETS.contains(&packet.0) {
-            return refused("`packet` needs at least 128 octets and at most 65507");
+            return refused("`packet` must be 128 to 65507 octets");
         }
         if *interleave == 0 {
-            return refused("`interleave` is 0, but a cycle has at least one unit; 1 means no interleaving");
+            return refused("`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving");
         }
         if *interleave > 1 && *packing == Packing::Mpa {
             return refused(
-                "`interleave` needs self-contained units, which frames are not; set `packing` to \"adu\", or remove it",
+                "`interleave` needs self-contained units, but packing = \"mpa\" sends MP3 frames; set packing = \"adu\", or remove \
+                `interleave`",
             );
         }
         let [group, cycle] = self.max_waits();
         let ms = |time: Duration| time.as_millis_f64().ceil();
         let (takes, cure) = match (group > *buffer, cycle > *buffer, group + cycle > *buffer) {
             (true, _, _) => (
-                format!("`fec` restores the first packet of a group {} ms after it", ms(group)),
+                format!("`fec` restores the first packet of a group {} ms later", ms(group)),
                 "the group smaller",
             ),
             (_, true, _) => {
@@ -92,7 +93,7 @@ impl Workload for Media {
             ),
             _ => return Ok(()),
         };
-        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or the buffer longer"))
+        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or `buffer` longer"))
     }
 
     fn pace(&self) -> Pace {

@@ -43,7 +43,8 @@ pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     from.read_exact(&mut version)?;
     let other = |version| {
         format!(
-            "the other middlebox uses version {version} of the replication protocol, this one version {VERSION}; install the same version of simcod on both"
+            "the other middlebox uses version {version} of the replication protocol, but this one version {VERSION}; install the same \
+            version of simcod on both"
         )
     };
     match version {
@@ -76,7 +77,7 @@ pub(super) fn time_of(content: &[u8]) -> io::Result<Time> {
 fn malformed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "invalid message; both middleboxes need the same version of simcod",
+        "the other middlebox sent an invalid message; install the same version of simcod on both",
     )
 }
 
