@@ -221,13 +221,13 @@ mod tests {
         let otherwise = format!("# a comment\n{}", otherwise.replace("[3, 7]", "[\n  3, # three\n  7,\n]"));
         assert_eq!(read(&Source::new("a", otherwise)).unwrap(), labels);
         let twice = "[sweep]\nx = [{ a = 1, b = 2 }, { b = 2, a = 1 }]\n";
-        assert!(read(&Source::new("a", twice)).unwrap_err().problem.contains("there twice"));
+        assert!(read(&Source::new("a", twice)).unwrap_err().problem.contains("occurs twice"));
     }
 
     #[test]
     fn a_value_is_swept_once() {
         let error = read(&Source::new("a", "[sweep]\nx = ['0%', '1%', '0%']\n")).unwrap_err();
-        assert_eq!(error.to_string(), "a:2:18: the value 0% is there twice; remove one");
+        assert_eq!(error.to_string(), "a:2:18: the value 0% occurs twice; remove one");
         assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [1, 2]\n")).is_ok());
         assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [2, 2]\n")).is_err());
     }

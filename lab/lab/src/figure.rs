@@ -74,7 +74,7 @@ impl FigureTable {
             self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
         {
             let problem =
-                format!("{:?} is swept together with {over:?} ([zip]), so each panel would have a single point; choose another key", \
+                format!("{:?} is swept together with {over:?} ([[zip]]), so each panel would have a single point; choose another key", \
                     panels.get_ref());
             return Err((panels.span(), problem));
         }

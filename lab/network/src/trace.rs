@@ -613,7 +613,7 @@ mod tests {
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
             ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate remains 0 until the end"),
             ("time,rate\n0,1\n", "or name the unit in the header"),
-            ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
+            ("time,rate\n0s,1Mbit,3\n", "line 2: the line has 3 cells, but the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
             ("5\nx\n", "line 2: \"x\" is not a time in whole milliseconds"),

@@ -139,7 +139,7 @@ mod tests {
             ("randm", "did you mean \"random\"?"),
             (
                 "middle",
-                "\"middle\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h, d), and not \"random\"",
+                "\"middle\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h, d), nor \"random\"",
             ),
             ("12", "is not a time such as"),
             ("12Mbit", "is not a time such as"),

@@ -699,7 +699,7 @@ mod tests {
         };
         assert_eq!(check(Duration::from_secs(5)), Ok(()));
         let error = check(Duration::from_secs(6)).unwrap_err();
-        assert_eq!(error, "[standby] patience: must be at most 5s");
+        assert_eq!(error, "[standby] patience must be at most 5s");
         assert!(check(Duration::ZERO).unwrap_err().contains("at least 1ms"));
     }
 

@@ -166,7 +166,7 @@ impl Advise {
         if let Some(zip) = axes.iter().filter(is_asked).find(|axis| axis.keys.len() > 1) {
             let keys = zip.keys.join(" and ");
             return format!(
-                "{keys} are swept together ([zip]), so no value between two steps can be tried; sweep a single key{instead}"
+                "{keys} are swept together ([[zip]]), so no value between two steps can be tried; sweep a single key{instead}"
             );
         }
         match (&self.over, axes.iter().find(is_asked), written.iter().find(is_asked)) {
@@ -177,7 +177,7 @@ impl Advise {
                 format!("--set {key} fixes the key along which to search; omit the option{instead}")
             }
             (Some(key), ..) => format!(
-                "{key} is not swept; write its smallest and largest value under [sweep], as in \"{key}\" = [.., ..]{instead}"
+                "{key} is not swept{instead}; write its smallest and largest value under [sweep], as in \"{key}\" = [.., ..]"
             ),
             (None, ..) => {
                 "no key is swept over numbers; add a range under [sweep], such as \"network.loss\" = [\"0.1%\", \"10%\"]"

@@ -86,7 +86,7 @@ fn what_cannot_be_searched_is_said_with_the_cure() {
     fs::write(dir.path().join("zip.toml"), zip).unwrap();
     let (exit, message) = failure(dir.path(), &["advise", "zip.toml", "--over", "network.delay"]);
     assert_eq!(exit, 2);
-    assert!(message.contains("zip.toml: network.delay and network.loss advance together"), "{message}");
+    assert!(message.contains("zip.toml: network.delay and network.loss are swept together"), "{message}");
     let names = EXPERIMENT
         .replace("\"network.delay\" = [\"10ms\", \"12ms\"]", "\"network.discipline\" = [\"droptail\"]");
     fs::write(dir.path().join("names.toml"), names).unwrap();

@@ -329,7 +329,7 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
         ),
         (
             "over = 'network.loss'\nmetric = 'speed'",
-            "mine.toml:5:10: unknown metric \"speed\"; known are response-time",
+            "mine.toml:5:10: unknown metric \"speed\"; use one of response-time",
         ),
         ("over = 'network.loss'\npanels = 'network.loss'", "names the key of the horizontal axis"),
         (

@@ -147,7 +147,7 @@ mod tests {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",
-                "`fec` restores the first packet of a group 236 ms after it, but `buffer` is 200ms",
+                "`fec` restores the first packet of a group 236 ms later, but `buffer` is 200ms",
             ),
             ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or the buffer longer"),
             ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` delays a unit by up to 236 ms"),

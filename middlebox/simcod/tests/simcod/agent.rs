@@ -320,7 +320,7 @@ fn a_watch_shows_rules_that_begin_change_and_end() {
     assert_eq!(watch.event().unwrap(), "rule 1 has ended");
     assert_eq!(objects.event().unwrap(), r#"{"pid":1,"lifetime_s":0,"rule":null}"#);
     bench.ok("enable 10.0.0.5:5004 any --udp --lifetime 1s");
-    assert!(watch.event().unwrap().starts_with("rule 2 has 1s"));
+    assert!(watch.event().unwrap().starts_with("rule 2 has a lifetime of 1s"));
     assert_eq!((watch.event(), objects.event()), (None, None), "each has seen what it was to see");
     assert_eq!([watch.end(), objects.end()].map(|(code, _)| code), [Some(0), Some(0)]);
 }
