@@ -39,7 +39,7 @@ mod tests {
         );
         assert_eq!(positive("1"), Ok(1));
         for wrong in ["0", "-1", "x"] {
-            assert!(positive(wrong).unwrap_err().contains("from 1 on"), "{wrong}");
+            assert!(positive(wrong).unwrap_err().contains("at least 1"), "{wrong}");
         }
     }
 }

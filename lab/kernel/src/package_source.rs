@@ -387,7 +387,7 @@ mod tests {
             assert!(refused(suite, MIRROR).contains("is not the name of a suite"), "{suite:?}");
         }
         for mirror in ["", "debian", "http://a b", "[trusted=yes] http://a/"] {
-            assert!(refused("trixie", mirror).contains("is not a mirror"), "{mirror:?}");
+            assert!(refused("trixie", mirror).contains("is not the address of a mirror"), "{mirror:?}");
         }
     }
 

@@ -248,7 +248,7 @@ mod tests {
     fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
-            problem.starts_with("a.ns: the script starts no FTP, CBR or program")
+            problem.starts_with("a.ns: the script starts no traffic source")
                 && problem.contains("topology = \"a.ns\"")
         );
         assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));

@@ -355,7 +355,7 @@ mod tests {
         for damaged in ["", "{\"format\": 1,", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
             let error = open().unwrap_err().to_string();
-            assert!(error.contains("damaged; restore it, or remove") && !error.contains("column"), "{error}");
+            assert!(error.contains("damaged; restore it from a copy, or remove") && !error.contains("column"), "{error}");
         }
         fs::remove_file(&path).unwrap();
         assert!(open().unwrap_err().to_string().contains("manifest.json is missing"));

@@ -149,7 +149,7 @@ mod tests {
         for (text, place, cure) in [
             ("topology = 'none.ns'", "t.toml:3:12", "not found next to t.toml"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),
-            ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "remove them here"),
+            ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "remove this key"),
             (
                 "topology = 'link.ns'\n[network.links.none]\nqueue = '6p'\n[network.links.testlink]\nname = 'x'",
                 "t.toml:",

@@ -305,7 +305,7 @@ mod tests {
             let mut nowhere = planned("", "kind = 'echo'");
             nowhere.placement.own = 7;
             let refused = client.ask(&plan(nowhere));
-            assert!(matches!(refused, Reply::Refused(why) if why.contains("hosts that it does not list")));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("a host that it does not list")));
             assert!(matches!(client.ask(&Request::EndClients), Reply::Failed(why) if why.contains("no run")));
             assert!(matches!(client.ask(&Request::Ping), Reply::Pong { received, sent } if received <= sent));
         });

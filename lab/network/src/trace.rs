@@ -578,7 +578,7 @@ mod tests {
         let expected = Ok(vec![(0, bits("1Mbit"), None), (1500, bits("2Mbit"), None)]);
         assert_eq!(read("1331317200 1\n1331317201.5 2\n"), expected);
         assert_eq!(read("time_s,rate_Mbit\n1331317200,1\n1331317201.5,2\n"), expected);
-        assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before the first"));
+        assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before that of the first line"));
     }
 
     /// The head of a file of the Irish 5G data set.
@@ -608,18 +608,18 @@ mod tests {
         for (text, words) in [
             ("", "line 1: the trace is empty; add lines"),
             ("time,rate\n", "line 1: no line follows"),
-            ("time,speed\n0s,1\n", "line 1: \"speed\" is not a column"),
+            ("time,speed\n0s,1\n", "line 1: \"speed\" is not the name of a column"),
             ("rate,delay\n", "line 1: a table has one column `time`"),
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
-            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate remains 0 until the end"),
+            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate is 0 from here to the end"),
             ("time,rate\n0,1\n", "or name the unit in the header"),
             ("time,rate\n0s,1Mbit,3\n", "line 2: the line has 3 cells, but the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
-            ("5\nx\n", "line 2: \"x\" is not a time in whole milliseconds"),
-            ("0\n0\n", "it needs later times"),
-            (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
-            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the previous line"),
+            ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
+            ("0\n0\n", "add later times"),
+            (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
+            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: the line is 8971s after the previous line"),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(words), "{words}: {problem}");

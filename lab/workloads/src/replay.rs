@@ -189,9 +189,9 @@ mod tests {
     #[test]
     fn exchanges_that_cannot_be_are_refused_with_the_cure() {
         for (exchanges, cure) in [
-            ("[]", "give it one"),
+            ("[]", "add at least one"),
             ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),
-            ("[\"2ms 9B\",\"3ms 9B 9B\"]", "give those \"8B\""),
+            ("[\"2ms 9B\",\"3ms 9B 9B\"]", "the shortest reply, \"8B\""),
             ("[\"2ms 7B\"]", "at least 8"),
         ] {
             let problem = read(exchanges).unwrap().check().unwrap_err().to_string();

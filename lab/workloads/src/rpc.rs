@@ -417,7 +417,7 @@ mod tests {
     fn contradictions_are_refused_with_the_cure() {
         for (keys, cure) in [
             (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
-            (",\"users\":0", "at least one"),
+            (",\"users\":0", "set at least 1"),
             (",\"think\":\"5ms\"", "set `users`"),
             (",\"request\":\"19B\"", "at least 20"),
             (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),

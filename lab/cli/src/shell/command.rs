@@ -196,7 +196,7 @@ mod tests {
             problem(":node").contains("`:node server`") && problem(":quit now").contains("has no arguments")
         );
         assert!(problem(":wait 5").contains("5") && problem(":wait 5").contains("time such as"));
-        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("changes are missing"));
+        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("name the changes"));
         assert!(problem(":link a b loss=1%").contains("second link"));
         assert!(problem(":link los=1%").contains("did you mean \"loss\""));
         assert!(problem(":link delay=50").contains("50"));

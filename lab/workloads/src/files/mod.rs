@@ -188,11 +188,11 @@ mod tests {
         for (keys, cure) in [
             (r#"{"files":0}"#, "at least"),
             (r#"{"operations":[]}"#, "at least"),
-            (r#"{"operations":["get"]}"#, "\"put\" it first"),
-            (r#"{"operations":["put","remove","get"]}"#, "\"put\" it first"),
+            (r#"{"operations":["get"]}"#, "begin with \"put\""),
+            (r#"{"operations":["put","remove","get"]}"#, "begin with \"put\""),
             (r#"{"block":"0B"}"#, "at least 1 octet"),
             (r#"{"block":"16MiB"}"#, "less than 16 MiB"),
-            (r#"{"size":"100MB","operations":["put"]}"#, "`remove` each file"),
+            (r#"{"size":"100MB","operations":["put"]}"#, "add \"remove\""),
             (r#"{"size":"100MB","block":"100B"}"#, "raise `block`"),
         ] {
             assert!(check(keys).unwrap_err().contains(cure), "{keys}");

@@ -149,16 +149,16 @@ mod tests {
                 "{\"fec\":\"10/14\"}",
                 "`fec` restores the first packet of a group 236 ms later, but `buffer` is 200ms",
             ),
-            ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or the buffer longer"),
+            ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or `buffer` longer"),
             ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` delays a unit by up to 236 ms"),
             (
                 "{\"packing\":\"adu\",\"interleave\":8,\"fec\":\"5/7\"}",
                 "`fec` and `interleave` together take 236 ms",
             ),
-            ("{\"interleave\":4}", "set `packing` to \"adu\""),
-            ("{\"interleave\":0}", "1 means no interleaving"),
+            ("{\"interleave\":4}", "set packing = \"adu\""),
+            ("{\"interleave\":0}", "use 1 for no interleaving"),
             ("{\"bitrate\":\"193kbit\"}", "`bitrate` is 193kbit"),
-            ("{\"packet\":\"127B\"}", "at least 128 octets"),
+            ("{\"packet\":\"127B\"}", "128 to 65507 octets"),
         ] {
             let problem = problem(keys).unwrap_or_default();
             assert!(problem.contains(words), "{keys}: {problem}");

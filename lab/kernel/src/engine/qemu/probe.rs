@@ -110,8 +110,8 @@ mod tests {
             (&*probe.version, &*probe.edition),
             ("8.2.0", "QEMU emulator version 8.2.0 (some distribution)")
         );
-        assert_eq!(reason(&probe), "it was only tested with QEMU 7.2.x");
-        assert_eq!(reason(&probed("exit 1")), "it was only tested with QEMU 7.2.x");
+        assert_eq!(reason(&probe), "exact stepping was tested only with QEMU 7.2.x");
+        assert_eq!(reason(&probed("exit 1")), "exact stepping was tested only with QEMU 7.2.x");
     }
 
     #[test]
