@@ -192,7 +192,7 @@ mod tests {
             ("[]", "add at least one"),
             ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),
             ("[\"2ms 9B\",\"3ms 9B 9B\"]", "the shortest reply, \"8B\""),
-            ("[\"2ms 7B\"]", "at least 8"),
+            ("[\"2ms 7B\"]", "must have 8 to"),
         ] {
             let problem = read(exchanges).unwrap().check().unwrap_err().to_string();
             assert!(problem.contains(cure), "{problem}");

@@ -421,7 +421,7 @@ mod tests {
             (",\"think\":\"5ms\"", "set `users`"),
             (",\"request\":\"19B\"", "at least 20"),
             (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),
-            (",\"reply\":\"7B\"", "at least 8"),
+            (",\"reply\":\"7B\"", "must be 8 octets"),
             (",\"reply\":{\"1kB\":0}", "weight"),
         ] {
             let problem = spec(keys).check().unwrap_err().to_string();

@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn sizes_and_mixes_that_cannot_be_are_refused_with_the_cure() {
         let check = |json| read(json).unwrap().check().map_err(|e| e.to_string());
-        assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("at least 8"));
+        assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("must have 8 to"));
         assert_eq!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":2,\"lifetime\":1,\"delete\":2}}"), Ok(()));
         assert!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":0}}").is_err());
         let problem = check("{\"kind\":\"simco\",\"mix\":{\"enable\":1,\"delete\":2}}").unwrap_err();
