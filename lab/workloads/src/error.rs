@@ -16,7 +16,8 @@ pub enum WorkloadError {
     NoSources,
     /// More rules are deleted than enabled.
     #[error(
-        "`mix` would delete more rules (weight {1}) than it enables (weight {0}); raise `enable`, or lower `delete`",
+        "`mix` has the weight {} for enable and {} for delete, so it would delete more rules than it enables; raise `enable`, or \
+         lower `delete`",
         .0.enable,
         .0.delete
     )]

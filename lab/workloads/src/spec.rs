@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":2,\"lifetime\":1,\"delete\":2}}"), Ok(()));
         assert!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":0}}").is_err());
         let problem = check("{\"kind\":\"simco\",\"mix\":{\"enable\":1,\"delete\":2}}").unwrap_err();
-        assert!(problem.contains("enables 1 and deletes 2"), "{problem}");
+        assert!(problem.contains("1 for enable and 2 for delete"), "{problem}");
     }
 
     #[test]
