@@ -155,7 +155,7 @@ impl Scale {
         match self.ambiguous.iter().find(|(name, ..)| *name == lower) {
             Some((_, usual, tc)) => {
                 let [usual, tc] = [usual, tc].map(|factor| (self.show)((number * factor).round() as u64));
-                refuse(format!("is ambiguous: write {usual:?}, or {tc:?} as tc reads it"))
+                refuse(format!("is ambiguous: write {usual:?}, or {tc:?} for its meaning in tc"))
             }
             None => refuse(format!("is not {}", self.expected)),
         }

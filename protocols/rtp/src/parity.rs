@@ -57,7 +57,7 @@ pub const OVERHEAD: usize = HEADER + LENGTH;
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
 pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
-    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("no more than a group");
+    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
     let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
@@ -82,9 +82,9 @@ impl<'p> Parity<'p> {
     /// If it is too short, or has an invalid place.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
-            payload.split_first_chunk::<HEADER>().ok_or(Malformed("parity without a header"))?;
+            payload.split_first_chunk::<HEADER>().ok_or(Malformed("a parity packet has no header"))?;
         let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
-        let code = code.ok_or(Malformed("parity of no group"))?;
+        let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
     }
 }

@@ -352,7 +352,7 @@ impl Replicator {
         state.queue.push_back((number, entries.to_vec()));
         state.waiting += entries.len();
         if state.waiting > MAX_QUEUED {
-            state.lose("the queue of changes for it is full");
+            state.lose("the queue of changes for the standby is full");
         }
         self.shared.changed.notify_all();
         if state.phase == Phase::Synchronized {
