@@ -222,7 +222,7 @@ impl PointResult {
         self.runs.iter().find_map(|run| run.stopped.as_deref())
     }
 
-    /// Returns the sum of a value over all runs.
+    /// Returns the mean of a value over all runs, with its confidence interval.
     pub(crate) fn over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }

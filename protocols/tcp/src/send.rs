@@ -356,7 +356,7 @@ impl Endpoint {
         });
     }
 
-    /// Addresses a segment to the peer.
+    /// Queues a segment to the peer for transmission; does nothing without a peer.
     pub(crate) fn send_to_peer(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);

@@ -121,7 +121,7 @@ pub enum Kind {
     Rate,
     /// The metric over the round-trip time of the path without queues.
     RoundTrip,
-    /// The metric over the time of the runs at one point.
+    /// The metric over the time since the start of a run, at one point.
     Time,
     /// The complementary distribution of the response time.
     Ccdf,

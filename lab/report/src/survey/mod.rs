@@ -48,7 +48,7 @@ pub struct Survey<'d> {
 /// The results of a survey, for the report.
 #[derive(Debug, Clone)]
 pub struct SurveyResults {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// The sentences of the answer.
     pub headline: Headline,
