@@ -201,7 +201,7 @@ fn the_report_is_drawn_again_from_the_directory_alone() {
 
     let (exit, message) = failure(dir.path(), &["report", "out", "out"]);
     assert_eq!(exit, 2);
-    assert!(message.contains("out and out: both are of the model world"), "{message}");
+    assert!(message.contains("out and out: both directories have results of the model world"), "{message}");
 }
 
 /// RO-Crate 1.1: section "Root Data Entity" has the fields, section "RO-Crate JSON-LD" says that every entity is in one flat list.
