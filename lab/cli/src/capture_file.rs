@@ -46,7 +46,9 @@ pub fn read<T: Default>(
             Ok(packet) => packet,
             Err(error @ CaptureError::Read(_)) => return Err(refuse(&error)),
             Err(error) => {
-                notes.push(format!("the capture {error}; the result covers only the packets before that position"));
+                notes.push(format!(
+                    "the capture {error}; the result covers only the packets before that position"
+                ));
                 break;
             }
         };

@@ -90,7 +90,11 @@ fn run_checks() -> [Check; 11] {
         Check { name: "results here", result: check_directory().into(), is_required: true },
         optional("tshark", "tshark", "tshark displays captures of `hol trace`; install the package tshark"),
         Check { name: "kernel engine", result: check_engine(), is_required: false },
-        optional("apt-get", "apt-get", "`hol kernel fetch` needs apt-get; `hol kernel use PATH` uses any kernel without it"),
+        optional(
+            "apt-get",
+            "apt-get",
+            "`hol kernel fetch` needs apt-get; `hol kernel use PATH` uses any kernel without it",
+        ),
         Check { name: "kernels", result: check_kernels().into(), is_required: false },
         Check { name: "guest sandbox", result: check_confinement(), is_required: false },
         Check { name: "live", result: check_live(), is_required: false },

@@ -38,8 +38,11 @@ const TOP: [Note; 11] = [
         "Number of independent runs; each has its own random losses, the same for all transports.",
         "10",
     ),
-    ("precision", "Repeat until half the 95 % confidence interval is at most this share of the mean; needs repetitions = \"5..40\".", \
-        "\"1%\""),
+    (
+        "precision",
+        "Repeat until half the 95 % confidence interval is at most this share of the mean; needs repetitions = \"5..40\".",
+        "\"1%\"",
+    ),
     ("seed", "Seed of all random numbers.", "1"),
     ("world", "World: simulated endpoints and links, or Linux in a virtual machine.", "\"kernel\""),
     ("records", "Also keep the records of all messages.", "\"all\""),
@@ -91,7 +94,11 @@ const WORKLOAD: [Note; 6] = [
     ("arrivals", "Distribution of the intervals between messages: periodic or poisson.", "\"periodic\""),
     ("size", "Octets per message; not for simco and media.", "\"128B\""),
     ("start", "Time from the start of the run until the client connects.", "\"0s\""),
-    ("late_limit", "Abort the run if a message is passed to the transport this long after its scheduled time.", "\"10s\""),
+    (
+        "late_limit",
+        "Abort the run if a message is passed to the transport this long after its scheduled time.",
+        "\"10s\"",
+    ),
 ];
 
 /// The sweep in comments, if the question has none.

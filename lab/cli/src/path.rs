@@ -65,8 +65,10 @@ impl Path {
         let CaptureResult { of: learner, notes } = capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
         let learned = learner.finish(*host).map_err(|problem| match host {
-            Some(host) => Failure::Usage(format!("--host {host}: {place} contains no packets from or to this host; use the address of a \
-                host in the capture")),
+            Some(host) => Failure::Usage(format!(
+                "--host {host}: {place} contains no packets from or to this host; use the address of a \
+                host in the capture"
+            )),
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
         let mut text =

@@ -58,8 +58,12 @@ impl Replay {
         let CaptureResult { of: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
-        let nothing = |_| Failure::failed(format!("{place}: the capture contains no data over TCP, SCTP or UDP; use another capture, \
-            interface or --host"));
+        let nothing = |_| {
+            Failure::failed(format!(
+                "{place}: the capture contains no data over TCP, SCTP or UDP; use another capture, \
+            interface or --host"
+            ))
+        };
         let messages = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.supported_exchanges(&messages, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
@@ -91,7 +95,9 @@ impl Replay {
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
-            notes.push(format!("{silent} messages had no reply in the capture; each gets a reply of 8 octets"));
+            notes.push(format!(
+                "{silent} messages had no reply in the capture; each gets a reply of 8 octets"
+            ));
         }
         let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
         let unfit =

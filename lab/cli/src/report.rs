@@ -88,7 +88,11 @@ fn read_measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
         decompressor::open(file).and_then(|input| input.take(MAX_FILE_SIZE + 1).read_to_string(&mut text));
     read.map_err(|problem| LabError::file("read", file, problem))?;
     if text.len() as u64 > MAX_FILE_SIZE {
-        return Err(Failure::Usage(format!("{}: the file is longer than {} MiB; give a shorter one", file.display(), MAX_FILE_SIZE >> 20)));
+        return Err(Failure::Usage(format!(
+            "{}: the file is longer than {} MiB; give a shorter one",
+            file.display(),
+            MAX_FILE_SIZE >> 20
+        )));
     }
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     OtherMeasurement::read(&name, &text)

@@ -110,7 +110,10 @@ impl Reproduce {
         let known = || study.experiments.iter().map(|(name, _)| name.as_str());
         if let Some(unknown) = self.only.iter().find(|name| !known().any(|known| known == *name)) {
             let known = known().collect::<Vec<_>>().join(", ");
-            return Err(Failure::Usage(format!("--only {unknown}: unknown experiment; {} has {known}", study.name)));
+            return Err(Failure::Usage(format!(
+                "--only {unknown}: unknown experiment; {} has {known}",
+                study.name
+            )));
         }
         let wanted = |name| self.only.is_empty() || self.only.contains(name);
         let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
@@ -120,8 +123,10 @@ impl Reproduce {
         if let Some(range) =
             ranged.filter(|_| !study.experiments.iter().filter(|(name, _)| wanted(name)).all(precise))
         {
-            let problem = format!("--repetitions {range}: a range needs the key `precision`, which {} does not have; give one number", \
-                study.name);
+            let problem = format!(
+                "--repetitions {range}: a range needs the key `precision`, which {} does not have; give one number",
+                study.name
+            );
             return Err(Failure::Usage(problem));
         }
         let repeated = |experiment: Experiment| match self.repetitions {

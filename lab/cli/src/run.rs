@@ -154,8 +154,11 @@ impl ExperimentArgs {
     /// Returns the arguments of `hol run` for the same experiment.
     pub fn arguments(&self) -> Result<Vec<String>, Failure> {
         if self.file == Path::new("-") {
-            return Err(Failure::Usage("-: the experiment must be a file, because the jobs read it again later; give the path of a \
-                file".into()));
+            return Err(Failure::Usage(
+                "-: the experiment must be a file, because the jobs read it again later; give the path of a \
+                file"
+                    .into(),
+            ));
         }
         let mut words = vec![self.file.to_string_lossy().into_owned()];
         words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));

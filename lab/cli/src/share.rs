@@ -46,7 +46,10 @@ impl Share {
         fs::write(&out, &page).map_err(|problem| Failure::failed(format!("{}: {problem}", out.display())))?;
         if !absent.is_empty() {
             let names: Vec<&str> = absent.iter().map(String::as_str).collect();
-            note!("these files are not in the page, because they are absent or longer than 2 MiB: {}", names.join(", "));
+            note!(
+                "these files are not in the page, because they are absent or longer than 2 MiB: {}",
+                names.join(", ")
+            );
         }
         say(&format!("{} written, {:.1} MB\n", out.display(), page.len() as f64 / 1e6));
         Ok(())

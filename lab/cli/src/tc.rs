@@ -284,7 +284,9 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     shaped.set("rate", speed);
     shaped.set(
         "queue",
-        ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency; add one of them")?.max(FULL_PACKET)),
+        ByteCount(
+            limit.or(waits).ok_or("tbf has neither limit nor latency; add one of them")?.max(FULL_PACKET),
+        ),
     );
     if burst > 10 * FULL_PACKET {
         shaped.notes.push(format!(
@@ -377,7 +379,10 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),
             "probability" => {
                 let own: f64 = words.read(word, |word| word.parse().ok())?;
-                keys.push(format!("drop = \"{}\"", Ratio::new(own).ok_or("write a probability from 0 to 1")?));
+                keys.push(format!(
+                    "drop = \"{}\"",
+                    Ratio::new(own).ok_or("write a probability from 0 to 1")?
+                ));
             }
             "bandwidth" | "burst" => drop(words.next()),
             "ecn" => keys.push("ecn = true".to_owned()),

@@ -145,7 +145,8 @@ fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
-            why: "only the TCP sockets of programs can use another transport; choose tcp, sctp or mptcp".to_owned(),
+            why: "only the TCP sockets of programs can use another transport; choose tcp, sctp or mptcp"
+                .to_owned(),
         });
     }
     Root::of(scenario).map(drop)
@@ -187,7 +188,11 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
     for (what, measured, within) in [
-        ("the delay of a datagram was", delay, expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK),
+        (
+            "the delay of a datagram was",
+            delay,
+            expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK,
+        ),
         (
             "the time between the arrivals of two datagrams sent back to back was",
             spacing,

@@ -52,7 +52,10 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     }
     let ip = netem::plan(&scenario.network)?.network.ip();
     if ip == Ip::V6 && setting("net/ipv6/conf/all/forwarding").is_none() {
-        return unsupported("network.ip".to_owned(), "this machine's kernel has no IPv6; set ip = \"v4\", or use --world kernel".to_owned());
+        return unsupported(
+            "network.ip".to_owned(),
+            "this machine's kernel has no IPv6; set ip = \"v4\", or use --world kernel".to_owned(),
+        );
     }
     Ok(())
 }
@@ -142,7 +145,8 @@ fn run_process(
     let status = child.end().map_err(|e| KernelError::file("wait for", program, e))?;
     let console = Console::new(&whole(&mut said)?);
     let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
-        let ended = MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
+        let ended =
+            MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())
     })?;
     Ok((mail, console))

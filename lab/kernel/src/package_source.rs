@@ -102,7 +102,10 @@ impl PackageSource {
         if is_uri {
             Ok(mirror.trim_end_matches('/').to_owned())
         } else {
-            Err(packages(format!("{mirror:?} is not the address of a mirror"), format!("give an address such as {MIRROR}")))
+            Err(packages(
+                format!("{mirror:?} is not the address of a mirror"),
+                format!("give an address such as {MIRROR}"),
+            ))
         }
     }
 

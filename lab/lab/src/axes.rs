@@ -101,8 +101,15 @@ pub(crate) fn combinations<'s>(
 fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, InputError> {
     let mut axes = Vec::new();
     if let Some(sweep) = table.remove("sweep") {
-        for (key, values) in tables(sweep, source, "[sweep] must be a table of lists, as in \"network.loss\" = [\"0%\", \
-            \"1%\"]")?.into_iter().flatten() {
+        for (key, values) in tables(
+            sweep,
+            source,
+            "[sweep] must be a table of lists, as in \"network.loss\" = [\"0%\", \
+            \"1%\"]",
+        )?
+        .into_iter()
+        .flatten()
+        {
             axes.extend(zipped(vec![(key, values)], source)?);
         }
     }
@@ -142,12 +149,18 @@ fn zipped<'s>(
     for (key, values) in lists {
         let (span, name) = (key.span(), key.into_inner().into_owned());
         let refuse = |problem: String| Err(source.error(&span, problem));
-        let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is not a dotted key; write a key such as \
-            \"network.loss\"")) };
+        let Some(path) = key_path(&name) else {
+            return refuse(format!(
+                "{name:?} is not a dotted key; write a key such as \
+            \"network.loss\""
+            ));
+        };
         if ["transports", "sweep", "zip", "title", "records", "series", "figure"].contains(&path[0].as_str())
         {
-            return refuse(format!("{name:?} cannot be swept; `transports` is an axis already, and the other keys apply to the whole \
-                experiment"));
+            return refuse(format!(
+                "{name:?} cannot be swept; `transports` is an axis already, and the other keys apply to the whole \
+                experiment"
+            ));
         }
         if source.is_set(&path) {
             continue;

@@ -59,7 +59,10 @@ impl FigureTable {
             }
             Some(metric) => match missing_need(metric.get_ref(), points) {
                 Some(cure) => {
-                    return Err((metric.span(), format!("no point has the metric {}: {cure}", metric.get_ref())));
+                    return Err((
+                        metric.span(),
+                        format!("no point has the metric {}: {cure}", metric.get_ref()),
+                    ));
                 }
                 None => metric.get_ref().clone(),
             },
@@ -68,14 +71,18 @@ impl FigureTable {
         let panels = self.panels.as_ref().map(key).transpose()?;
         let over = key(&self.over)?;
         if let Some(panels) = self.panels.as_ref().filter(|panels| panels.get_ref() == self.over.get_ref()) {
-            return Err((panels.span(), "`panels` names the key of the horizontal axis; choose another swept key".to_owned()));
+            return Err((
+                panels.span(),
+                "`panels` names the key of the horizontal axis; choose another swept key".to_owned(),
+            ));
         }
         if let Some(panels) =
             self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
         {
-            let problem =
-                format!("{:?} is swept together with {over:?} ([[zip]]), so each panel would have a single point; choose another key", \
-                    panels.get_ref());
+            let problem = format!(
+                "{:?} is swept together with {over:?} ([[zip]]), so each panel would have a single point; choose another key",
+                panels.get_ref()
+            );
             return Err((panels.span(), problem));
         }
         Ok(FigureRequest { over, panels, metric })

@@ -107,12 +107,18 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
             manifest.version
         ),
         (_, false) => {
-            format!("these runs took place on {}, but those of {} on {}", other.provenance, first.display(), manifest.provenance)
+            format!(
+                "these runs took place on {}, but those of {} on {}",
+                other.provenance,
+                first.display(),
+                manifest.provenance
+            )
         }
         (true, true) => format!("the experiment or its settings differ from those of {}", first.display()),
     };
-    let problem =
-        format!("{what}; omit this directory, or run the part again with the version and settings of the others");
+    let problem = format!(
+        "{what}; omit this directory, or run the part again with the version and settings of the others"
+    );
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 

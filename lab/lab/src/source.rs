@@ -351,8 +351,10 @@ impl Source {
     /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         if !self.permission.programs {
-            return Err(format!("{}: this server does not let experiments read files of its machine; use files of the project", \
-                path.display()));
+            return Err(format!(
+                "{}: this server does not let experiments read files of its machine; use files of the project",
+                path.display()
+            ));
         }
         if let Some(found) = self.file_of_project(path) {
             let found = found?;
@@ -460,10 +462,15 @@ pub(crate) fn assign<'s>(
                 (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
                     assign(table, inside, key_span, value)
                 }
-                _ => Err(format!("{key:?} is a list of {length} elements; write {key}.0.name for a key of its first element")),
+                _ => Err(format!(
+                    "{key:?} is a list of {length} elements; write {key}.0.name for a key of its first element"
+                )),
             }
         }
-        _ => Err(format!("{key:?} is not a table, so {:?} cannot be set in it; remove the rest of the key", rest.join("."))),
+        _ => Err(format!(
+            "{key:?} is not a table, so {:?} cannot be set in it; remove the rest of the key",
+            rest.join(".")
+        )),
     }
 }
 

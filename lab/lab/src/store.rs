@@ -191,7 +191,8 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
     })?;
     let damaged = |line, problem| LabError::Damaged { path: path.clone(), line, problem };
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| {
-        let cure = format!("restore it from a copy, or remove {} and run the experiment again", dir.display());
+        let cure =
+            format!("restore it from a copy, or remove {} and run the experiment again", dir.display());
         damaged(e.line().max(1), format!("the file is damaged; {cure}"))
     })?;
     if value["format"] != FORMAT {
@@ -246,7 +247,8 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
     } else {
         "another version of hol created the directory"
     };
-    let problem = format!("{what} ({:?}); choose another directory with --out, or remove this one", old.title);
+    let problem =
+        format!("{what} ({:?}); choose another directory with --out, or remove this one", old.title);
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
@@ -355,7 +357,10 @@ mod tests {
         for damaged in ["", "{\"format\": 1,", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
             let error = open().unwrap_err().to_string();
-            assert!(error.contains("damaged; restore it from a copy, or remove") && !error.contains("column"), "{error}");
+            assert!(
+                error.contains("damaged; restore it from a copy, or remove") && !error.contains("column"),
+                "{error}"
+            );
         }
         fs::remove_file(&path).unwrap();
         assert!(open().unwrap_err().to_string().contains("manifest.json is missing"));

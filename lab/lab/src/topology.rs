@@ -46,7 +46,8 @@ pub(crate) fn merge<'s>(
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
-            return Err(source.error(span, "beside `topology`, `network` must be a table, as in [network.links.NAME]"));
+            return Err(source
+                .error(span, "beside `topology`, `network` must be a table, as in [network.links.NAME]"));
         };
         for (key, value) in own {
             if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {
@@ -54,7 +55,8 @@ pub(crate) fn merge<'s>(
                 continue;
             }
             if SCRIPT_KEYS.contains(&key.get_ref().as_ref()) {
-                let problem = format!("the script of `topology` already defines {:?}; remove this key", key.get_ref());
+                let problem =
+                    format!("the script of `topology` already defines {:?}; remove this key", key.get_ref());
                 return Err(source.error(&key.span(), problem));
             }
             network.remove(&key);

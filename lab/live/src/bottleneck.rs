@@ -67,7 +67,10 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
     match (shaped.next(), shaped.next()) {
         (Some(place), None) => Ok(place),
-        _ => refuse("links", "a router emulates exactly one link; give settings such as delay, rate and loss to one link only"),
+        _ => refuse(
+            "links",
+            "a router emulates exactly one link; give settings such as delay, rate and loss to one link only",
+        ),
     }
 }
 

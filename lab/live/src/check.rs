@@ -30,11 +30,17 @@ pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), Run
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
-        return Err(refused(&what, "the live world would run programs without confinement on this machine; use --world kernel"));
+        return Err(refused(
+            &what,
+            "the live world would run programs without confinement on this machine; use --world kernel",
+        ));
     }
     if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
         let what = format!("hosts.{name}.filter");
-        return Err(refused(&what, "the live world would change the packet filter of this machine; use --world kernel"));
+        return Err(refused(
+            &what,
+            "the live world would change the packet filter of this machine; use --world kernel",
+        ));
     }
     flows(scenario, path)
 }

@@ -66,9 +66,7 @@ impl Ends {
         (self.local_ends, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
-            return Err(format!(
-                "`series` = \"{interval}\" is too short; use at least {shortest}"
-            ));
+            return Err(format!("`series` = \"{interval}\" is too short; use at least {shortest}"));
         }
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement =

@@ -61,7 +61,9 @@ impl Places {
         let names = network.node_names();
         if let Some(node) = self.nodes.keys().find(|node| !names.contains(node)) {
             let all = names.join(", ");
-            return Err(format!("the experiment has no node {node:?}; its nodes are {all} ([network] nodes)"));
+            return Err(format!(
+                "the experiment has no node {node:?}; its nodes are {all} ([network] nodes)"
+            ));
         }
         let first = scenario.workload.from();
         if self.nodes.contains_key(first) {

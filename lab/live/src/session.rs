@@ -261,7 +261,9 @@ fn with_seen(
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
         let nobodys = || {
-            ControlError::Malformed(format!("the peer sent a sample of flow {flow}, which does not end on that host"))
+            ControlError::Malformed(format!(
+                "the peer sent a sample of flow {flow}, which does not end on that host"
+            ))
         };
         half.ok_or_else(nobodys)?.add_sender_sample(seen);
     }

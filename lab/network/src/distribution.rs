@@ -66,9 +66,7 @@ impl Distribution {
             for word in words.split('#').next().unwrap_or_default().split_whitespace() {
                 let refuse = |problem: &str| Err((line, format!("{word:?} {problem}")));
                 let Ok(number) = word.parse() else {
-                    return refuse(
-                        "is not a whole number from -32768 to 32767; the unit is `jitter` / 8192",
-                    );
+                    return refuse("is not a whole number from -32768 to 32767; the unit is `jitter` / 8192");
                 };
                 if numbers.last().is_some_and(|last| *last > number) {
                     return refuse(

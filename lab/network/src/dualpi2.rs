@@ -57,12 +57,12 @@ impl DualPi2Spec {
             Self { update, .. } if update < Duration::from_millis(1) => {
                 Some("`update` is below 1ms; raise it, as to the usual 16ms")
             }
-            _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
-                Some("`alpha` and `beta` must be between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
-            }
-            Self { coupling: 0, .. } => {
-                Some("`coupling` must be at least 1; with 2 the flows of both queues have about the same rate")
-            }
+            _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => Some(
+                "`alpha` and `beta` must be between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2",
+            ),
+            Self { coupling: 0, .. } => Some(
+                "`coupling` must be at least 1; with 2 the flows of both queues have about the same rate",
+            ),
             Self { classic_protection: 101.., .. } => {
                 Some("`classic_protection` must be a percentage, at most 100")
             }

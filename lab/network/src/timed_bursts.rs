@@ -100,7 +100,10 @@ mod tests {
                 "up.loss = { good_for = '5s', bad_for = '1s' }\nevents = [{ at = '1s', loss = '1%' }]",
                 "remove the event or these bursts",
             ),
-            ("events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]", "move this loss to the link"),
+            (
+                "events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]",
+                "move this loss to the link",
+            ),
         ] {
             let error = topology(text).expect_err(text).to_string();
             assert!(error.contains(cure), "{text}: {error}");

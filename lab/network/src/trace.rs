@@ -310,8 +310,8 @@ fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> 
     let rate = if direction == LinkDirection::Up { DRIVE_UP } else { DRIVE_DOWN };
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
     let places = place(DRIVE_TIME).zip(place(rate));
-    let (time, rate) =
-        places.ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing; add it")))?;
+    let (time, rate) = places
+        .ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing; add it")))?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
@@ -458,7 +458,11 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
 fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
     let cells: Vec<&str> = words.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {
-        let problem = format!("the line has {} cells, but the header has {}; give each column one", cells.len(), columns.len());
+        let problem = format!(
+            "the line has {} cells, but the header has {}; give each column one",
+            cells.len(),
+            columns.len()
+        );
         return Err(refuse(line, &problem));
     }
     let mut step = Step { line, ..Step::default() };
@@ -619,7 +623,10 @@ mod tests {
             ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
             ("0\n0\n", "add later times"),
             (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
-            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: the line is 8971s after the previous line"),
+            (
+                &format!("time,rate\n{even}9000s,2Mbit\n"),
+                "line 32: the line is 8971s after the previous line",
+            ),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(words), "{words}: {problem}");

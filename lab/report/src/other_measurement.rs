@@ -40,11 +40,15 @@ impl OtherMeasurement {
             (Value::Object(_), _) => ("iperf3", iperf3(&json["end"])),
             (_, Value::Object(_)) => ("flent", flent(&json)),
             _ => {
-                return Err("the file is not a result of iperf3 (iperf3 --json) or of flent (*.flent.gz)".to_owned());
+                return Err(
+                    "the file is not a result of iperf3 (iperf3 --json) or of flent (*.flent.gz)".to_owned()
+                );
             }
         };
         if series.is_empty() {
-            return Err(format!("the result of {tool} contains neither throughputs nor delays; measure one of them"));
+            return Err(format!(
+                "the result of {tool} contains neither throughputs nor delays; measure one of them"
+            ));
         }
         Ok(Self { file: file.to_owned(), tool, series })
     }

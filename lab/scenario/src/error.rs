@@ -60,9 +60,7 @@ pub enum ScenarioError {
     #[error("programs use their own TLS; remove `tls` from the transport")]
     ProgramsTls,
     /// Programs are the workload of a background or onward flow.
-    #[error(
-        "`programs` cannot be the workload of a [[background]] or [[onward]]; add a [[program]] instead"
-    )]
+    #[error("`programs` cannot be the workload of a [[background]] or [[onward]]; add a [[program]] instead")]
     ProgramsBeside,
     /// A `service` time is set for datagrams, whose sender is not limited by flow control.
     #[error(

@@ -72,9 +72,11 @@ enum Means {
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "this behaviour is built into Linux; remove the option or use the model world";
-const ROUTE: &str = "Linux uses a property of the route, which hol does not set; remove the option or use the model world";
+const ROUTE: &str =
+    "Linux uses a property of the route, which hol does not set; remove the option or use the model world";
 const APPLICATION: &str = "sockets do not implement SIP; remove the option or use the model world";
-const AUTOTUNED: &str = "Linux adapts this size automatically and includes its own overhead; remove the option";
+const AUTOTUNED: &str =
+    "Linux adapts this size automatically and includes its own overhead; remove the option";
 
 const NOT_OF_MPTCP: &str =
     "MPTCP's sockets do not have this option (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
@@ -253,7 +255,9 @@ const OWN: &[(&str, Means)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
         "zero_checksum",
-        Fixed("RFC 9653 requires DTLS below SCTP, but the layer below is UDP; remove the option or use the model world"),
+        Fixed(
+            "RFC 9653 requires DTLS below SCTP, but the layer below is UDP; remove the option or use the model world",
+        ),
     ),
 ];
 
@@ -371,13 +375,22 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 );
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
-                return refuse("recovery", "this version of Linux has only RACK; remove the option or use --world kernel:6.12");
+                return refuse(
+                    "recovery",
+                    "this version of Linux has only RACK; remove the option or use --world kernel:6.12",
+                );
             }
             if config.keepalive_probes == 0 || config.keepalive_probes > MAX_PROBES {
-                return refuse("keepalive_probes", "Linux supports only 1 to 127 probes (MAX_TCP_KEEPCNT); use a number in this range");
+                return refuse(
+                    "keepalive_probes",
+                    "Linux supports only 1 to 127 probes (MAX_TCP_KEEPCNT); use a number in this range",
+                );
             }
             if config.nagle == Nagle::Classic {
-                return refuse("nagle", "Linux implements only Minshall's variant; use nagle=minshall or nagle=off");
+                return refuse(
+                    "nagle",
+                    "Linux implements only Minshall's variant; use nagle=minshall or nagle=off",
+                );
             }
         }
         Protocol::Sctp { config, reliability, .. } if !transport.is_userspace() => {
@@ -388,7 +401,10 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 );
             }
             if config.scheduler == Scheduler::RrPacket {
-                return refuse("scheduler", "Linux does not have this scheduler; use fcfs, rr, prio, fc or wfq");
+                return refuse(
+                    "scheduler",
+                    "Linux does not have this scheduler; use fcfs, rr, prio, fc or wfq",
+                );
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
                 return refuse("sack_delay", "the maximum is 500ms (RFC 9260 section 6.2); lower it");
@@ -397,12 +413,18 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 && (time.is_zero() || !is_whole_ms(*time))
             {
                 let option = format!("lifetime={time}");
-                return Err(Unsupported { option, why: "Linux supports only whole milliseconds; round the value, at least \
-                    1ms" });
+                return Err(Unsupported {
+                    option,
+                    why: "Linux supports only whole milliseconds; round the value, at least \
+                    1ms",
+                });
             }
         }
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::MIN_FLIGHT => {
-            return refuse("handshake_flight", "a flight with a certificate has at least 600 octets; raise it");
+            return refuse(
+                "handshake_flight",
+                "a flight with a certificate has at least 600 octets; raise it",
+            );
         }
         _ => {}
     }
@@ -427,12 +449,18 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "a UDP datagram has at most 65507 octets of payload; lower the size" })
+            Err(Unsupported {
+                option,
+                why: "a UDP datagram has at most 65507 octets of payload; lower the size",
+            })
         }
         Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "Linux rejects a message that is longer than send_buffer; raise send_buffer, or lower the size \
-                of messages" })
+            Err(Unsupported {
+                option,
+                why: "Linux rejects a message that is longer than send_buffer; raise send_buffer, or lower the size \
+                of messages",
+            })
         }
         _ => Ok(()),
     }

@@ -276,7 +276,8 @@ impl ReplySource for RpcReplies {
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
         let Some(number) = self.number(&request) else { return Ok(None) };
-        let (octets, _) = request_parameters(&request).ok_or("the client sent a request without the size of the reply")?;
+        let (octets, _) =
+            request_parameters(&request).ok_or("the client sent a request without the size of the reply")?;
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !possible.contains(&u64::from(octets)) {
             return Err("the client requested a reply of an invalid size");

@@ -48,9 +48,7 @@ pub enum SessionError {
     #[error("the middlebox has ended the session; rules stay in force until their lifetimes end")]
     Ended,
     /// The connection broke.
-    #[error(
-        "the connection to the middlebox is lost: {0}; rules stay in force until their lifetimes end"
-    )]
+    #[error("the connection to the middlebox is lost: {0}; rules stay in force until their lifetimes end")]
     Lost(io::Error),
     /// The middlebox did not answer within this time.
     #[error("no answer from the middlebox within {0}; increase the timeout, or check the middlebox")]

@@ -268,7 +268,8 @@ impl Settings {
         if policy.names().nth(1).is_none() {
             return Vec::new();
         }
-        let others = if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
+        let others =
+            if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
         vec![format!(
             "[limits] connections = {connections}: the agent {first} alone may open {max} sessions{others}, which leaves a \
              quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
@@ -313,8 +314,7 @@ impl Settings {
                 let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
                 if !filter.is_guarded() {
                     filter.watch().map_err(LedgerError::from)?;
-                    let why =
-                        "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
+                    let why = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
                 }
                 for table in filter.other_tables().map_err(LedgerError::from)? {

@@ -129,7 +129,8 @@ pub(crate) fn for_each_entry_of(
                 }
             }
             SegmentItem::OutOfSequence(offset) => {
-                let what = "a record does not follow the previous one: a record was removed, repeated or exchanged";
+                let what =
+                    "a record does not follow the previous one: a record was removed, repeated or exchanged";
                 return Err(JournalError::Damaged { path: path.to_owned(), offset, what });
             }
             SegmentItem::End | SegmentItem::Incomplete => return Ok(()),

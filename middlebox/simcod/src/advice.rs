@@ -46,9 +46,13 @@ fn advice(refusal: Refusal) -> &'static str {
             "the middlebox does not block flows (PDR); end the rules that allow them with `simcod disallow`"
         }
         Refusal::LackOfAddresses => "no address of this IP version is free; end rules with `simcod disallow`",
-        Refusal::LackOfPorts => "the ports of the middlebox are in use; end rules with `simcod disallow`, or use fewer ports",
+        Refusal::LackOfPorts => {
+            "the ports of the middlebox are in use; end rules with `simcod disallow`, or use fewer ports"
+        }
         Refusal::ProtocolMismatch => "use the protocol of the reservation, which `simcod status PID` shows",
-        Refusal::IllegalPortCount => "use at most as many ports as the reservation has, which `simcod status PID` shows",
+        Refusal::IllegalPortCount => {
+            "use at most as many ports as the reservation has, which `simcod status PID` shows"
+        }
         Refusal::ParityMismatch => {
             "start at an odd port if the reserved one is odd, otherwise at an even port; or omit --same-parity"
         }

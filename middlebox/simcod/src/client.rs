@@ -177,7 +177,9 @@ pub fn close(session: Session) {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Refused(refusal) => Self::Failed(with_advice("the middlebox refused the request", refusal)),
+            SessionError::Refused(refusal) => {
+                Self::Failed(with_advice("the middlebox refused the request", refusal))
+            }
             SessionError::Protocol(hol_simco::AgentError::Refused(refusal)) => {
                 Self::NoSession(with_advice("the middlebox refused the session", refusal))
             }

@@ -78,7 +78,9 @@ pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure
     match (internal.port_count(), external.port_count()) {
         (Some(inside), Some(outside)) if inside != outside => {
             let advice = "use the same number at both ends, or `any` at one";
-            Err(Failure::Usage(format!("{internal} has {inside} ports, but {external} has {outside}; {advice}")))
+            Err(Failure::Usage(format!(
+                "{internal} has {inside} ports, but {external} has {outside}; {advice}"
+            )))
         }
         _ => Ok(()),
     }

@@ -123,7 +123,9 @@ impl Event {
         let flow = self.rule.as_ref().map_or(String::new(), |rule| format!("  {}", rule.summary()));
         match self.lifetime_s {
             0 => format!("rule {} has ended\n", self.pid),
-            seconds => format!("rule {} has a lifetime of {}{flow}\n", self.pid, lifetime_text::show(seconds)),
+            seconds => {
+                format!("rule {} has a lifetime of {}{flow}\n", self.pid, lifetime_text::show(seconds))
+            }
         }
     }
 }

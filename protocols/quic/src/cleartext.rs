@@ -173,7 +173,8 @@ impl CleartextPackets {
         is_probing: bool,
         statistics: &mut Statistics,
     ) -> SmallVec<[TimedData; 2]> {
-        let frames = packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote a valid packet").frames());
+        let frames =
+            packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote a valid packet").frames());
         let (mut carried, mut asks) = (SmallVec::new(), false);
         for frame in frames {
             match frame.expect("quinn-proto wrote a valid packet") {

@@ -77,7 +77,8 @@ impl Tls {
             .with_root_certificates(trusted)
             .with_no_client_auth();
         client.key_log = Arc::new(log);
-        let client = QuicClientConfig::try_from(client).expect("the provider has the cipher suite of Initial packets");
+        let client =
+            QuicClientConfig::try_from(client).expect("the provider has the cipher suite of Initial packets");
         let server = PaddedServer { key, flight: config.handshake_flight, configurations: Mutex::default() };
         Self { client: Arc::new(client), server: Arc::new(server) }
     }

@@ -30,7 +30,10 @@ fn descriptor(size: usize, continues: bool) -> Vec<u8> {
 /// If there is room for a descriptor only, or the frame is longer than fourteen bits allow.
 pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let first = descriptor(adu.len(), false).len();
-    let part = room.checked_sub(first).filter(|part| *part > 0).expect("the packet has room for a part of an ADU frame");
+    let part = room
+        .checked_sub(first)
+        .filter(|part| *part > 0)
+        .expect("the packet has room for a part of an ADU frame");
     adu.chunks(part)
         .enumerate()
         .map(move |(index, octets)| [&descriptor(adu.len(), index > 0)[..], octets].concat())

@@ -10,7 +10,8 @@ pub const HEADER: usize = 4;
 /// # Panics
 /// If there is room for the header only.
 pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
-    let part = room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");
+    let part =
+        room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");
     frame.chunks(part).enumerate().map(move |(index, octets)| {
         let offset = ((part * index) as u16).to_be_bytes();
         [&[0, 0], &offset[..], octets].concat()

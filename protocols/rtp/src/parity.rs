@@ -57,7 +57,10 @@ pub const OVERHEAD: usize = HEADER + LENGTH;
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
 pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
-    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("the packets are at most those of a group");
+    let k = u8::try_from(group.len())
+        .ok()
+        .filter(|k| *k <= code.k)
+        .expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
     let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();

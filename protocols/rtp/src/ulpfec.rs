@@ -33,8 +33,10 @@ const fn mask_octets(is_long: bool) -> usize {
 /// # Panics
 /// If there are none or more than [`MAX`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
-    let k =
-        u8::try_from(group.len()).ok().filter(|k| (1..=MAX).contains(k)).expect("a group has 1 to MAX packets");
+    let k = u8::try_from(group.len())
+        .ok()
+        .filter(|k| (1..=MAX).contains(k))
+        .expect("a group has 1 to MAX packets");
     let mut bits = Vec::new();
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));

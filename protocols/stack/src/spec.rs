@@ -245,7 +245,9 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     let config: hol_sctp::Config = options.into_config(Kind::Sctp, values)?;
     check_values(config.check(), values)?;
     if config.streams.checked_mul(associations).is_none() {
-        let problem = format!("the {associations} associations together have more than 65535 streams; lower `streams` or `associations`");
+        let problem = format!(
+            "the {associations} associations together have more than 65535 streams; lower `streams` or `associations`"
+        );
         return Err(bad_value("streams", &values["streams"], problem));
     }
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
@@ -258,7 +260,9 @@ fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     check_values(config.check(), values)?;
     let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
-        return refused(format!("the {connections} connections together have more than 65535 streams; lower `streams` or `connections`"));
+        return refused(format!(
+            "the {connections} connections together have more than 65535 streams; lower `streams` or `connections`"
+        ));
     }
     if config.streams != 1 && mapping != MessageMapping::Streams {
         return refused(

@@ -285,7 +285,10 @@ pub fn drain<E: Endpoint + ?Sized>(
     for _ in 0..LIMIT {
         match endpoint.poll(now) {
             Output::Wait(deadline) => {
-                assert!(deadline.is_none_or(|at| at > now), "an endpoint waits at {now} until {deadline:?}, which is not in the future");
+                assert!(
+                    deadline.is_none_or(|at| at > now),
+                    "an endpoint waits at {now} until {deadline:?}, which is not in the future"
+                );
                 return deadline;
             }
             output => take(endpoint, output),

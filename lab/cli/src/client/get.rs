@@ -46,11 +46,15 @@ impl Get {
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
         let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {
-            return Err(Failure::Failed(format!("experiment {} has no results yet; `hol watch` shows its progress", self.id)));
+            return Err(Failure::Failed(format!(
+                "experiment {} has no results yet; `hol watch` shows its progress",
+                self.id
+            )));
         }
         // Files in the directory may be other results of the user.
         if fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()) {
-            let problem = format!("{}: the directory is not empty; choose another one with --out DIR", out.display());
+            let problem =
+                format!("{}: the directory is not empty; choose another one with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
         let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, percent_encoded(path));

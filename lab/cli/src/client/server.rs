@@ -126,8 +126,9 @@ impl Server {
     }
 
     fn parse<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, Failure> {
-        let unexpected =
-            |e| Failure::Failed(format!("{}: {e}; use the same version of hol here and on the server", self.base));
+        let unexpected = |e| {
+            Failure::Failed(format!("{}: {e}; use the same version of hol here and on the server", self.base))
+        };
         response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
     }
 
@@ -145,7 +146,10 @@ impl Server {
         let status = response.status();
         let text = match response.body_mut().read_json::<ErrorResponse>() {
             Ok(problems) => describe_problems(&problems),
-            Err(_) => format!("{}: the server replied {status}, which `hol serve` does not; check the address", self.base),
+            Err(_) => format!(
+                "{}: the server replied {status}, which `hol serve` does not; check the address",
+                self.base
+            ),
         };
         Err(if status.as_u16() == 422 { Failure::Usage(text) } else { Failure::Failed(text) })
     }

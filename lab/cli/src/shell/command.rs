@@ -128,8 +128,7 @@ fn parse_event(text: &str) -> Result<EventSpec, String> {
     match changes {
         true => table.try_into().map_err(|problem| hol_base::plain_words(problem.message())),
         false => {
-            Err("name the changes, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`"
-                .to_owned())
+            Err("name the changes, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
         }
     }
 }

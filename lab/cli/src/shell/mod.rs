@@ -103,8 +103,7 @@ impl Shell {
     /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
         if self.conditions.has_repetitions() {
-            let problem =
-                "--repetitions: a shell is a single run; omit the option, or use --seed for other random losses";
+            let problem = "--repetitions: a shell is a single run; omit the option, or use --seed for other random losses";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let what = self.what.as_deref().unwrap_or("tcp");

@@ -121,7 +121,10 @@ impl RandomArgs {
     /// Compares the remaining scenarios until all are done or the user interrupts, then prints the result.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
-            let problem = format!("--only {only}: unknown transport or workload; use one of {}", Generator::names().join(", "));
+            let problem = format!(
+                "--only {only}: unknown transport or workload; use one of {}",
+                Generator::names().join(", ")
+            );
             return Err(Failure::Usage(problem));
         }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
@@ -129,8 +132,9 @@ impl RandomArgs {
         let (model, other) = (open(&self.first)?, open(&second)?);
         for (option, name, world) in [("first", &self.first, &model), ("world", &second, &other)] {
             if !world.is_repeatable() {
-                let problem =
-                    format!("--{option} {name}: runs of this world cannot be repeated exactly; use kernel or kernel:uml");
+                let problem = format!(
+                    "--{option} {name}: runs of this world cannot be repeated exactly; use kernel or kernel:uml"
+                );
                 return Err(Failure::Usage(problem));
             }
         }

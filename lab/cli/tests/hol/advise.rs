@@ -81,7 +81,10 @@ fn what_cannot_be_searched_is_said_with_the_cure() {
     let set = ["--set", "network.loss=1%", "--set", "network.delay=1ms"];
     let (exit, message) = failure(dir.path(), &[&["advise", "mine.toml"], &set[..]].concat());
     assert_eq!(exit, 2);
-    assert!(message.contains("mine.toml: --set network.loss fixes the key along which to search"), "{message}");
+    assert!(
+        message.contains("mine.toml: --set network.loss fixes the key along which to search"),
+        "{message}"
+    );
     let zip = EXPERIMENT.replace("[sweep]", "[[zip]]");
     fs::write(dir.path().join("zip.toml"), zip).unwrap();
     let (exit, message) = failure(dir.path(), &["advise", "zip.toml", "--over", "network.delay"]);

@@ -228,9 +228,13 @@ fn another_link_and_one_direction_are_named() {
 
     fs::write(dir.path().join("half.pcap"), [header(101), packets].concat()).unwrap();
     let text = ok(dir.path(), &["path", "learn", "half.pcap"]);
-    for words in
-        ["it covers only that direction", "delay: unknown", "0 of 100 packets", "rate: at least", "began before"]
-    {
+    for words in [
+        "it covers only that direction",
+        "delay: unknown",
+        "0 of 100 packets",
+        "rate: at least",
+        "began before",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }

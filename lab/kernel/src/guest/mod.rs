@@ -125,7 +125,8 @@ fn await_exact_timers() -> Result<(), GuestError> {
         }
         std::thread::park_timeout(STEP);
     }
-    Err("the kernel has no high-resolution timers, because it accepted no clock source; use another kernel".into())
+    Err("the kernel has no high-resolution timers, because it accepted no clock source; use another kernel"
+        .into())
 }
 
 /// Receives the job, and loads the modules that it needs.

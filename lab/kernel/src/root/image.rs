@@ -93,7 +93,10 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
     if size > MAX_SIZE {
-        return Err(KernelError::image(image, "the root file system is larger than 16 GiB; use a smaller one"));
+        return Err(KernelError::image(
+            image,
+            "the root file system is larger than 16 GiB; use a smaller one",
+        ));
     }
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
 }

@@ -68,7 +68,9 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
 }
 
 fn unread(path: &Path, problem: &ParquetError) -> LabError {
-    let problem = format!("{problem}; remove the file and its line of runs.jsonl, and run the experiment again, which repeats the run");
+    let problem = format!(
+        "{problem}; remove the file and its line of runs.jsonl, and run the experiment again, which repeats the run"
+    );
     LabError::Damaged { path: path.to_owned(), line: 1, problem }
 }
 
@@ -143,7 +145,8 @@ fn cells<T: DataType, C>(
         read += more;
     }
     let mut values = values.into_iter();
-    let mut next = || values.next().ok_or_else(|| ParquetError::General(format!("column {column} has too few values")));
+    let mut next =
+        || values.next().ok_or_else(|| ParquetError::General(format!("column {column} has too few values")));
     let cells = (0..rows).map(|row| {
         if is_optional && present[row] == 0 { Ok(None) } else { next().and_then(&mut cell).map(Some) }
     });

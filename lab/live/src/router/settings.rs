@@ -24,7 +24,10 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
 fn possible(line: &ShapedLink) -> Result<(), Unsupported> {
     let Settings { mtu, duplicate, .. } = &line.settings;
     if *mtu != Settings::default().mtu {
-        return refuse("mtu", "the MTU is that of the interfaces on the path (`ip link set dev … mtu …` changes it)");
+        return refuse(
+            "mtu",
+            "the MTU is that of the interfaces on the path (`ip link set dev … mtu …` changes it)",
+        );
     }
     if !duplicate.is_zero() {
         return refuse("duplicate", "a router cannot duplicate packets");

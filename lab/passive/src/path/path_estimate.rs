@@ -137,7 +137,10 @@ impl PathEstimate {
         for (direction, name) in DIRECTIONS.iter().enumerate() {
             if self.fates[direction].is_some() && !self.answered[direction] {
                 let problem = "the capture has no replies to packets in the direction";
-                writeln!(f, "# {problem} {name}: it covers only that direction, and the estimate of its losses is uncertain.")?;
+                writeln!(
+                    f,
+                    "# {problem} {name}: it covers only that direction, and the estimate of its losses is uncertain."
+                )?;
             }
         }
         Ok(())
@@ -219,7 +222,12 @@ impl PathEstimate {
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
             Some(Rate::Measured { rate: Bounds { value, low, high }, trains }) => {
-                writeln!(f, "# {} to {}, measured with {trains} trains of queued packets.", bits(low), bits(high))?;
+                writeln!(
+                    f,
+                    "# {} to {}, measured with {trains} trains of queued packets.",
+                    bits(low),
+                    bits(high)
+                )?;
                 writeln!(f, "rate = \"{}\"", bits(value))?;
             }
             Some(Rate::AtLeast(rate)) => {

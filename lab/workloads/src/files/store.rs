@@ -35,7 +35,9 @@ impl FileServer {
     fn write(&mut self, file: u32, offset: u32, block: &[u8]) -> Result<(), &'static str> {
         let file = self.file(file)?;
         if file.len() != offset as usize || file.len() + block.len() > file.capacity() {
-            return Err("the block does not follow the previous one, or exceeds the announced size of the file");
+            return Err(
+                "the block does not follow the previous one, or exceeds the announced size of the file",
+            );
         }
         file.extend_from_slice(block);
         Ok(())

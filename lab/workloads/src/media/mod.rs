@@ -69,7 +69,9 @@ impl Workload for Media {
             return refused("`packet` must be 128 to 65507 octets");
         }
         if *interleave == 0 {
-            return refused("`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving");
+            return refused(
+                "`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving",
+            );
         }
         if *interleave > 1 && *packing == Packing::Mpa {
             return refused(

@@ -171,7 +171,10 @@ impl ReplicationThread {
         perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE)?;
         let names = names_of(&session).unwrap_or_default();
         if !names.contains(&self.name) {
-            let problem = format!("the certificate of {peer} does not name {}, as `name` in [standby] requires", self.name);
+            let problem = format!(
+                "the certificate of {peer} does not name {}, as `name` in [standby] requires",
+                self.name
+            );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
         socket.set_read_timeout(Some(PATIENCE))?;

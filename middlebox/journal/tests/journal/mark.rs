@@ -55,10 +55,7 @@ fn what_follows_the_mark_was_never_acknowledged() {
     assert_eq!(held.0.len(), 4);
     let truncated_tail = journal.truncated_tail().unwrap();
     assert_eq!(truncated_tail.offset, whole.len() as u64);
-    assert!(
-        truncated_tail.to_string().ends_with("which was never acknowledged"),
-        "{truncated_tail}"
-    );
+    assert!(truncated_tail.to_string().ends_with("which was never acknowledged"), "{truncated_tail}");
 }
 
 /// The journal has the same number of records, but of another history.

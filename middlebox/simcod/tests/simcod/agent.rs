@@ -117,7 +117,9 @@ fn what_was_granted_is_shown_beside_what_was_refused() {
     let output = program::simcod(bench.dir.path(), &bench.arguments("status 1 2"));
     assert_eq!(program::code(&output), 1);
     assert!(String::from_utf8_lossy(&output.stdout).contains("10.0.0.5:5004"));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("rule 2: the middlebox refused the request: 0x0343"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("rule 2: the middlebox refused the request: 0x0343")
+    );
 }
 
 #[test]

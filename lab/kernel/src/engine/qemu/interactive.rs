@@ -54,7 +54,10 @@ impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
         if step.len() > shared_memory::MAX_FRAGMENT {
             let what = format!("a command of {} octets including its variables", step.len());
-            let why = format!("the maximum is {}; let the command read its input from a file", shared_memory::MAX_FRAGMENT);
+            let why = format!(
+                "the maximum is {}; let the command read its input from a file",
+                shared_memory::MAX_FRAGMENT
+            );
             return Err(KernelError::Unsupported { what, why });
         }
         self.gates.shared_memory.write(FragmentKind::Step, step).map_err(self.memory_error("write"))

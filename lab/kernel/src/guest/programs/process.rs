@@ -92,7 +92,9 @@ impl Process {
                 )
             }
             _ => match problem.raw_os_error() {
-                Some(libc::ENOEXEC) => format!("{first} is not a program for the architecture of this machine"),
+                Some(libc::ENOEXEC) => {
+                    format!("{first} is not a program for the architecture of this machine")
+                }
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
