@@ -55,7 +55,7 @@ pub(crate) enum EndReason {
     #[error("the agent has not read {0} octets, more than `output` of [limits]")]
     Flooded(usize),
     #[error(
-        "the unread octets of all agents exceed `backlog` of [limits], and this agent had most of them, {0}"
+        "the unread octets of all agents exceed `backlog` of [limits]; {0} of them were for this agent, one of the slowest"
     )]
     Slowest(usize),
     #[error("the agent did not read its messages in time")]

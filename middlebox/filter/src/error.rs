@@ -43,8 +43,9 @@ pub enum FilterError {
     },
     /// Rules use too many combinations of prefix lengths and wildcards.
     #[error(
-        "the rules in force have {0} different combinations of prefix lengths and wildcards, the maximum, because each costs every packet \
-        a lookup; use fewer prefix lengths"
+        "the rules would have {0} different combinations of prefix lengths and wildcards, more than the maximum of {max}, because each \
+         costs every packet a lookup; use fewer prefix lengths",
+        max = crate::MAX_SHAPES
     )]
     TooManyShapes(usize),
     /// The kernel refused changes for another reason.
