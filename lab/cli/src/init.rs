@@ -129,7 +129,7 @@ impl Init {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; hol run {0}\n", path.display()));
+                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }

@@ -128,7 +128,7 @@ impl Replay {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; hol run {0}\n", path.display()));
+                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }

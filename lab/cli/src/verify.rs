@@ -68,7 +68,8 @@ impl Verify {
         repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
-            let problem = format!("{dir}: no runs to verify; run the experiment first");
+            let problem =
+                format!("{dir}: the directory contains no runs to verify; run the experiment first");
             return Err(Failure::Failed(problem));
         }
         match results.points.iter().find(|point| point.point.identity() != point.point.id) {

@@ -36,7 +36,7 @@ impl Default for RedSpec {
             min: QueueLimit::Packets(5),
             max: QueueLimit::Packets(15),
             weight: 0.002,
-            drop: Ratio::new(0.1).expect("a probability"),
+            drop: Ratio::new(0.1).expect("the constant is a probability"),
             gentle: false,
             packet: ByteCount(500),
             ecn: false,

@@ -332,7 +332,7 @@ fn directions<'a>(
 }
 
 fn mbit(rate: u64) -> BitRate {
-    BitRate::from_bits_per_second(rate * 1_000_000).expect("above zero")
+    BitRate::from_bits_per_second(rate * 1_000_000).expect("the rate is above zero")
 }
 
 #[cfg(test)]

@@ -120,7 +120,7 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
     }
     match text.matches(':').count() {
         0 => Ok((text, ANY)),
-        1 => Ok(text.split_once(':').expect("there is one")),
+        1 => Ok(text.split_once(':').expect("the text contains a colon")),
         _ => Err("IPv6 addresses go in brackets: [2001:db8::1]:5004, [2001:db8::/32]"),
     }
 }

@@ -72,7 +72,7 @@ pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterato
 }
 
 fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
-    let length = u16::try_from(packet.len()).expect("a packet").to_be_bytes();
+    let length = u16::try_from(packet.len()).expect("a packet has less than 64 KiB").to_be_bytes();
     let mut symbol = [&length, packet].concat();
     symbol.resize(octets, 0);
     symbol

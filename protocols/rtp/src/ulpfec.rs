@@ -44,7 +44,7 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     let (header, level) = bits.split_at_mut(HEADER);
     header[0] = header[0] & !EXTENSION_AND_LONG | if k > SHORT { LONG } else { 0 };
     header[2..4].copy_from_slice(&first.to_be_bytes());
-    let length = u16::try_from(level.len()).expect("a packet").to_be_bytes();
+    let length = u16::try_from(level.len()).expect("a packet has less than 64 KiB").to_be_bytes();
     let mask = (!0_u64 << (64 - k)).to_be_bytes();
     [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
 }

@@ -87,8 +87,8 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<(MessageKind, u64, Vec
     from.read_exact(&mut head)?;
     let kinds = [MessageKind::Snapshot, MessageKind::Complete, MessageKind::Batch, MessageKind::Heartbeat];
     let kind = kinds.into_iter().find(|kind| *kind as u8 == head[0]).ok_or_else(malformed)?;
-    let number = u64::from_be_bytes(head[1..9].try_into().expect("eight"));
-    let length = u32::from_be_bytes(head[9..].try_into().expect("four"));
+    let number = u64::from_be_bytes(head[1..9].try_into().expect("the slice has eight octets"));
+    let length = u32::from_be_bytes(head[9..].try_into().expect("the slice has four octets"));
     if length > MAX {
         return Err(malformed());
     }
