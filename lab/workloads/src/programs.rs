@@ -45,7 +45,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "unmodified programs in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
+        "unmodified programs in the kernel world, of [[program]] or `hol exec`, whose run times, connections or requests are measured"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

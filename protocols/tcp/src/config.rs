@@ -21,7 +21,7 @@ pub struct Config {
     pub timestamp_clock: Duration,
     /// The window scale shift offered; 0 offers none. RFC 7323 section 2.
     pub window_scale: u8,
-    /// The initial limit of unacknowledged and unsent data: in octets, or in memory if `packet_head` is set.
+    /// The initial limit of unacknowledged and unsent data: in octets of payload, or in octets of memory if `packet_head` is set.
     pub send_buffer: ByteCount,
     /// The limit to which the send buffer grows, to hold twice the congestion window; a smaller value
     /// disables growth.
@@ -30,7 +30,8 @@ pub struct Config {
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
     /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
-    /// The initial limit of data that waits for the application: in octets, or in memory if `packet_head` is set. It limits the window.
+    /// The initial limit of data that waits for the application, and thereby of the window: in octets of payload, or in octets of memory if
+    /// `packet_head` is set.
     pub receive_buffer: ByteCount,
     /// The limit to which the receive buffer grows with the octets that the application reads per round
     /// trip; a smaller value disables growth.
