@@ -127,7 +127,7 @@ mod tests {
         for (text, words) in [
             ("server=x,server=y", "\"server\" would be on two hosts"),
             ("x,y", "all other nodes would be on two hosts"),
-            ("server=x,cross=y", "no node \"cross\"; it has client, server, a, b"),
+            ("server=x,cross=y", "no node \"cross\"; its nodes are client, server, a, b"),
             ("server=x,client=y", "run the command on the host that is to be \"client\""),
             ("server=", "HOST:PORT"),
             ("server=x,", "HOST:PORT"),

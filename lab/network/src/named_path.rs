@@ -112,9 +112,9 @@ mod tests {
             assert_eq!(path.name().parse(), Ok(*path));
         }
         let error = "starlnik".parse::<NamedPath>().unwrap_err();
-        assert!(error.contains("did you mean \"starlink\"? known: wifi, lte"), "{error}");
+        assert!(error.contains("did you mean \"starlink\"? use one of wifi, lte"), "{error}");
         let error = "moon".parse::<NamedPath>().unwrap_err();
-        assert!(error.contains("\"moon\"; known: wifi, lte"), "{error}");
+        assert!(error.contains("\"moon\"; use one of wifi, lte"), "{error}");
     }
 
     #[test]

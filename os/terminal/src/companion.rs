@@ -71,7 +71,7 @@ mod tests {
         let error = companion("hol-no-such-program", "1.0").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "hol-no-such-program: not found (looked next to this program and on PATH)"
+            "hol-no-such-program: program not found (looked next to this program and on PATH)"
         );
     }
 
