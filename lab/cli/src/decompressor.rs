@@ -50,7 +50,7 @@ impl Decompressor {
         if let Some(errors) = &mut self.child.stderr {
             errors.read_to_string(&mut complaint)?;
         }
-        let complaint = complaint.trim().lines().next().unwrap_or("it failed without a message");
+        let complaint = complaint.trim().lines().next().unwrap_or("the program failed without a message");
         let complaint = complaint.trim_start_matches(self.program).trim_start_matches([':', ' ']);
         Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {complaint}", self.program)))
     }

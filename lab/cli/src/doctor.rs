@@ -61,7 +61,7 @@ impl Doctor {
         let lacks = |check: &&Check| check.is_required && matches!(check.result, CheckResult::Missing(_));
         match checks.iter().find(lacks) {
             None => Ok(()),
-            Some(check) => Err(Failure::Failed(format!("hol does not work without this: {}", check.name))),
+            Some(check) => Err(Failure::Failed(format!("a required check failed: {}", check.name))),
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn read_traces(
     }
     let position = match start {
         Some(_) if traces.is_empty() => {
-            let problem = "`trace_start` needs a trace; name its file, as in trace = \"lte.csv\"";
+            let problem = "no trace is set; name its file, as in trace = \"lte.csv\"";
             return Err(refuse_start(problem.to_owned()));
         }
         Some(TraceStart::Random) => {

@@ -12,7 +12,7 @@ const AFTER: &str = "\
 The program reconnects whenever a connection ends, and logs event=synchronized when it has every rule. To take over, end it and start
 `simcod serve` with the same directory: docs/simco-failover.md.";
 
-/// Keep a copy of the rules of a middlebox on this host, as they are recorded there.
+/// Keep an up-to-date copy of the rules of another middlebox on this host.
 ///
 /// The settings of the middlebox contain `[standby]`. This host only records the rules and does not enforce them.
 #[derive(Debug, Args)]

@@ -120,7 +120,7 @@ fn runs_begin_where_their_seeds_say() {
 
     let (code, message) =
         failure(dir, &["run", "a.toml", "--set", "network.trace={}", "--set", "network.trace_start=1s"]);
-    assert!(code == 2 && message.contains("`trace_start` needs a trace"), "{message}");
+    assert!(code == 2 && message.contains("no trace is set"), "{message}");
 }
 
 /// An outage is at another time in each run, and what it costs counts from there: TCP gives up when its retransmission timer first expires

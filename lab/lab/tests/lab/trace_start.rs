@@ -86,9 +86,9 @@ fn what_is_no_position_is_refused_at_its_place() {
         (
             "[network]\ntrace_start = 'random'",
             "t.toml:4:15",
-            "`trace_start` needs a trace; name its file, as in trace = \"lte.csv\"",
+            "no trace is set; name its file, as in trace = \"lte.csv\"",
         ),
-        ("[network]\ntrace = {}\ntrace_start = '0s'", "t.toml:5:15", "`trace_start` needs a trace"),
+        ("[network]\ntrace = {}\ntrace_start = '0s'", "t.toml:5:15", "no trace is set"),
         (
             "[network]\ntrace = 'lte.csv'\ntrace_start = '41s'",
             "t.toml:5:15",
