@@ -79,7 +79,7 @@ enum Task {
     ///
     /// The copy is a state directory: `hol-serve --state DIR` serves it.
     Backup {
-        /// Directory for the copy; it must not exist
+        /// Directory for the copy; it must be new or empty
         to: PathBuf,
     },
 }

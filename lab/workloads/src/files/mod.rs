@@ -128,7 +128,9 @@ impl Workload for Files {
             );
         }
         if self.requests() > Self::MAX_REQUESTS {
-            return files("a batch would have more than 1048576 requests; lower `files`, or raise `block`");
+            return files(
+                "a batch would have more than 1048576 requests; raise `block`, or lower `files` and raise `messages`",
+            );
         }
         Ok(())
     }
