@@ -37,7 +37,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
         let Medium::Link { up, down } = segment.medium else {
             let label = &segment.label;
             return Err(format!(
-                "the stations of the LAN {label} share one transmitter, which tc does not have; use links"
+                "the stations of the LAN {label} share one transmitter, which tc cannot emulate; use links"
             ));
         };
         let [from, to] = ends(network, segment);

@@ -223,7 +223,7 @@ impl<R: RequestSource> Sender<R> {
                 return self.session_open(now, connection);
             }
             Ok(RepliedRequest::SessionRefused(_)) => {
-                self.quit = Some(AbortReason::Nonsense("the peer refused the session"));
+                self.quit = Some(AbortReason::Nonsense("the peer rejected the session"));
                 return;
             }
             Ok(RepliedRequest::Message(number)) => (number, false),
