@@ -28,7 +28,7 @@ impl Topology {
     /// assert_eq!(topology.interface_names(), ["client:1", "server:1", "client:2", "server:2"]);
     ///
     /// let spec = NetworkSpec { mtu: "20B".parse().unwrap(), ..spec };
-    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("at least 576"));
+    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("the minimum of IPv4 is 576"));
     /// # Ok::<(), hol_network::NetworkError>(())
     /// ```
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
