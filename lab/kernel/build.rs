@@ -15,7 +15,7 @@ fn main() {
         let library = PathBuf::from(variable("OUT_DIR")).join(library);
         if !build_library(source, &library) {
             println!(
-                "cargo::warning={source} was not built: on a busy machine, runs of the kernel world may not be repeatable"
+                "cargo::warning={source} was not built, so runs of the kernel world may not be repeatable on a busy machine"
             );
             fs::write(&library, []).expect("the build directory can be written");
         }
@@ -38,5 +38,5 @@ fn build_library(source: &str, library: &Path) -> bool {
 }
 
 fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets the variable {name}"))
 }

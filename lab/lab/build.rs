@@ -6,9 +6,10 @@ use std::process::Command;
 use std::{env, fs};
 
 fn main() {
-    let root = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../studies");
+    let root =
+        Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets this variable")).join("../../studies");
     println!("cargo::rerun-if-changed={}", root.display());
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("studies.rs");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets this variable")).join("studies.rs");
     fs::write(&out, studies(&root)).expect("the build directory can be written");
 
     let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());

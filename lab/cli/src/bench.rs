@@ -101,9 +101,9 @@ fn page(speeds: &[Speed]) -> String {
         ]
     }));
     let first = &speeds[0];
-    let what = "a transaction: request and reply, both endpoints, the network and the record";
+    let what = "a transaction includes request and reply at both endpoints, the network and the record";
     format!(
-        "{}\n{} transactions, {} times each; {what}\n",
+        "{}\n{} transactions, measured {} times; {what}\n",
         table(&rows),
         grouped(first.transactions),
         first.times

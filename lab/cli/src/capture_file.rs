@@ -46,7 +46,9 @@ pub fn read<T: Default>(
             Ok(packet) => packet,
             Err(error @ CaptureError::Read(_)) => return Err(refuse(&error)),
             Err(error) => {
-                notes.push(format!("the capture {error}; the result covers the packets before"));
+                notes.push(format!(
+                    "the capture {error}; the result covers only the packets before that position"
+                ));
                 break;
             }
         };
@@ -60,7 +62,7 @@ pub fn read<T: Default>(
             Err(unknown) => link = Some(unknown),
         }
     }
-    notes.extend(link.map(|link| format!("packets are left out: {link}")));
+    notes.extend(link.map(|link| format!("some packets are ignored: {link}")));
     if others > 0 {
         notes.push(format!("{others} packets that are not IP are ignored"));
     }
@@ -108,7 +110,7 @@ fn choose_interface<T>(
     };
     if seen.len() > 1 {
         notes.push(format!(
-            "seen at interface {}; choose one with --interface NAME: {}",
+            "only packets of interface {} are used; select another interface with --interface NAME: {}",
             name(chosen),
             names()
         ));

@@ -40,7 +40,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Compare {
-    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; the others are compared with the first
+    /// tcp, sctp, quic, udp or mptcp, with options as in sctp:streams=8,rto_min=200ms; each is compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]

@@ -34,7 +34,7 @@ impl Decompressor {
         let mut child = command.spawn().map_err(|problem| {
             io::Error::new(
                 problem.kind(),
-                format!("it is compressed by {program}, which cannot be started: {problem}"),
+                format!("the file is compressed, and {program} cannot be started: {problem}; install {program}, or decompress the file"),
             )
         })?;
         let output = child.stdout.take().expect("standard output is piped");
@@ -50,7 +50,7 @@ impl Decompressor {
         if let Some(errors) = &mut self.child.stderr {
             errors.read_to_string(&mut complaint)?;
         }
-        let complaint = complaint.trim().lines().next().unwrap_or("it failed");
+        let complaint = complaint.trim().lines().next().unwrap_or("the program failed without a message");
         let complaint = complaint.trim_start_matches(self.program).trim_start_matches([':', ' ']);
         Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {complaint}", self.program)))
     }

@@ -61,7 +61,7 @@ impl Doctor {
         let lacks = |check: &&Check| check.is_required && matches!(check.result, CheckResult::Missing(_));
         match checks.iter().find(lacks) {
             None => Ok(()),
-            Some(check) => Err(Failure::Failed(format!("{} is needed", check.name))),
+            Some(check) => Err(Failure::Failed(format!("a required check failed: {}", check.name))),
         }
     }
 }
@@ -72,7 +72,7 @@ fn run_checks() -> [Check; 11] {
     let enough = if memory == 0 || memory >= 512 {
         CheckResult::Available(format!("{memory} MiB"))
     } else {
-        CheckResult::Missing("a full study takes up to 330 MB; use --quick".to_owned())
+        CheckResult::Missing("a full study uses up to 330 MB of memory; add --quick to studies".to_owned())
     };
     let optional = |name, program, remedy| Check {
         name,
@@ -88,11 +88,15 @@ fn run_checks() -> [Check; 11] {
         },
         Check { name: "memory", result: enough, is_required: false },
         Check { name: "results here", result: check_directory().into(), is_required: true },
-        optional("tshark", "tshark", "reads captures of `hol trace`; install the package tshark"),
+        optional("tshark", "tshark", "tshark displays captures of `hol trace`; install the package tshark"),
         Check { name: "kernel engine", result: check_engine(), is_required: false },
-        optional("apt-get", "apt-get", "`hol kernel fetch` uses it; `hol kernel use PATH` takes any kernel"),
+        optional(
+            "apt-get",
+            "apt-get",
+            "`hol kernel fetch` needs apt-get; `hol kernel use PATH` uses any kernel without it",
+        ),
         Check { name: "kernels", result: check_kernels().into(), is_required: false },
-        Check { name: "engines' wall", result: check_confinement(), is_required: false },
+        Check { name: "guest sandbox", result: check_confinement(), is_required: false },
         Check { name: "live", result: check_live(), is_required: false },
         Check { name: "live:namespaces", result: check_namespaces(), is_required: false },
     ]
@@ -126,7 +130,7 @@ fn check_engine() -> CheckResult {
         Ok(provenance) => {
             provenance.warning().map_or(CheckResult::Available(provenance.to_string()), CheckResult::Limited)
         }
-        Err(problem) => CheckResult::Missing(format!("runs --world kernel: {problem}")),
+        Err(problem) => CheckResult::Missing(format!("--world kernel does not work: {problem}")),
     }
 }
 
@@ -138,7 +142,7 @@ fn check_confinement() -> CheckResult {
                 .to_owned(),
         ),
         Some(version @ ..6) => CheckResult::Limited(format!(
-            "Landlock {version} does not restrict the files, TCP and signals of guests completely; Linux 6.12 does"
+            "Landlock {version} does not restrict the files, TCP and signals of guests completely; use Linux 6.12 or later"
         )),
         Some(version) => CheckResult::Available(format!("Landlock {version} restricts the files, TCP and signals of guests")),
     }
@@ -158,8 +162,8 @@ fn check_directory() -> Result<String, &'static str> {
     let written = std::fs::write(&path, b"").and_then(|()| std::fs::remove_file(&path));
     let here = env::current_dir().map_or(".".to_owned(), |dir| dir.display().to_string());
     written
-        .map(|()| format!("{here} can be written"))
-        .map_err(|_| "this directory cannot be written; use --out DIR")
+        .map(|()| format!("{here} is writable"))
+        .map_err(|_| "the current directory is not writable; change to another one, or use --out DIR")
 }
 
 /// Returns the path of a program, if it is in a directory of `PATH`.

@@ -39,7 +39,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Exec {
-    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; the others are compared with the first
+    /// tcp, sctp or mptcp, with options as in tcp:cc=reno; each is compared with the first
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
@@ -202,14 +202,15 @@ fn describe_processor_time(program: &ProgramResult) -> String {
     if used == 0.0 {
         return String::new();
     }
-    let text = format!(", {used:.1} ms of processor");
+    let text = format!(", {used:.1} ms of processor time");
     // The processor time can exceed the duration of the first process, if other processes continue after it.
     if used <= whole / 10.0 || used > whole {
         return text;
     }
     let part = 100.0 * used / whole;
     format!(
-        "{text}, {part:.0} % of its time, so the speed of the processor affects the result; `hol kernel build` builds a kernel on which computing takes no time"
+        "{text}, {part:.0} % of its duration, so the speed of the processor affects the result; `hol kernel build` builds a kernel on \
+        which computing takes no time"
     )
 }
 
@@ -221,7 +222,7 @@ fn describe_program(program: &ProgramResult) -> String {
         let lines: Vec<&str> = output.lines().collect();
         lines.iter().take(MAX_OUTPUT_LINES).for_each(|line| text += &format!("    {name} | {line}\n"));
         if lines.len() > MAX_OUTPUT_LINES {
-            text += &format!("    {name} | … {} lines more\n", lines.len() - MAX_OUTPUT_LINES);
+            text += &format!("    {name} | … and {} more lines\n", lines.len() - MAX_OUTPUT_LINES);
         }
     }
     text

@@ -42,7 +42,8 @@ impl External {
     fn replace(&self, name: &str, install: &str, package: &str, first: &[OsString]) -> Result<(), Failure> {
         let program = companion(name, env!("CARGO_PKG_VERSION")).map_err(|problem| {
             Failure::Failed(format!(
-                "{problem}. It is a separate program: build it with `{install}` in the clone, or install the package {package}"
+                "{problem}. This command is a separate program: build it with `{install}` in a clone of the repository, or install the \
+                package {package}"
             ))
         })?;
         let error = Command::new(&program).args(first).args(&self.arguments).exec();

@@ -15,10 +15,10 @@ use crate::terminal::say;
 /// Transports of a file for which none is named.
 const TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
-/// Write an experiment file with the same options as `hol compare`; `hol run` then gives the same answer.
+/// Write an experiment file with the options of `hol compare`; `hol run` on it has the same result.
 #[derive(Debug, Args)]
 pub struct Init {
-    /// The file to write, NAME.toml [default: standard output], and what to compare [default: tcp sctp:streams=8]
+    /// File to write, NAME.toml [default: standard output], then the transports to compare [default: tcp sctp:streams=8]
     #[arg(value_name = "[FILE] [TRANSPORT]")]
     words: Vec<String>,
     #[command(flatten)]
@@ -35,16 +35,20 @@ const TOP: [Note; 11] = [
     ("messages", "Number of messages of all repetitions together.", "10000"),
     (
         "repetitions",
-        "Number of independent runs; each has its own losses, the same for all transports.",
+        "Number of independent runs; each has its own random losses, the same for all transports.",
         "10",
     ),
-    ("precision", "Repeat until the mean is this precise; needs repetitions = \"5..40\".", "\"1%\""),
+    (
+        "precision",
+        "Repeat until half the 95 % confidence interval is at most this share of the mean; needs repetitions = \"5..40\".",
+        "\"1%\"",
+    ),
     ("seed", "Seed of all random numbers.", "1"),
     ("world", "World: simulated endpoints and links, or Linux in a virtual machine.", "\"kernel\""),
     ("records", "Also keep the records of all messages.", "\"all\""),
     ("series", "Sample each run at this interval: windows, round-trip times, queues.", "\"10ms\""),
     ("timeline", "Also count deliveries per interval of this length.", "\"1s\""),
-    ("topology", "An ns script as the network.", "\"testlink.ns\""),
+    ("topology", "An ns script that defines the network.", "\"testlink.ns\""),
 ];
 
 /// The keys of `[network]`, in their order in the file.
@@ -55,7 +59,7 @@ const NETWORK: [Note; 12] = [
         "Settings of the link in both directions; [network.up] and [network.down] override one.",
         "\"100Mbit\"",
     ),
-    ("delay", "One way.", "\"10ms\""),
+    ("delay", "One-way propagation delay.", "\"10ms\""),
     ("jitter", "Largest deviation of the delay, plus or minus.", "\"0s\""),
     (
         "jitter_distribution",
@@ -87,10 +91,14 @@ const NETWORK: [Note; 12] = [
 const WORKLOAD: [Note; 6] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
-    ("arrivals", "How they are spaced.", "\"periodic\""),
+    ("arrivals", "Distribution of the intervals between messages: periodic or poisson.", "\"periodic\""),
     ("size", "Octets per message; not for simco and media.", "\"128B\""),
-    ("start", "When it connects.", "\"0s\""),
-    ("late_limit", "Abort the run if a message is passed to the transport later than this.", "\"10s\""),
+    ("start", "Time from the start of the run until the client connects.", "\"0s\""),
+    (
+        "late_limit",
+        "Abort the run if a message is passed to the transport this long after its scheduled time.",
+        "\"10s\"",
+    ),
 ];
 
 /// The sweep in comments, if the question has none.
@@ -121,7 +129,7 @@ impl Init {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; hol run {0}\n", path.display()));
+                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }

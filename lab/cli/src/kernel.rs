@@ -26,7 +26,7 @@ enum Action {
         #[command(flatten)]
         from: PackageArgs,
     },
-    /// Build a kernel for --world kernel:uml, which runs as a program of this host; takes minutes, once
+    /// Build a User-Mode Linux kernel for --world kernel:uml, which runs as a program of this host; needed once, takes minutes
     Build {
         /// Series of the kernel, such as 6.12
         #[arg(default_value = DEFAULT_SERIES)]
@@ -38,7 +38,7 @@ enum Action {
     Use {
         /// A bzImage such as /boot/vmlinuz-6.12.0-amd64, or a release that `hol kernel list` shows
         image: PathBuf,
-        /// Directory of its modules [default: lib/modules/RELEASE next to the kernel's directory, or in / or /usr]
+        /// Directory of the kernel's modules [default: lib/modules/RELEASE next to the kernel's directory, or in / or /usr]
         #[arg(long, value_name = "DIR")]
         modules: Option<PathBuf>,
     },
@@ -53,8 +53,8 @@ enum Action {
 /// The repository from which a kernel package comes.
 #[derive(Debug, Args)]
 struct PackageArgs {
-    /// Search only this suite, such as trixie-backports [default: the package sources of this machine, then
-    /// the backports and releases of Debian]
+    /// Search only this suite, such as trixie-backports [default: the package sources of this machine, then Debian's backports and
+    /// releases]
     #[arg(long)]
     suite: Option<String>,
     /// Mirror of Debian [default: that of this machine, or http://deb.debian.org/debian]
@@ -129,7 +129,7 @@ fn report_ready(image: &Image) {
     say(&format!("{} is ready: {}\n", image.release, image.directory.display()));
     if !image.has_sctp() {
         note!(
-            "warning: this kernel has no SCTP; a distribution's standard kernel has it, as `hol kernel fetch` downloads"
+            "warning: this kernel has no SCTP; use a distribution's standard kernel, which `hol kernel fetch` downloads"
         );
     }
     print_engine(image);
@@ -139,7 +139,7 @@ fn report_ready(image: &Image) {
 fn print_engine(image: &Image) {
     match hol_kernel::provenance_of(image) {
         Ok(provenance) => {
-            say(&format!("runs in {provenance}\n"));
+            say(&format!("it runs in {provenance}\n"));
             provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));
         }
         Err(problem) => note!("warning: {problem}"),

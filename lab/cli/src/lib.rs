@@ -82,11 +82,11 @@ enum Command {
     Exec(exec::Exec),
     /// Open a shell on a node; virtual time stops while you type
     Shell(shell::Shell),
-    /// Write an experiment file from a question
+    /// Write an experiment file with the options of `hol compare`
     Init(init::Init),
     /// Run an experiment file
     Run(run::Run),
-    /// Show the points of an experiment file, and how long they take
+    /// Show the points of an experiment file and the time that they need
     Plan(plan::Plan),
     /// Join the parts of an experiment from several machines
     Merge(merge::Merge),
@@ -114,7 +114,7 @@ enum Command {
     Replay(replay::Replay),
     /// Measure the speed of hol itself
     Bench(bench::Bench),
-    /// Count how often the conclusions of `hol compare` are right where the truth is known
+    /// Count how often `hol compare` draws a wrong conclusion in cases whose true result is known
     #[command(hide = true)]
     Statistics(statistics::Statistics),
     /// List studies, stacks, transports with their options, and workloads

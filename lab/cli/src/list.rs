@@ -56,7 +56,7 @@ fn topic(name: &str) -> Result<Topic, String> {
     let names = Kind::ALL.map(Kind::name).join(", ");
     let found = Kind::ALL.into_iter().find(|kind| kind.name() == name.to_lowercase());
     let found = found.map(Topic::Options).or((name == "paths").then_some(Topic::Paths));
-    found.ok_or_else(|| format!("unknown transport; known: {names}; `hol list paths` lists paths"))
+    found.ok_or_else(|| format!("unknown transport; use one of {names}, or `paths` for the named paths"))
 }
 
 impl List {

@@ -21,14 +21,13 @@ pub struct Live {
 enum Action {
     /// Run this host's endpoints of experiments that another host starts with --world live --peer
     ///
-    /// Anyone who knows the secret can make this host send and receive messages of any workload, on ports
-    /// that the kernel chooses or --ports names; all other connections are rejected. One client is served at
-    /// a time.
+    /// Anyone who knows the secret can make this host send and receive messages of any workload, on ports that the kernel chooses or that
+    /// --ports lists; all other connections are rejected. One client is served at a time.
     Serve {
         #[command(flatten)]
         listen_args: ListenArgs,
-        /// Ports for servers, such as 7641 or 7641-7650, if a firewall is in the way: one for each flow of
-        /// an experiment whose server is on this host [default: free ports]
+        /// Ports for servers, such as 7641 or 7641-7650, which a firewall must let pass: one for each flow of an experiment whose server is
+        /// on this host [default: free ports]
         #[arg(long, value_name = "FIRST-LAST")]
         ports: Option<Ports>,
     },

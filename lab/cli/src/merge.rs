@@ -11,7 +11,7 @@ use crate::terminal::{grouped, note};
 
 const AFTER: &str = "\
 The result is the same as that of `hol run FILE` on one machine: the same digests, tables and report, whatever the order of
-the parts. A run that is in two of them has to be the same in both.
+the parts. A run that two parts contain must be the same in both.
 
   hol run FILE --shard 1/2 --out one              on one machine
   hol run FILE --shard 2/2 --out two              on another, or later
@@ -37,7 +37,7 @@ impl Merge {
     pub fn run(&self) -> Result<(), Failure> {
         let merged = merge(&self.parts, &self.out, std::env::args().collect())?;
         if merged.repeated > 0 {
-            note!("{} runs are in several parts, with equal results", grouped(merged.repeated));
+            note!("several parts contain the same {} runs, with equal results", grouped(merged.repeated));
         }
         let results = merged.store.write_tables(&merged.finished)?;
         print_results(&results, &self.out, self.json)?;
@@ -48,7 +48,7 @@ impl Merge {
         let of: Vec<String> = merged.lacking.iter().map(of).collect();
         let whose = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
         Err(Failure::Failed(format!(
-            "{} of {} runs are missing{whose}: also merge the directories that have them, or run `hol run FILE --out {}`",
+            "{} of {} runs are missing{whose}: also merge the directories that contain them, or run `hol run FILE --out {}`",
             grouped(results.missing),
             grouped(results.needed),
             self.out.display()

@@ -19,7 +19,7 @@ pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| match suggestion(text).filter(|number| *number > 0) {
         Some(number) => format!("write {number}"),
-        None => "write a whole number from 1 on".to_owned(),
+        None => "write a whole number of at least 1".to_owned(),
     })
 }
 
@@ -39,7 +39,7 @@ mod tests {
         );
         assert_eq!(positive("1"), Ok(1));
         for wrong in ["0", "-1", "x"] {
-            assert!(positive(wrong).unwrap_err().contains("from 1 on"), "{wrong}");
+            assert!(positive(wrong).unwrap_err().contains("at least 1"), "{wrong}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct Packetdrill {
     /// Name that `#ifdef` treats as defined; may be repeated [default: Linux]
     #[arg(long, value_name = "NAME")]
     define: Vec<String>,
-    /// Fail if a packet is sent that the script does not contain; calls do not block
+    /// Fail if an endpoint sends a packet that the script does not contain; calls do not block, and Nagle's algorithm is off by default
     #[arg(long)]
     strict: bool,
     /// Print one JSON object per script

@@ -28,7 +28,7 @@ enum Command {
     Tc(Tc),
 }
 
-/// Each line is a tc command for the client's interface; with --down for the server's.
+/// Convert lines of tc: each is a command for the client's interface, and after --down for the server's.
 #[derive(Debug, Args)]
 struct Tc {
     /// Arguments of tc, such as "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
@@ -65,7 +65,10 @@ impl Path {
         let CaptureResult { of: learner, notes } = capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
         let learned = learner.finish(*host).map_err(|problem| match host {
-            Some(host) => Failure::Usage(format!("--host {host}: {place} has no packets from or to it")),
+            Some(host) => Failure::Usage(format!(
+                "--host {host}: {place} contains no packets from or to this host; use the address of a \
+                host in the capture"
+            )),
             None => Failure::failed(format!("{place}: {problem}")),
         })?;
         let mut text =

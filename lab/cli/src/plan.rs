@@ -10,7 +10,7 @@ use crate::run::{ExperimentArgs, describe_cost};
 use crate::run_plan::threads;
 use crate::terminal::{note, say};
 
-/// Show the points of an experiment file, and how long they take, without running them
+/// Show the points of an experiment file and the time that they need, without running them
 #[derive(Debug, Args)]
 pub struct Plan {
     #[command(flatten)]
@@ -50,5 +50,5 @@ fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let (min, max) = (work.iter().min().copied().unwrap_or(0), work.iter().max().copied().unwrap_or(0));
     let idle = work.iter().filter(|work| **work == 0).count();
     let idle = if idle > 0 { format!("; {idle} of them are empty") } else { String::new() };
-    format!("{of} parts of {} to {} each with {jobs} jobs{idle}\n", time(min), time(max))
+    format!("{of} parts of {} to {} each, with {jobs} jobs{idle}\n", time(min), time(max))
 }

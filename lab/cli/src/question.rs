@@ -47,8 +47,7 @@ pub struct Question {
 /// Network, repetitions, seed and world of a comparison.
 #[derive(Debug, Args)]
 pub struct Conditions {
-    /// Path by name, with its delay, jitter, loss, rate and queue, which other options override; `hol list
-    /// paths` shows them [default: none]
+    /// Path by name: its delay, jitter, loss, rate and queue, which other options override; `hol list paths` shows all [default: none]
     #[arg(long, value_name = "NAME", value_parser = paths())]
     path: Option<String>,
     /// One-way delay, the same in both directions [default: 10ms]
@@ -66,7 +65,7 @@ pub struct Conditions {
     /// Capacity of the queue in each direction [default: 1000p]
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
-    /// Number of independent repetitions; each has its own losses, the same for all transports [default: 10]
+    /// Number of independent repetitions; each has its own random losses, the same for all transports [default: 10]
     #[arg(long, value_name = "R", value_parser = positive, allow_negative_numbers = true)]
     repetitions: Option<usize>,
     /// Seed of all random numbers [default: 1]

@@ -58,7 +58,12 @@ impl Replay {
         let CaptureResult { of: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
-        let nothing = |_| Failure::failed(format!("{place}: it contains no data over TCP, SCTP or UDP"));
+        let nothing = |_| {
+            Failure::failed(format!(
+                "{place}: the capture contains no data over TCP, SCTP or UDP; use another capture, \
+            interface or --host"
+            ))
+        };
         let messages = listener.finish(self.host).map_err(nothing)?;
         let exchanges = self.supported_exchanges(&messages, &mut notes);
         notes.iter().for_each(|words| note!("note: {words}"));
@@ -79,7 +84,7 @@ impl Replay {
         let all = messages.exchanges.len();
         if all > self.max_messages {
             notes.push(format!(
-                "the capture has {all} messages, of which the first {} are used: --max-messages N",
+                "only the first {} of the capture's {all} messages are used; --max-messages N sets this number",
                 self.max_messages
             ));
         }
@@ -90,13 +95,16 @@ impl Replay {
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {
-            notes.push(format!("{silent} messages had no reply; here they have one of 8 octets"));
+            notes.push(format!(
+                "{silent} messages had no reply in the capture; each gets a reply of 8 octets"
+            ));
         }
         let is_possible = |octets: u64| (WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE).contains(&octets);
         let unfit =
             taken.iter().filter(|e| !is_possible(e.octets) || e.reply > 0 && !is_possible(e.reply)).count();
         if unfit > 0 {
-            notes.push(format!("{unfit} messages are shorter or longer than supported (8 octets, 16 MiB)"));
+            notes.push(format!("{unfit} messages were shorter than 8 octets or longer than 16 MiB; their sizes are changed to these \
+                limits"));
         }
         let size = |octets: u64| ByteCount(octets.clamp(WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE));
         let exchange = |exchange: &CapturedExchange| Exchange {
@@ -120,7 +128,7 @@ impl Replay {
             ))),
             Err(error) => Err(LabError::file("write", path, error).into()),
             Ok(()) => {
-                say(&format!("{0} written; hol run {0}\n", path.display()));
+                say(&format!("{0} written; `hol run {0}` runs it\n", path.display()));
                 Ok(())
             }
         }

@@ -17,24 +17,24 @@ const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
 ///
-/// With two directories of one study or experiment, in the model world and in the kernel world: writes the
-/// model's report with both verdicts on each claim, and whether the points agree, as both-worlds.html in the
-/// model's directory.
+/// With two directories of one study or experiment, one of the model world and one of the kernel world, the command instead writes
+/// both-worlds.html into the model's directory: the model's report with the verdicts of both worlds on each claim, and whether the points
+/// agree.
 #[derive(Debug, Args)]
 pub struct Report {
     /// Result directory of `hol run` or `hol reproduce`, complete or not
     dir: PathBuf,
-    /// Result directory of the same experiment in another world
+    /// Result directory of the same study or experiment in another world
     #[arg(conflicts_with = "crate_metadata")]
     other: Option<PathBuf>,
-    /// Lay results of iperf3 (iperf3 --json) or flent (*.flent.gz) beside the points, as a table in the report
+    /// Add results of iperf3 (iperf3 --json) or flent (*.flent.gz) to the report, in a table beside the points
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "other")]
     beside: Vec<PathBuf>,
     /// Also write ro-crate-metadata.json, the metadata with which archives of research data (Zenodo, WorkflowHub) read the
     /// directory: the program, its input files and each result, with their SHA-256
     #[arg(long = "crate")]
     crate_metadata: bool,
-    /// With --crate: the address of the licence of your results, such as https://creativecommons.org/licenses/by/4.0/
+    /// With --crate: URL of the licence of your results, such as https://creativecommons.org/licenses/by/4.0/
     #[arg(long, value_name = "URL", requires = "crate_metadata")]
     license: Option<String>,
 }
@@ -88,7 +88,11 @@ fn read_measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
         decompressor::open(file).and_then(|input| input.take(MAX_FILE_SIZE + 1).read_to_string(&mut text));
     read.map_err(|problem| LabError::file("read", file, problem))?;
     if text.len() as u64 > MAX_FILE_SIZE {
-        return Err(Failure::Usage(format!("{}: has more than {} MiB", file.display(), MAX_FILE_SIZE >> 20)));
+        return Err(Failure::Usage(format!(
+            "{}: the file is longer than {} MiB; give a shorter one",
+            file.display(),
+            MAX_FILE_SIZE >> 20
+        )));
     }
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     OtherMeasurement::read(&name, &text)

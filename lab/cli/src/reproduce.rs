@@ -18,7 +18,7 @@ use crate::terminal::{grouped, note, say};
 
 const EXAMPLES: &str = "\
 Examples:
-  hol reproduce ikr53 --quick          a twentieth of the messages, in seconds
+  hol reproduce ikr53 --quick          a twentieth of the messages; takes seconds
   hol reproduce ikr53                  all of them
   hol reproduce tickets --only pion218 one public report, compared with our numbers
   hol list                             all studies";
@@ -33,7 +33,7 @@ pub struct Reproduce {
     /// Run a twentieth of the messages, for a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions; the length of a run stays the study's. Choose few in the kernel world [default: the study's]
+    /// Number of repetitions, without a change of the length of a run; choose few in the kernel world [default: the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Result directory [default: results/STUDY, with the other options appended]
@@ -110,7 +110,10 @@ impl Reproduce {
         let known = || study.experiments.iter().map(|(name, _)| name.as_str());
         if let Some(unknown) = self.only.iter().find(|name| !known().any(|known| known == *name)) {
             let known = known().collect::<Vec<_>>().join(", ");
-            return Err(Failure::Usage(format!("--only {unknown}: {} has {known}", study.name)));
+            return Err(Failure::Usage(format!(
+                "--only {unknown}: unknown experiment; {} has {known}",
+                study.name
+            )));
         }
         let wanted = |name| self.only.is_empty() || self.only.contains(name);
         let chosen = study.experiments.iter().filter(|(name, _)| wanted(name));
@@ -120,7 +123,10 @@ impl Reproduce {
         if let Some(range) =
             ranged.filter(|_| !study.experiments.iter().filter(|(name, _)| wanted(name)).all(precise))
         {
-            let problem = format!("--repetitions {range}: {} has no precision; give one number", study.name);
+            let problem = format!(
+                "--repetitions {range}: a range needs the key `precision`, which {} does not have; give one number",
+                study.name
+            );
             return Err(Failure::Usage(problem));
         }
         let repeated = |experiment: Experiment| match self.repetitions {
@@ -138,7 +144,7 @@ impl Reproduce {
             let points = experiment.points.len();
             if self.world.is_default() && experiment.names_a_world() {
                 let needed = experiment.points[0].world.family();
-                let why = format!("{} needs --world {needed}", experiment.name);
+                let why = format!("experiment {} needs --world {needed}", experiment.name);
                 *left_out.entry(why).or_default() += points;
                 continue;
             }

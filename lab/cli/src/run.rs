@@ -24,7 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   hol run experiments/hello.toml                       a sweep, with tables and a report
   hol run mine.toml --set network.delay=50ms --out results/slow
-  hol run mine.toml --plan                             what it would run, and how long that takes";
+  hol run mine.toml --plan                             its points, and the time that they need";
 
 /// Run an experiment file: every point of its sweep, with all repetitions, on all cores.
 ///
@@ -154,7 +154,11 @@ impl ExperimentArgs {
     /// Returns the arguments of `hol run` for the same experiment.
     pub fn arguments(&self) -> Result<Vec<String>, Failure> {
         if self.file == Path::new("-") {
-            return Err(Failure::Usage("-: standard input cannot be read again later; give a file".into()));
+            return Err(Failure::Usage(
+                "-: the experiment must be a file, because the jobs read it again later; give the path of a \
+                file"
+                    .into(),
+            ));
         }
         let mut words = vec![self.file.to_string_lossy().into_owned()];
         words.extend(self.settings.iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
@@ -181,7 +185,7 @@ impl ExperimentArgs {
         let is_placed = self.world.is_some() || self.peer.is_given();
         if !self.settings.is_empty() || is_placed || self.records || self.series.is_some() {
             return Err(Failure::Usage(
-                "--set, --world, --peer, --router, --records and --series: not possible on a server; write them into the file"
+                "--set, --world, --peer, --router, --records and --series have no effect on a server; write the settings into the file"
                     .into(),
             ));
         }

@@ -29,7 +29,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(1);
         }
-        note!("\nstopping; unfinished runs are discarded");
+        note!("\nstopping; unfinished runs are discarded (press Ctrl-C again to exit at once)");
     };
     match ctrlc::set_handler(handler) {
         // A comparison that adds repetitions installs the handler again at each step.

@@ -67,7 +67,9 @@ pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
 /// Parses `/srv/page=100kB`: a path, and the content or size of the file.
 fn content(file: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
-        Failure::Usage(format!("--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=100kB"))
+        Failure::Usage(format!(
+            "--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=SIZE, as in /srv/page=100kB"
+        ))
     };
     let (path, content) = file.split_once('=').ok_or_else(wrong)?;
     let kind = if content.parse::<hol_base::ByteCount>().is_ok() { "size" } else { "from" };

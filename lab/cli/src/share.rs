@@ -33,7 +33,7 @@ impl Share {
         let page = fs::read_to_string(&report).map_err(|problem| {
             let dir = self.dir.display();
             Failure::Usage(format!(
-                "{}: {problem}; `hol report {dir}` writes it from results",
+                "{}: {problem}; create the report with `hol report {dir}`",
                 report.display()
             ))
         })?;
@@ -46,7 +46,10 @@ impl Share {
         fs::write(&out, &page).map_err(|problem| Failure::failed(format!("{}: {problem}", out.display())))?;
         if !absent.is_empty() {
             let names: Vec<&str> = absent.iter().map(String::as_str).collect();
-            note!("left out, because they are absent or longer than 2 MiB: {}", names.join(", "));
+            note!(
+                "these files are not in the page, because they are absent or longer than 2 MiB: {}",
+                names.join(", ")
+            );
         }
         say(&format!("{} written, {:.1} MB\n", out.display(), page.len() as f64 / 1e6));
         Ok(())

@@ -139,22 +139,21 @@ const TRUTHS: [Truth; 11] = [
     },
 ];
 
-/// Count how often the conclusions of `hol compare` are right where the truth is known.
+/// Count how often `hol compare` draws a wrong conclusion in cases whose true result is known.
 ///
 /// Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
 pub struct Statistics {
-    /// Number of trials per known truth
+    /// Number of trials per case
     #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
     trials: usize,
-    /// Number of runs in the pool of a known truth
+    /// Number of runs in the pool of a case
     #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
     pool: usize,
-    /// Only known truths whose name contains this text
+    /// Run only the cases whose name contains this text
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Fail if more than one conclusion in a hundred names the wrong winner, or more than six find a
-    /// difference where there is none
+    /// Fail if more than 1 % of the conclusions name the wrong winner, or more than 6 % find a difference where there is none
     #[arg(long)]
     require: bool,
 }

@@ -26,7 +26,7 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
-        return Err(format!("it contains no queueing discipline that hol supports; hol supports {known}"));
+        return Err(format!("no queueing discipline that hol supports; use one of {known}"));
     };
     let (_, read) = DISCIPLINES
         .iter()
@@ -147,7 +147,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.set("jitter", jitter);
                     shaped.notes.push(
-                        "netem lets later packets overtake if the delay varies by more than their distance; hol keeps their order"
+                        "netem reorders packets if the delay varies by more than their distance in time; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
@@ -158,7 +158,8 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "distribution" => {
                 let kind = words.value(word)?;
                 if !["uniform", "normal", "pareto", "paretonormal"].contains(&kind) {
-                    return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto, paretonormal, or a file in the experiment"));
+                    return Err(format!("distribution {kind} is not supported; use uniform, normal, pareto or paretonormal, or set \
+                        network.jitter_distribution to a file"));
                 }
                 shaped.set("jitter_distribution", kind);
             }
@@ -180,7 +181,8 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
             "reorder" | "gap" | "slot" => {
                 return Err(format!(
-                    "{word}: not supported: netem sends some packets at once and delays the others; use `reorder` and `reorder_by`, which delay a share of the packets by more"
+                    "netem's {word} is not supported, because it sends some packets at once and delays the others; use the keys `reorder` \
+                    and `reorder_by`, which delay some packets more than the others"
                 ));
             }
             "seed" => drop(words.next()),
@@ -204,7 +206,7 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
     if max.is_finite() && max <= own.min(NO_LIMIT) {
         if let Some(max) = BitRate::from_bits_per_second(max as u64) {
             let note = format!(
-                "netem holds {limit} packets, including those in transit: {max} at {delay}; further packets are dropped"
+                "netem drops packets when it holds {limit}, including those in transit, so a delay of {delay} limits the rate to {max}"
             );
             shaped.notes.push(note);
             shaped.set("rate", max);
@@ -217,7 +219,8 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
         shaped.set("rate", speed);
         shaped.set("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
-            shaped.notes.push(format!("{under_way} full packets of netem's limit of {limit} are in transit"));
+            shaped.notes.push(format!("netem's limit of {limit} packets includes {under_way} full packets in transit; hol's queue holds \
+                only the others"));
         }
     }
 }
@@ -244,7 +247,7 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
             let own = share(word).ok_or_else(|| format!("loss {word}: write a percentage such as 1%"))?;
             if words.optional(share).is_some_and(|correlation| !correlation.is_zero()) {
                 return Err(
-                    "loss with a correlation is not supported, because netem then loses fewer packets than configured; use loss gemodel"
+                    "loss with a correlation is not supported, because netem then drops fewer packets than configured; use loss gemodel"
                         .to_owned(),
                 );
             }
@@ -275,17 +278,19 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             }
         }
     }
-    let speed = speed.ok_or("tbf has no rate")?;
+    let speed = speed.ok_or("tbf has no rate; add one, such as rate 10mbit")?;
     let waits =
         latency.map(|latency| (latency.as_secs_f64() * speed.bits_per_second() as f64 / 8.0) as u64 + burst);
     shaped.set("rate", speed);
     shaped.set(
         "queue",
-        ByteCount(limit.or(waits).ok_or("tbf has neither limit nor latency")?.max(FULL_PACKET)),
+        ByteCount(
+            limit.or(waits).ok_or("tbf has neither limit nor latency; add one of them")?.max(FULL_PACKET),
+        ),
     );
     if burst > 10 * FULL_PACKET {
         shaped.notes.push(format!(
-            "a burst of {burst} octets leaves tbf at once after a pause; hol's link sends at its rate"
+            "after a pause tbf sends a burst of {burst} octets at once; hol's link sends it at the link's rate"
         ));
     }
     Ok(())
@@ -374,7 +379,10 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             "avpkt" => keys.push(format!("packet = \"{}B\"", words.read(word, octets)?)),
             "probability" => {
                 let own: f64 = words.read(word, |word| word.parse().ok())?;
-                keys.push(format!("drop = \"{}\"", Ratio::new(own).ok_or("probability is from 0 to 1")?));
+                keys.push(format!(
+                    "drop = \"{}\"",
+                    Ratio::new(own).ok_or("write a probability from 0 to 1")?
+                ));
             }
             "bandwidth" | "burst" => drop(words.next()),
             "ecn" => keys.push("ecn = true".to_owned()),
@@ -389,7 +397,7 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
 /// were given for it.
 pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
-        "[network]\n# Defaults, if the lines set nothing: no limit.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
+        "[network]\n# No limit of rate and no delay, unless a line sets them.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
             .to_owned();
     for (name, lines) in [("up", up), ("down", down)] {
         if lines.is_empty() {
@@ -401,7 +409,7 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
             shaped.notes.iter().for_each(|note| text += &format!("# {note}.\n"));
             for (key, value) in &shaped.keys {
                 if keys_so_far.contains(key) {
-                    return Err(format!("two lines set `{key}`; combine them in one"));
+                    return Err(format!("two lines set `{key}`; remove one of them"));
                 }
                 keys_so_far.push(key);
                 text += &format!("{key} = {value}\n");

@@ -26,7 +26,8 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     }
     let links = ShapedLink::all_of(network).map_err(|unsupported| unsupported.to_string())?;
     let mut head = format!(
-        "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes: the TCP of an end host limits what waits in its own queues.\n\
+        "#!/bin/sh\n# The network of {}, by `hol topology --tc`. Run it on a router between the nodes, because the TCP of an end host \
+        limits the packets in its own queues.\n\
          # Each variable names the interface by which the packets of a direction leave. `tc qdisc del dev INTERFACE root` undoes it.\nset -eu\n",
         sanitize(file)
     );
@@ -36,7 +37,7 @@ pub fn script(network: &Topology, file: &str) -> Result<String, String> {
         let Medium::Link { up, down } = segment.medium else {
             let label = &segment.label;
             return Err(format!(
-                "the stations of the LAN {label} share one transmitter, which tc does not have; use links"
+                "the stations of the LAN {label} share one transmitter, which tc cannot emulate; use links"
             ));
         };
         let [from, to] = ends(network, segment);
@@ -105,26 +106,26 @@ fn check_expressible(settings: &Settings) -> Result<(), String> {
     let holds_its_queue =
         *discipline != Discipline::DropTail || matches!(settings.queue, QueueLimit::Bytes(_));
     let (key, why) = if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
-        ("jitter_distribution", "tc reads distributions from /usr/lib/tc only")
+        ("jitter_distribution", "tc reads distributions only from its own directory, /usr/lib/tc")
     } else if *police != PoliceSpec::default() {
         ("police", "tc polices before the queue, not behind it")
     } else if !duplicate.is_zero() {
-        ("duplicate", "netem sends the second packet through the whole chain")
+        ("duplicate", "netem passes the duplicate through all disciplines again")
     } else if matches!(discipline, Discipline::Red(_)) {
         ("discipline = red", "tc derives RED's weight from a burst")
     } else if matches!(loss, LossSpec::Packets(_)) {
-        ("loss = { drop = … }", "netem loses by chance, not by number")
+        ("loss = { drop = … }", "netem drops packets at random, not by number")
     } else if mtu.0 != DEFAULT_MTU {
         ("mtu", "`ip link set dev INTERFACE mtu` sets it")
     } else if holds_its_queue && !reorder.is_zero() {
         (
             "reorder",
-            "a packet that overtakes others in netem bypasses the disciplines inside it, and this queue would be inside",
+            "a packet that netem reorders bypasses the disciplines inside netem, and the queue would be one of them",
         )
     } else {
         return Ok(());
     };
-    Err(format!("`{key}`: {why}; remove it, or let hol run the path"))
+    Err(format!("`{key}`: {why}; remove the key, or use a world of hol"))
 }
 
 /// Returns the arguments of netem; `None` if it would do nothing.

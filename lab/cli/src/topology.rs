@@ -26,8 +26,7 @@ pub struct Topology {
     /// Write an ns script; - is standard output
     #[arg(long, value_name = "FILE")]
     ns: Option<PathBuf>,
-    /// Write a shell script whose tc commands give the interfaces of a router these links (of a sweep those of its first point); - is
-    /// standard output
+    /// Write a shell script of tc commands that emulates these links on a router (the first point of a sweep); - is standard output
     #[arg(long, value_name = "FILE")]
     tc: Option<PathBuf>,
 }

@@ -69,7 +69,7 @@ pub struct Trace {
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
-    /// Also run it in this world, and show the packets of both side by side, as in --beside kernel:uml
+    /// Also run it in this world, such as kernel:uml, and show the packets of both worlds side by side
     #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
     beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
@@ -112,7 +112,7 @@ impl Trace {
             None => Ok(()),
             Some(node) => {
                 let there_are = nodes.into_iter().collect::<Vec<_>>().join(", ");
-                Err(Failure::Usage(format!("--at {node}: unknown node; known: {there_are}")))
+                Err(Failure::Usage(format!("--at {node}: unknown node; use one of {there_are}")))
             }
         }
     }
@@ -171,11 +171,11 @@ impl Trace {
         let size = workload.size().and_then(|size| u32::try_from(size).ok());
         let sequence = Sequence::new(&collector, &run.records, size);
         if sequence.arrows.is_empty() {
-            let problem = "no message was sent between the two ends, so the diagram would be empty";
+            let problem = "client and server sent no messages, so the diagram would be empty; run a workload with messages";
             return Err(Failure::failed(format!("--svg: {problem}")));
         }
         if collector.omitted > 0 {
-            note!("note: {} later packets are not drawn; run fewer messages", collector.omitted);
+            note!("note: the last {} packets are not drawn; use fewer messages", collector.omitted);
         }
         let picture = sequence::draw("sequence", &point.to_string(), &sequence).standalone();
         let mut file = open_output(path)?;

@@ -57,7 +57,7 @@ impl Verify {
         if results.missing > 0 {
             let (missing, wanted) = (grouped(results.missing), grouped(results.needed));
             say(&format!(
-                "{missing} of {wanted} runs are missing; repeat the command that created the directory\n"
+                "{missing} of {wanted} runs are missing; repeat the command that created the directory to perform them\n"
             ));
         }
         Ok(())
@@ -68,13 +68,15 @@ impl Verify {
         repeatable(results)?;
         let dir = self.dir.display();
         if results.points.iter().all(|point| point.runs.is_empty()) {
-            let problem = format!("{dir}: no runs to verify; run the experiment first");
+            let problem =
+                format!("{dir}: the directory contains no runs to verify; run the experiment first");
             return Err(Failure::Failed(problem));
         }
         match results.points.iter().find(|point| point.point.identity() != point.point.id) {
             None => Ok(()),
             Some(changed) => Err(Failure::Failed(format!(
-                "{dir}: {}: in this program (version {}) these names mean other settings than in the one that performed the runs (version {}); use that version",
+                "{dir}: {}: this program (version {}) would use other settings for this point than the version that performed the runs \
+                ({}); use that version",
                 changed.point,
                 env!("CARGO_PKG_VERSION"),
                 results.manifest.version

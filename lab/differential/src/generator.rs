@@ -83,7 +83,7 @@ impl<'w> Generator<'w> {
                     let usual = refusals.into_iter().max_by_key(|(_, times)| *times);
                     let (reason, times) = usual.unwrap_or_default();
                     return Err(format!(
-                        "no scenario is possible: {count} were tried, of which {times} were refused for this reason: {reason}"
+                        "none of {count} random scenarios is supported by both worlds; the most frequent reason ({times} times): {reason}"
                     ));
                 }
                 continue;

@@ -29,14 +29,15 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::SCTP,
-            cure: "this kernel runs the other transports; for SCTP use a distribution's standard kernel, as `hol kernel fetch` downloads",
+            cure: "SCTP needs this module, other transports do not; use a distribution's standard kernel, which `hol kernel fetch` \
+                downloads",
         });
     }
     if let Some(module) = image.missing_of_filter().filter(|_| scenario.filtered().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
-            cure: "it is part of nftables; repeat `hol kernel fetch` or `use`, which now include it",
+            cure: "the packet filter (nftables) needs this module; run `hol kernel fetch` or `hol kernel use` again, which now include it",
         });
     }
     check_any_kernel(scenario, image.version())?;
@@ -44,7 +45,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module: modules::DUALPI2,
-            cure: "Debian's kernels do not have it; use the model world, or a kernel of your own (`hol kernel use PATH`)",
+            cure: "Debian's kernels do not contain this module; use the model world, or a kernel of your own (`hol kernel use PATH`)",
         });
     }
     engine::of(image).check(scenario, image)?;
@@ -60,7 +61,8 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
         return Err(unsupported("network.handover", why.to_owned()));
     }
     if scenario.network.client_moves() && scenario.transport.is_userspace() {
-        let why = "transports of this program over UDP cannot migrate; use tcp or sctp, or changes = \"route\", with which the client keeps its address";
+        let why = "hol's own transports over UDP (QUIC and sctp:socket=own) do not support migration; use tcp or sctp, or changes = \
+            \"route\", with which the client keeps its address";
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let plan = netem::plan(&scenario.network)?;
@@ -143,7 +145,8 @@ fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     if scenario.runs_programs() && (kind == Kind::Udp || scenario.transport.is_userspace()) {
         return Err(KernelError::Unsupported {
             what: kind.name().to_owned(),
-            why: "the UDP of programs is never replaced; name the transport for their TCP sockets: tcp, sctp or mptcp".to_owned(),
+            why: "only the TCP sockets of programs can use another transport; choose tcp, sctp or mptcp"
+                .to_owned(),
         });
     }
     Root::of(scenario).map(drop)
@@ -159,12 +162,12 @@ fn conflict(
         let theirs = &others.iter().find(|their| their.name == *name && their.value != *value)?.value;
         if name.starts_with("module/") {
             return Some(format!(
-                "it needs {name} = {value}, which applies to all nodes, but another flow needs {theirs}; use the same value for both"
+                "this flow needs {name} = {value}, which applies to all nodes, but another flow needs {theirs}; use the same value for both"
             ));
         }
         let node = node?;
         Some(format!(
-            "it needs {name} = {value} on node {node:?}, but another flow needs {theirs} there; move one of them to other nodes"
+            "this flow needs {name} = {value} on node {node:?}, but another flow needs {theirs} there; move one of the flows to other nodes"
         ))
     })
 }
@@ -185,9 +188,13 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
     let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
     for (what, measured, within) in [
-        ("a datagram took", delay, expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK),
         (
-            "datagrams back to back came every",
+            "the delay of a datagram was",
+            delay,
+            expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK,
+        ),
+        (
+            "the time between the arrivals of two datagrams sent back to back was",
             spacing,
             expected_spacing.saturating_sub(slack)..=expected_spacing + slack,
         ),
@@ -269,8 +276,8 @@ mod tests {
         assert!(check_baseline(&floor).is_ok());
         let late =
             check_baseline(&BaselineDelay { delay: 10_400_000, ..floor.clone() }).unwrap_err().to_string();
-        assert!(late.contains("link/1/up: a datagram took 10400000 ns"), "{late}");
+        assert!(late.contains("link/1/up: the delay of a datagram was 10400000 ns"), "{late}");
         let fast = check_baseline(&BaselineDelay { spacing: 80_000, ..floor }).unwrap_err().to_string();
-        assert!(fast.contains("every 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
+        assert!(fast.contains("back to back was 80000 ns") && fast.contains("91120 to 151120"), "{fast}");
     }
 }

@@ -23,7 +23,7 @@ pub enum KernelError {
     )]
     NoKernel,
     /// No kernel has this name.
-    #[error("no kernel {wanted:?}; available: {known}")]
+    #[error("no kernel {wanted:?}; use one of {known}, or download one with `hol kernel fetch`")]
     UnknownKernel {
         /// The requested name.
         wanted: String,
@@ -32,14 +32,14 @@ pub enum KernelError {
     },
     /// No kernel for User-Mode Linux has this name.
     #[error(
-        "no kernel {wanted:?} for User-Mode Linux is available; build one with `hol kernel build`, which takes some minutes"
+        "no kernel {wanted:?} for User-Mode Linux is available; build one with `hol kernel build` (takes some minutes)"
     )]
     NotBuilt {
         /// The requested name.
         wanted: String,
     },
     /// Programs that a build needs are missing.
-    #[error("{} missing; install with `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
+    #[error("not installed: {}; run `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
     ToolsMissing {
         /// The programs.
         programs: Vec<&'static str>,
@@ -136,7 +136,7 @@ pub enum MachineFault {
     Ended(String),
     /// It took too long.
     #[error(
-        "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with {LIMIT}"
+        "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with the environment variable {LIMIT}"
     )]
     TooLong {
         /// What it was doing.
@@ -145,7 +145,7 @@ pub enum MachineFault {
         seconds: u64,
     },
     /// QEMU refused a command.
-    #[error("QEMU refused `{command}`: {said}")]
+    #[error("QEMU rejected the command `{command}`: {said}")]
     Refused {
         /// The command.
         command: String,
@@ -189,15 +189,15 @@ impl fmt::Display for Console {
         let last = &lines[lines.len().saturating_sub(LINES)..];
         match last {
             [] => Ok(()),
-            last => write!(f, "\nend of its console output:\n{}", last.join("\n")),
+            last => write!(f, "\nlast lines of its console:\n{}", last.join("\n")),
         }
     }
 }
 
 fn memory_cure(fitting: u64) -> String {
     match fitting {
-        0 => "free some".to_owned(),
-        fitting => format!("run fewer with --jobs {fitting}"),
+        0 => "free some memory".to_owned(),
+        fitting => format!("run fewer machines with --jobs {fitting}"),
     }
 }
 

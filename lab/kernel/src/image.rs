@@ -223,7 +223,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     const MAGIC: usize = 0x202;
     const KERNEL_VERSION: usize = 0x20e;
     if octets.get(MAGIC..MAGIC + 4) != Some(b"HdrS") {
-        return Err("not a kernel for x86 (a bzImage, such as /boot/vmlinuz-*)".to_owned());
+        return Err("the file is not a kernel for x86; give a bzImage, such as /boot/vmlinuz-*".to_owned());
     }
     let number = |at: usize, length: usize| {
         octets[at..at + length].iter().rev().fold(0_usize, |value, octet| value << 8 | usize::from(*octet))
@@ -242,7 +242,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     let release = String::from_utf8_lossy(word).into_owned();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+' | '_' | '~');
     if release.is_empty() || release.starts_with('.') || !release.chars().all(plain) {
-        return Err("the image does not contain its version".to_owned());
+        return Err("the image contains no kernel version; use another kernel".to_owned());
     }
     Ok(release)
 }

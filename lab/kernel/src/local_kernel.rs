@@ -43,7 +43,8 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
         for Sysctl { name, value } in all.iter().filter(|setting| setting.name.starts_with("module/")) {
             if let Some(now) = setting(name).filter(|now| now != value) {
                 let why = format!(
-                    "it needs {name} = {value}, which applies to the whole machine, but this machine has {now}; set it (`echo {value} > /sys/{name}`), or use --world kernel"
+                    "this transport needs {name} = {value}, but this machine has {now}; set it for the whole machine (`echo {value} > \
+                    /sys/{name}`), or use --world kernel"
                 );
                 return unsupported(transport.to_string(), why);
             }
@@ -51,7 +52,10 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     }
     let ip = netem::plan(&scenario.network)?.network.ip();
     if ip == Ip::V6 && setting("net/ipv6/conf/all/forwarding").is_none() {
-        return unsupported("network.ip".to_owned(), "this machine's kernel has no IPv6".to_owned());
+        return unsupported(
+            "network.ip".to_owned(),
+            "this machine's kernel has no IPv6; set ip = \"v4\", or use --world kernel".to_owned(),
+        );
     }
     Ok(())
 }
@@ -66,7 +70,8 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
             format!(
-                "it needs network namespaces, which this user may not create ({problem}): run it as root, or in a user namespace: `unshare --map-root-user --net hol …`"
+                "this user may not create network namespaces ({problem}); run hol as root, or in a user namespace: `unshare \
+                --map-root-user --net hol …`"
             )
         })?;
         work()
@@ -115,7 +120,7 @@ fn perform(
         // On a machine with a real clock and other work, deviations are only a caution.
         let caution = check::check_valid(&job.scenario, facts).err();
         facts.warn(caution.map(|problem| {
-            format!("{problem}; this machine may be busy: use another one, or --world kernel")
+            format!("{problem}; this machine may be busy: use another machine, or --world kernel")
         }));
     }
     Ok((run, seen))
@@ -140,7 +145,8 @@ fn run_process(
     let status = child.end().map_err(|e| KernelError::file("wait for the process of", program, e))?;
     let console = Console::new(&whole(&mut said)?);
     let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
-        let ended = MachineFault::Ended(format!("its process ended with {status} and without a result"));
+        let ended =
+            MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())
     })?;
     Ok((mail, console))

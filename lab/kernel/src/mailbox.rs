@@ -47,7 +47,7 @@ pub(crate) enum MailError {
 impl fmt::Display for MailError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Missing => f.write_str("the guest stopped without a result"),
+            Self::Missing => f.write_str("the guest ended without a result"),
             Self::TooLong(length) => {
                 let max = SIZE >> 20;
                 write!(

@@ -80,7 +80,7 @@ fn behind_the_delay(
             LinkChange::Loss(LossSpec::Packets(_)) => {
                 return refuse(
                     "network.events: loss = { drop = … }",
-                    "its filter counts from the start of the run; set this loss from the start",
+                    "the filter that drops these packets counts from the start of the run; set this loss in [network], not in an event",
                 );
             }
             LinkChange::Rate(rate) => {

@@ -66,7 +66,7 @@ impl PackageSource {
             let apt = Apt { configuration: None };
             match search.search(&apt, "the package sources of this machine", wanted)? {
                 Some(packages) => return apt.download(&packages, work, tell),
-                None => tell("the package sources of this machine do not have it"),
+                None => tell("the package sources of this machine do not have this version"),
             }
         }
         let mirror = self.mirror()?;
@@ -102,7 +102,10 @@ impl PackageSource {
         if is_uri {
             Ok(mirror.trim_end_matches('/').to_owned())
         } else {
-            Err(packages(format!("{mirror:?} is not a mirror"), format!("give an address such as {MIRROR}")))
+            Err(packages(
+                format!("{mirror:?} is not the address of a mirror"),
+                format!("give an address such as {MIRROR}"),
+            ))
         }
     }
 
@@ -153,7 +156,7 @@ impl Search {
             return problems.remove(0).into();
         }
         let versions: Vec<_> = versions.into_iter().map(|(_, version)| version).collect();
-        let known = if versions.is_empty() { "no other".to_owned() } else { versions.join(", ") };
+        let known = if versions.is_empty() { "none".to_owned() } else { versions.join(", ") };
         let mut cure = format!("available: {known}; choose another suite with --suite{}", wanted.cure);
         for Problem { what, cure: advice, .. } in problems {
             cure.push_str(&format!("\nnot searched: {what}; {advice}"));
@@ -387,7 +390,7 @@ mod tests {
             assert!(refused(suite, MIRROR).contains("is not the name of a suite"), "{suite:?}");
         }
         for mirror in ["", "debian", "http://a b", "[trusted=yes] http://a/"] {
-            assert!(refused("trixie", mirror).contains("is not a mirror"), "{mirror:?}");
+            assert!(refused("trixie", mirror).contains("is not the address of a mirror"), "{mirror:?}");
         }
     }
 

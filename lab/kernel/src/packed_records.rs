@@ -60,8 +60,10 @@ pub(crate) fn unpack(octets: &[u8], flows: usize) -> Option<Vec<Vec<Record>>> {
 
 fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let (numbers, rest) = octets.split_at_checked(8 * 12)?;
-    let numbers: Vec<u64> =
-        numbers.chunks_exact(8).map(|n| u64::from_le_bytes(n.try_into().expect("8 octets"))).collect();
+    let numbers: Vec<u64> = numbers
+        .chunks_exact(8)
+        .map(|n| u64::from_le_bytes(n.try_into().expect("the slice has 8 octets")))
+        .collect();
     let [s0, s1, s2, s3, r0, r1, r2, r3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else {
         return None;
     };

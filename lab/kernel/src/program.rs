@@ -42,7 +42,13 @@ fn paths(listing: &str) -> Vec<PathBuf> {
 /// Returns the part of an ELF file that is loaded. The rest is for debuggers, and larger.
 fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
-    let end = loaded_end(&octets).ok_or_else(|| KernelError::image(path, "not a 64-bit ELF program"))?;
+    let end = loaded_end(&octets).ok_or_else(|| {
+        KernelError::image(
+            path,
+            "the file is not a 64-bit ELF program; give a program for \
+        x86-64",
+        )
+    })?;
     octets.truncate(end);
     Ok(octets)
 }

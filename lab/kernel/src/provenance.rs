@@ -40,7 +40,7 @@ impl Provenance {
         let snapshots = cache().join("snapshots");
         Some(format!(
             "{engine} {version} does not step exactly ({reason}): runs are slower, and the digests of two runs with one \
-             seed may differ; use QEMU 7.2, as in Debian 12; if you do, remove {} to repeat the test",
+             seed may differ; use QEMU 7.2, which Debian 12 has, and then remove {} to repeat the test",
             snapshots.display()
         ))
     }

@@ -86,7 +86,7 @@ pub(crate) fn combinations<'s>(
     let mut combinations = vec![Vec::new()];
     for axis in axes(table, source)? {
         if combinations.len() * axis.len() > MAX_POINTS {
-            let problem = format!("the sweep has more than {MAX_POINTS} points; shorten its lists");
+            let problem = format!("the sweep has more than {MAX_POINTS} points; shorten its lists of values");
             return Err(source.error(&axis[0][0].span, problem));
         }
         let extend = |done: Vec<Assignment<'s>>| {
@@ -101,12 +101,20 @@ pub(crate) fn combinations<'s>(
 fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, InputError> {
     let mut axes = Vec::new();
     if let Some(sweep) = table.remove("sweep") {
-        for (key, values) in tables(sweep, source, "[sweep] is a table of lists")?.into_iter().flatten() {
+        for (key, values) in tables(
+            sweep,
+            source,
+            "[sweep] must be a table of lists, as in \"network.loss\" = [\"0%\", \
+            \"1%\"]",
+        )?
+        .into_iter()
+        .flatten()
+        {
             axes.extend(zipped(vec![(key, values)], source)?);
         }
     }
     if let Some(zip) = table.remove("zip") {
-        for lists in tables(zip, source, "each [[zip]] is a table of lists")? {
+        for lists in tables(zip, source, "each [[zip]] must be a table of lists, as in seed = [1, 2]")? {
             axes.extend(zipped(lists.into_iter().collect(), source)?);
         }
     }
@@ -141,10 +149,18 @@ fn zipped<'s>(
     for (key, values) in lists {
         let (span, name) = (key.span(), key.into_inner().into_owned());
         let refuse = |problem: String| Err(source.error(&span, problem));
-        let Some(path) = key_path(&name) else { return refuse(format!("{name:?} is not a dotted key")) };
+        let Some(path) = key_path(&name) else {
+            return refuse(format!(
+                "{name:?} is not a dotted key; write a key such as \
+            \"network.loss\""
+            ));
+        };
         if ["transports", "sweep", "zip", "title", "records", "series", "figure"].contains(&path[0].as_str())
         {
-            return refuse(format!("{name:?} cannot be swept; transports are an axis already"));
+            return refuse(format!(
+                "{name:?} cannot be swept; `transports` is an axis already, and the other keys apply to the whole \
+                experiment"
+            ));
         }
         if source.is_set(&path) {
             continue;
@@ -171,7 +187,7 @@ fn zipped<'s>(
     for step in &axis {
         let values: Vec<String> = step.iter().map(Assignment::text).collect();
         if seen.contains(&values) {
-            let problem = format!("the value {} is there twice; remove one", values.join(" with "));
+            let problem = format!("the value {} occurs twice; remove one", values.join(" with "));
             return Err(source.error(&step[0].value.span(), problem));
         }
         seen.insert(values);
@@ -218,13 +234,13 @@ mod tests {
         let otherwise = format!("# a comment\n{}", otherwise.replace("[3, 7]", "[\n  3, # three\n  7,\n]"));
         assert_eq!(read(&Source::new("a", otherwise)).unwrap(), labels);
         let twice = "[sweep]\nx = [{ a = 1, b = 2 }, { b = 2, a = 1 }]\n";
-        assert!(read(&Source::new("a", twice)).unwrap_err().problem.contains("there twice"));
+        assert!(read(&Source::new("a", twice)).unwrap_err().problem.contains("occurs twice"));
     }
 
     #[test]
     fn a_value_is_swept_once() {
         let error = read(&Source::new("a", "[sweep]\nx = ['0%', '1%', '0%']\n")).unwrap_err();
-        assert_eq!(error.to_string(), "a:2:18: the value 0% is there twice; remove one");
+        assert_eq!(error.to_string(), "a:2:18: the value 0% occurs twice; remove one");
         assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [1, 2]\n")).is_ok());
         assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [2, 2]\n")).is_err());
     }

@@ -19,8 +19,8 @@ pub struct Background {
     /// Workload of each background flow. Default `bulk`: a greedy sender.
     #[serde(default = "greedy")]
     pub workload: WorkloadSpec,
-    /// Number of messages that each background flow sends before it closes its connections. Default:
-    /// unlimited, until the workload has ended.
+    /// Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
+    /// ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Number of background flows. Default 1.

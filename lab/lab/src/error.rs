@@ -63,15 +63,15 @@ pub enum LabError {
     },
     /// Runs of this world cannot be repeated, because its time is real.
     #[error(
-        "runs in world {0} use a real clock and cannot be repeated exactly, so there is nothing to verify; \
-         run the experiment again and compare the intervals, or take --world model"
+        "runs in world {0} use a real clock and cannot be repeated exactly, so they cannot be verified; run the experiment again and \
+        compare the confidence intervals, or use --world model"
     )]
     NotRepeatable(WorldName),
     /// The world cannot run any scenario.
     #[error(transparent)]
     World(#[from] RunError),
     /// All of the first runs failed.
-    #[error("the first {0} runs all failed; the last error: {1}")]
+    #[error("all of the first {0} runs failed, so no more were started; the last error: {1}")]
     Hopeless(u64, String),
     /// An assertion of this program failed in a run; the message before this one says which.
     #[error(

@@ -87,12 +87,12 @@ pub(crate) struct ExperimentFile {
     /// Number of messages of a point, over all its repetitions. Default 10,000; programs run once per repetition.
     #[schemars(with = "Option<u64>")]
     messages: Option<Spanned<u64>>,
-    /// Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs. Default 10.
+    /// Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs, within these limits. Default 10.
     #[serde(default = "default_repetitions")]
     #[schemars(with = "Option<Repetitions>")]
     repetitions: Spanned<Repetitions>,
-    /// Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean. Default:
-    /// unlimited.
+    /// Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean; needs a range of
+    /// `repetitions`. Default: no requirement.
     #[schemars(with = "Option<Ratio>")]
     precision: Option<Spanned<Ratio>>,
     /// Count deliveries per interval of this length, for figures over time. Default none.
@@ -104,8 +104,8 @@ pub(crate) struct ExperimentFile {
     /// Sample each run at this interval into Parquet files: windows, round-trip times, queues. Default none.
     #[schemars(with = "Option<Duration>")]
     series: Option<Spanned<Duration>>,
-    /// Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this machine's
-    /// loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
+    /// World in which the runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this
+    /// machine's loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
     /// `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     #[serde(default = "default_world")]
     #[schemars(with = "Option<String>")]
@@ -128,7 +128,7 @@ pub(crate) struct ExperimentFile {
     #[serde(default = "no_hosts")]
     #[schemars(with = "Option<BTreeMap<String, HostSpec>>")]
     hosts: Spanned<BTreeMap<String, HostSpec>>,
-    /// The workload: what the application does. Default `simco`.
+    /// The workload: the application, its messages and their schedule. Default `simco`.
     #[schemars(with = "Option<WorkloadSpec>")]
     workload: Option<Spanned<WorkloadSpec>>,
     /// Flows of other applications, which compete with the measured one.
@@ -147,7 +147,7 @@ pub(crate) struct ExperimentFile {
     #[serde(default = "host")]
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
-    /// Axes: lists of values by dotted key; every combination is a point.
+    /// Axes: a list of values for each dotted key; every combination is a point.
     // Axes are removed before; named here so that errors list them as known.
     #[serde(rename = "sweep")]
     #[schemars(with = "Option<Axes>")]
@@ -358,7 +358,7 @@ fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
 }
 
 fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
-    source.error(&list.span(), "this must be a table, not a list; write { key = … }, or a [table]")
+    source.error(&list.span(), "this must be a table, not a list; write { key = … } or [key]")
 }
 
 /// Returns the span of the key that the world's `problem` with a point names.
@@ -421,7 +421,7 @@ impl ExperimentFile {
                 ),
             };
             let problem = format!(
-                "{messages} messages are too few for {min} repetitions; take {min} messages or more{fewer}"
+                "{messages} messages are too few for {min} repetitions; use at least {min} messages{fewer}"
             );
             return Err((span(self.messages.as_ref()), problem));
         }

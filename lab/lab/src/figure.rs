@@ -54,12 +54,15 @@ impl FigureTable {
             Some(metric) if is_reported(metric.get_ref(), points) => metric.get_ref().clone(),
             Some(metric) if !METRICS.contains(&metric.get_ref().as_str()) => {
                 let problem =
-                    format!("unknown metric {:?}; known are {}", metric.get_ref(), METRICS.join(", "));
+                    format!("unknown metric {:?}; use one of {}", metric.get_ref(), METRICS.join(", "));
                 return Err((metric.span(), problem));
             }
             Some(metric) => match missing_need(metric.get_ref(), points) {
                 Some(cure) => {
-                    return Err((metric.span(), format!("no point has a {}: {cure}", metric.get_ref())));
+                    return Err((
+                        metric.span(),
+                        format!("no point has the metric {}: {cure}", metric.get_ref()),
+                    ));
                 }
                 None => metric.get_ref().clone(),
             },
@@ -68,13 +71,18 @@ impl FigureTable {
         let panels = self.panels.as_ref().map(key).transpose()?;
         let over = key(&self.over)?;
         if let Some(panels) = self.panels.as_ref().filter(|panels| panels.get_ref() == self.over.get_ref()) {
-            return Err((panels.span(), "the panels need another key than the horizontal axis".to_owned()));
+            return Err((
+                panels.span(),
+                "`panels` names the key of the horizontal axis; choose another swept key".to_owned(),
+            ));
         }
         if let Some(panels) =
             self.panels.as_ref().filter(|panels| advance_together(&over, panels.get_ref(), points))
         {
-            let problem =
-                format!("{:?} advances with {over:?}, so each panel would have one point", panels.get_ref());
+            let problem = format!(
+                "{:?} is swept together with {over:?} ([[zip]]), so each panel would have a single point; choose another key",
+                panels.get_ref()
+            );
             return Err((panels.span(), problem));
         }
         Ok(FigureRequest { over, panels, metric })
@@ -107,8 +115,8 @@ fn advance_together(one: &str, other: &str, points: &[Point]) -> bool {
 fn unswept(key: &str, swept: &[&str]) -> String {
     let hint = match (nearest(key, swept.iter().copied()), swept) {
         (Some(near), _) => format!("; did you mean {near:?}?"),
-        (None, []) => "; write a [sweep] for it".to_owned(),
-        (None, _) => format!("; swept are {}", swept.join(", ")),
+        (None, []) => "; add this key to [sweep]".to_owned(),
+        (None, _) => format!("; use one of {}", swept.join(", ")),
     };
     format!("{key:?} is not swept{hint}")
 }

@@ -91,6 +91,7 @@ pub use schema::{Key, Section, reference, schema};
 pub use script::MARK;
 pub use series::{Row, SHORTEST_INTERVAL, SampledObject, Series};
 pub use shard::Shard;
+pub use shared_events::SharedEvents;
 pub use source::Source;
 pub use stopwatch::Stopwatch;
 pub use store::Store;

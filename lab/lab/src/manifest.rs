@@ -67,7 +67,7 @@ pub struct Manifest {
     pub points: Vec<Point>,
     /// In `manifest.json` the long lists of events, which the points there lack; empty otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) shared_events: Vec<SharedEvents>,
+    pub shared_events: Vec<SharedEvents>,
 }
 
 /// A description of the machine, which influences speeds but not results.

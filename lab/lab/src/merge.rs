@@ -87,7 +87,7 @@ fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     parts.sort();
     if parts.is_empty() {
         let problem =
-            "has no results, nor has any directory in it; give the output directories of `hol run --shard`"
+            "neither this directory nor a directory in it contains results; give the output directories of `hol run --shard`"
                 .into();
         return Err(LabError::Directory { path: dir.to_owned(), problem });
     }
@@ -101,18 +101,24 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
     }
     let what = match (manifest.version == other.version, manifest.provenance == other.provenance) {
         (false, _) => format!(
-            "was made by version {}, and {} by version {}",
+            "version {} wrote these results, but version {2} wrote {1}",
             other.version,
             first.display(),
             manifest.version
         ),
         (_, false) => {
-            format!("ran on {}, and {} on {}", other.provenance, first.display(), manifest.provenance)
+            format!(
+                "these runs took place on {}, but those of {} on {}",
+                other.provenance,
+                first.display(),
+                manifest.provenance
+            )
         }
-        (true, true) => format!("contains another experiment or other settings than {}", first.display()),
+        (true, true) => format!("the experiment or its settings differ from those of {}", first.display()),
     };
-    let problem =
-        format!("{what}; leave it out, or run that part again with the version and settings of the others");
+    let problem = format!(
+        "{what}; omit this directory, or run the part again with the version and settings of the others"
+    );
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
@@ -129,7 +135,7 @@ fn check_equal(
     let RunKey { point, repetition } = other.1.key;
     let name = store.manifest().points.iter().find(|one| one.id == point).map(ToString::to_string);
     let problem = format!(
-        "{}, repetition {repetition}: {} (in {}); `hol verify` says of each which of its runs can be repeated",
+        "{}, repetition {repetition}: {} (in {}); run `hol verify` on both directories to find out which result can be repeated",
         name.unwrap_or_else(|| point.to_string()),
         fields.join("; "),
         known.0.display()

@@ -146,7 +146,7 @@ mod tests {
             ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "known: wifi, lte"),
             ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "known: wifi, lte"),
             ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "set it for each"),
-            ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower one or raise the other"),
+            ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower `jitter` or raise `delay`"),
         ] {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.starts_with(place) && error.contains(cure), "{text}: {error}");

@@ -37,7 +37,8 @@ pub(crate) fn merge_workload<'s>(
     let Some((own, keys)) = own_workload(table, transport) else { return Ok(None) };
     let is_swept = |key: &str| swept.iter().any(|set| set.key.strip_prefix("workload.") == Some(key));
     if let Some((key, _)) = keys.iter().find(|(key, _)| is_swept(key.get_ref())) {
-        let problem = format!("workload.{} is swept; remove one of the two", key.get_ref());
+        let problem =
+            format!("workload.{0} is swept and also set here; remove it here or from [sweep]", key.get_ref());
         return Err(source.error(&key.span(), problem));
     }
     let mut table = table.clone();

@@ -26,24 +26,28 @@ const BINARY: [(&[u8], &str); 7] = [
     (b"PAR1", "is a Parquet file, such as `hol run --records` writes; DuckDB, pandas and Polars read it"),
 ];
 
-const CAPTURE: &str = "is a capture of packets; `hol path learn FILE` makes a [network] of it, and `hol replay FILE` a workload";
+const CAPTURE: &str = "is a capture of packets; `hol path learn FILE` derives a [network] from it, and `hol replay FILE` a workload";
 
 const TEXTS: [Kind; 9] = [
     Kind {
         all: &[&["\"qlog_version\"", "\"qlog_format\""]],
-        sentence: "is a qlog of QUIC; qvis shows it. hol makes a [network] of a capture of the same connection: `hol path learn`",
+        sentence: "is a qlog of QUIC, which qvis displays; to derive a [network], use a capture of the same connection with `hol path \
+            learn`",
     },
     Kind {
         all: &[&["\"test_start\""], &["\"intervals\""]],
-        sentence: "is a result of iperf3; describe its path in [network], run `--workload bulk`, and lay it beside: `hol report DIR --beside FILE`",
+        sentence: "is a result of iperf3; describe its path in [network], run the workload bulk, and compare the two with `hol report DIR \
+            --beside FILE`",
     },
     Kind {
         all: &[&["\"x_values\""], &["\"metadata\""]],
-        sentence: "is a result of flent; describe its path in [network], its load in [[background]], and lay it beside a run: `hol report DIR --beside FILE`",
+        sentence: "is a result of flent; describe its path in [network] and its load in [[background]], and compare it with a run by `hol \
+            report DIR --beside FILE`",
     },
     Kind {
         all: &[&["\"entries\""], &["\"creator\""], &["\"startedDateTime\""]],
-        sentence: "is a HAR file of a browser; `hol compare --workload page` takes a page by the sizes of its files",
+        sentence: "is a HAR file of a browser; hol does not read it, but `hol compare --workload page` loads a page of a given number and \
+            size of files",
     },
     Kind {
         all: &[&["topology:"], &["nodes:"], &["kind:", "endpoints:"]],
@@ -63,7 +67,7 @@ const TEXTS: [Kind; 9] = [
     },
     Kind {
         all: &[&["tc qdisc ", "qdisc add dev"]],
-        sentence: "has lines of tc; `hol path tc \"LINE\"` makes a [network] of them",
+        sentence: "contains lines of tc; `hol path tc \"LINE\"` converts them to a [network]",
     },
 ];
 

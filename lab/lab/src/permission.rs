@@ -57,7 +57,8 @@ impl Default for Permission {
 impl Permission {
     /// Checks a file; returns the position of the part that is not permitted, and the problem.
     pub(crate) fn check(&self, file: &ExperimentFile) -> Result<(), (Range<usize>, String)> {
-        const PROGRAMS: &str = "an experiment with programs would read files of the server's machine; use a workload, or ask the operator of the server to start it with --programs";
+        const PROGRAMS: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \
+            to start the server with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());
         if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
@@ -73,7 +74,8 @@ impl Permission {
             return Ok(());
         }
         Err(format!(
-            "the world \"{world}\" would send packets from this server's machine; use \"model\" or \"kernel\", or ask the operator of the server to start it with --live \"{world}\""
+            "the world \"{world}\" would send packets from this server's machine; use \"model\" or \"kernel\", or ask the operator to \
+            start the server with --live \"{world}\""
         ))
     }
 
@@ -128,7 +130,7 @@ pub(crate) fn file_of_project(name: &Path, directory: Option<&Path>) -> Option<R
         (leads_down && whole.starts_with(directory) && whole.is_file()).then_some(whole)
     };
     Some(whole().ok_or_else(|| {
-        let cure = "upload it, or put it into the directory `project` beside the experiment";
+        let cure = "upload the file, or put it into the directory `project` beside the experiment";
         format!("{:?}: not found among the files of the project; {cure}", name.display().to_string())
     }))
 }

@@ -21,7 +21,7 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     let Some(rtt) = own.remove("rtt") else { return Ok(()) };
     let refuse = |problem: String| Err(source.error(&rtt.span(), problem));
     if own.contains_key("delay") {
-        return refuse("`rtt` and `delay` set the same value; remove one of them".to_owned());
+        return refuse("`rtt` and `delay` both set the propagation delay; remove one of them".to_owned());
     }
     let text = rtt.get_ref().as_str().unwrap_or_default();
     let half = match text.parse::<Duration>() {

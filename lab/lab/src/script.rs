@@ -48,7 +48,8 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no FTP, CBR or program; add traffic, or use its network in an experiment with topology = {name:?}"
+            "the script starts no traffic source (such as FTP or CBR) and no program; add one, or write an experiment with topology = \
+            {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
@@ -247,7 +248,7 @@ mod tests {
     fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
-            problem.starts_with("a.ns: the script starts no FTP, CBR or program")
+            problem.starts_with("a.ns: the script starts no traffic source")
                 && problem.contains("topology = \"a.ns\"")
         );
         assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));

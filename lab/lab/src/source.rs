@@ -255,11 +255,11 @@ impl Source {
         let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
         let runs_alone = self.files.iter().any(|(file, _)| *file == self.name);
         if let Some(flow) = script.flows.first().filter(|_| !runs_alone) {
-            let why = "traffic is that of the experiment; hol run on the script runs the script's";
+            let why = "the experiment defines the traffic; `hol run` on the script itself runs this flow";
             ignored.push(format!("{}: from {} to {}: {why}", flow.place, flow.from, flow.to));
         }
         if let Some(program) = script.programs.first().filter(|_| !runs_alone) {
-            let why = "programs are those of the experiment; hol run on the script runs the script's";
+            let why = "the experiment defines the programs; `hol run` on the script itself runs this program";
             ignored.push(format!("{}: {:?}: {why}", program.place, program.command));
         }
         Ok(ignored)
@@ -327,8 +327,8 @@ impl Source {
         };
         let octets = std::fs::metadata(&path).map_or(0, |file| file.len());
         if octets > LONGEST_FILE {
-            let problem = "an experiment names files of 64 MiB at most; cut it";
-            return Err(format!("{} has {octets} octets: {problem}", shown.display()));
+            let problem = "the maximum is 64 MiB; shorten the file";
+            return Err(format!("{} has {octets} octets; {problem}", shown.display()));
         }
         std::fs::read_to_string(&path).map_err(|e| match e.kind() {
             io::ErrorKind::InvalidData => format!("{} is not UTF-8 text; save it as UTF-8", shown.display()),
@@ -351,7 +351,10 @@ impl Source {
     /// Returns the absolute path of a file or directory that the experiment names.
     pub(crate) fn path(&self, path: &Path) -> Result<PathBuf, String> {
         if !self.permission.programs {
-            return Err(format!("{}: files of this machine must not be read here", path.display()));
+            return Err(format!(
+                "{}: this server does not let experiments read files of its machine; use files of the project",
+                path.display()
+            ));
         }
         if let Some(found) = self.file_of_project(path) {
             let found = found?;
@@ -459,10 +462,15 @@ pub(crate) fn assign<'s>(
                 (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
                     assign(table, inside, key_span, value)
                 }
-                _ => Err(format!("{key:?} is a list of {length}; write {key}.0.name for a key of its first")),
+                _ => Err(format!(
+                    "{key:?} is a list of {length} elements; write {key}.0.name for a key of its first element"
+                )),
             }
         }
-        _ => Err(format!("{key:?} has a plain value, so {:?} cannot be set inside it", rest.join("."))),
+        _ => Err(format!(
+            "{key:?} is not a table, so {:?} cannot be set in it; remove the rest of the key",
+            rest.join(".")
+        )),
     }
 }
 

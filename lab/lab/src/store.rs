@@ -190,18 +190,19 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
     })?;
     let damaged = |line, problem| LabError::Damaged { path: path.clone(), line, problem };
     let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| {
-        let cure = format!("restore it, or remove {} and start again", dir.display());
-        damaged(e.line().max(1), format!("damaged; {cure}"))
+        let cure =
+            format!("restore it from a copy, or remove {} and run the experiment again", dir.display());
+        damaged(e.line().max(1), format!("the file is damaged; {cure}"))
     })?;
     if !(OLDEST_FORMAT..=FORMAT).any(|format| value["format"] == format) {
         let problem = format!(
-            "format {}, but this program reads {OLDEST_FORMAT} to {FORMAT}; use the version that wrote it",
+            "the results have format {}, but this program reads formats {OLDEST_FORMAT} to {FORMAT}; use the version of hol that wrote them",
             value["format"]
         );
         return Err(damaged(1, problem));
     }
     Manifest::from_json(&text)
-        .map_err(|e| damaged(e.line().max(1), format!("{e}; use the version that wrote it")))
+        .map_err(|e| damaged(e.line().max(1), format!("{e}; use the version of hol that wrote the file")))
 }
 
 /// Returns the runs of a journal, and the length of its complete lines.
@@ -229,7 +230,7 @@ fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
         } else if let Ok(run) = serde_json::from_slice(&line) {
             finished.fail(run);
         } else {
-            let problem = "not a run record; remove the line, the run is then repeated".to_owned();
+            let problem = "the line is not the record of a run; remove the line, and run the experiment again, which repeats the run".to_owned();
             return Err(LabError::Damaged { path: path.to_owned(), line: number, problem });
         }
     }
@@ -241,16 +242,17 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
         return Ok(());
     }
     let what = if old.version == new.version {
-        "contains another experiment or other settings"
+        "the directory contains results of another experiment, or of other settings"
     } else {
-        "was created by another version of this program"
+        "another version of hol created the directory"
     };
-    let problem = format!("{what} ({:?}); choose another directory with --out, or remove it", old.title);
+    let problem =
+        format!("{what} ({:?}); choose another directory with --out, or remove this one", old.title);
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
 fn no_manifest(dir: &Path) -> LabError {
-    let problem = format!("{MANIFEST} is missing; restore it, or use another directory");
+    let problem = format!("{MANIFEST} is missing; restore the file, or use another directory");
     LabError::Directory { path: dir.to_owned(), problem }
 }
 
@@ -265,7 +267,7 @@ fn check_empty(dir: &Path) -> Result<(), LabError> {
         None => Ok(()),
         Some(_) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "contains other files; choose another directory with --out".to_owned(),
+            problem: "the directory contains other files; choose another directory with --out".to_owned(),
         }),
     }
 }
@@ -274,7 +276,7 @@ fn lock(dir: &Path, journal: &File) -> Result<(), LabError> {
     match journal.try_lock() {
         Err(TryLockError::WouldBlock) => Err(LabError::Directory {
             path: dir.to_owned(),
-            problem: "another hol writes to it; wait, or choose another directory with --out".to_owned(),
+            problem: "another hol writes to this directory; wait until it ends, or choose another directory with --out".to_owned(),
         }),
         // A file system without locks is accepted.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
@@ -357,7 +359,7 @@ mod tests {
         store.append(Ok(&run(0))).unwrap();
         let error = load(dir.path()).unwrap_err().to_string();
         assert!(
-            error.ends_with("runs.jsonl:1: not a run record; remove the line, the run is then repeated"),
+            error.ends_with("runs.jsonl:1: the line is not the record of a run; remove the line, and run the experiment again, which repeats the run"),
             "{error}"
         );
     }
@@ -371,7 +373,10 @@ mod tests {
         for damaged in ["", "{\"format\": 1,", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
             let error = open().unwrap_err().to_string();
-            assert!(error.contains("damaged; restore it, or remove") && !error.contains("column"), "{error}");
+            assert!(
+                error.contains("damaged; restore it from a copy, or remove") && !error.contains("column"),
+                "{error}"
+            );
         }
         fs::remove_file(&path).unwrap();
         assert!(open().unwrap_err().to_string().contains("manifest.json is missing"));

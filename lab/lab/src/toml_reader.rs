@@ -133,7 +133,9 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                         Ok(Ok(number)) => visitor.visit_i64(number),
                         _ => match u64::from_str_radix(number.as_str(), number.radix()) {
                             Ok(number) => visitor.visit_u64(number),
-                            Err(_) => Err(de::Error::custom("the number has more than 64 bits")),
+                            Err(_) => Err(de::Error::custom(
+                                "the number is too large: a whole number has at most 64 bits",
+                            )),
                         },
                     }
                 }

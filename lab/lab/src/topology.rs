@@ -46,7 +46,8 @@ pub(crate) fn merge<'s>(
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
-            return Err(source.error(span, "with a topology, `network` must be a table"));
+            return Err(source
+                .error(span, "beside `topology`, `network` must be a table, as in [network.links.NAME]"));
         };
         for (key, value) in own {
             if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {
@@ -54,7 +55,8 @@ pub(crate) fn merge<'s>(
                 continue;
             }
             if SCRIPT_KEYS.contains(&key.get_ref().as_ref()) {
-                let problem = format!("the script defines {:?}; remove them here", key.get_ref());
+                let problem =
+                    format!("the script of `topology` already defines {:?}; remove this key", key.get_ref());
                 return Err(source.error(&key.span(), problem));
             }
             network.remove(&key);
@@ -83,7 +85,8 @@ fn refine<'s>(
         };
         for (key, value) in settings {
             if key.get_ref() == "path" {
-                let problem = "the script sets the rate, delay and queue of its links, which would override those of a path; set single keys instead";
+                let problem = "`path` has no effect, because the script sets the rate, delay and queue of its links; set single keys \
+                    instead";
                 return Err(source.error(&key.span(), problem));
             }
             let path = [list, name.get_ref(), key.get_ref()].map(str::to_owned);
@@ -148,7 +151,7 @@ mod tests {
         for (text, place, cure) in [
             ("topology = 'none.ns'", "t.toml:3:12", "not found next to t.toml"),
             ("topology = 3", "t.toml:3:12", "name of an ns script"),
-            ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "remove them here"),
+            ("topology = 'link.ns'\n[network]\nnodes = ['a']", "t.toml:5:1", "remove this key"),
             (
                 "topology = 'link.ns'\n[network.links.none]\nqueue = '6p'\n[network.links.testlink]\nname = 'x'",
                 "t.toml:",

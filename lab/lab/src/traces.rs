@@ -40,7 +40,7 @@ pub(crate) fn read_traces(
     }
     let position = match start {
         Some(_) if traces.is_empty() => {
-            let problem = "there is no trace; name its file, as in trace = \"lte.csv\"";
+            let problem = "no trace is set; name its file, as in trace = \"lte.csv\"";
             return Err(refuse_start(problem.to_owned()));
         }
         Some(TraceStart::Random) => {
@@ -62,9 +62,9 @@ fn why_unavailable(start: TraceStart, name: &str, trace: &TracePlayback) -> Opti
         TraceStart::At(position) if position > end => Some(format!(
             "{position} is beyond the end of {name}, which ends at {end}; choose an earlier time"
         )),
-        TraceStart::Random if end.is_zero() => {
-            Some(format!("{name} has only its beginning; add lines with later times, or remove the key"))
-        }
+        TraceStart::Random if end.is_zero() => Some(format!(
+            "all lines of {name} have the time 0; add lines with later times, or remove the key"
+        )),
         _ => None,
     }
 }

@@ -84,7 +84,7 @@ fn repeat(
     let mut goes_on = |_| !stop.load(Ordering::Relaxed);
     match run::run(Job { point, repetition }, archive, &mut goes_on)? {
         Outcome::Done(now) => fields = differences(stored, &now),
-        Outcome::Failed(run) => fields.push(format!("it failed: {}", run.failed)),
+        Outcome::Failed(run) => fields.push(format!("the run failed: {}", run.failed)),
         Outcome::Interrupted => return Ok(None),
     }
     let difference = (!fields.is_empty()).then(|| Difference { point: point.clone(), repetition, fields });
@@ -116,7 +116,7 @@ fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
             }
         }
         (old, new) if old == new => (),
-        (Value::Array(_), _) | (_, Value::Array(_)) => fields.push(format!("{name} is another")),
+        (Value::Array(_), _) | (_, Value::Array(_)) => fields.push(format!("{name} has other values")),
         (old, new) => fields.push(format!("{name} was {old} and is now {new}")),
     }
 }

@@ -61,13 +61,16 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     if let Some(key) = first_difference(&beside, &usual) {
         return refuse(
             &key,
-            "with a router only one link may have settings; the rest of [network] may only name nodes",
+            "only the link that the router emulates may have settings; remove this key from [network]",
         );
     }
     let mut shaped = (0..spec.links.len()).filter(|place| spec.links[*place] != usual.links[*place]);
     match (shaped.next(), shaped.next()) {
         (Some(place), None) => Ok(place),
-        _ => refuse("links", "a router emulates one link: set delay, rate, loss … only on that link"),
+        _ => refuse(
+            "links",
+            "a router emulates exactly one link; give settings such as delay, rate and loss to one link only",
+        ),
     }
 }
 
@@ -105,7 +108,7 @@ fn alone(link: &LinkSpec) -> NetworkSpec {
 }
 
 fn refuse<T>(key: &str, why: &str) -> Result<T, Unsupported> {
-    let why = format!("{why}; or use --world model or kernel");
+    let why = format!("{why}, or use --world model or kernel");
     Err(Unsupported { what: format!("network.{key}"), why })
 }
 

@@ -30,11 +30,17 @@ pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), Run
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
-        return Err(refused(&what, "programs would run unconfined on this machine; use --world kernel"));
+        return Err(refused(
+            &what,
+            "the live world would run programs without confinement on this machine; use --world kernel",
+        ));
     }
     if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
         let what = format!("hosts.{name}.filter");
-        return Err(refused(&what, "it would change this machine's packet filter; use --world kernel"));
+        return Err(refused(
+            &what,
+            "the live world would change the packet filter of this machine; use --world kernel",
+        ));
     }
     flows(scenario, path)
 }
@@ -58,7 +64,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
         }
     };
     let why = format!(
-        "the path is {what}, which hol does not change; remove the key, {who}, or use --world model or kernel"
+        "the path is {what}, whose properties hol does not change; remove the key, {who}, or use --world model or kernel"
     );
     Err(refused(&format!("network.{key}"), why))
 }
@@ -79,7 +85,8 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
             if here != value {
                 let name = host::dotted(name);
                 let why = format!(
-                    "it needs {name} = {value}, but this machine has {here}, which hol does not change; set it (`sysctl -w {name}='{value}'`), or use --world kernel"
+                    "this transport needs {name} = {value}, but this machine has {here}; set the sysctl (`sysctl -w {name}='{value}'`), \
+                    or use --world kernel"
                 );
                 return Err(refused(&transport.to_string(), why));
             }

@@ -17,7 +17,7 @@ use crate::secret::Secret;
 use crate::service::ClientService;
 use crate::session::send;
 
-const NO_RUN: &str = "no run is active";
+const NO_RUN: &str = "a message about a run arrived, but no run is active";
 
 /// Maximum samples per control message.
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
@@ -66,13 +66,11 @@ impl Ends {
         (self.local_ends, self.ended) = (None, Vec::new());
         let shortest = Sample::SHORTEST_INTERVAL;
         if let Some(interval) = interval.filter(|interval| *interval < shortest) {
-            return Err(format!(
-                "`series` = \"{interval}\" is too short; the shortest interval is {shortest}"
-            ));
+            return Err(format!("`series` = \"{interval}\" is too short; use at least {shortest}"));
         }
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement =
-            placement.seen_by(self.meeting).ok_or("the plan refers to hosts that it does not list")?;
+            placement.seen_by(self.meeting).ok_or("the plan refers to a host that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.local_ends(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;
@@ -143,7 +141,7 @@ impl ClientService for Ends {
                 Reply::Results(ends)
             })),
             Request::Between { .. } | Request::Shape { .. } | Request::Restore => Some(Reply::Refused(
-                "that host runs the servers (`hol live serve`), not the router; start `hol live route` on the router".to_owned(),
+                "this host runs servers (`hol live serve`) and is not a router; start `hol live route` on the router".to_owned(),
             )),
             Request::Alive | Request::Ping => None,
         }

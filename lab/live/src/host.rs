@@ -64,7 +64,7 @@ pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String,
     let differs: Vec<String> = differs.collect();
     (!differs.is_empty()).then(|| {
         format!(
-            "hol does not change this machine, which differs from stack {}: {}; for equal conditions use --world kernel",
+            "sysctls of this machine, which hol does not change, differ from stack {}: {}; for equal conditions use --world kernel",
             stack_of_linux(&kernel_version()).name,
             differs.join(", ")
         )

@@ -125,12 +125,12 @@ impl<'a> HostRun<'a> {
         for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
             let noted = self.on_local_clock(place + 1, noted, clocks);
             link_direction_counters.extend(noted.ok_or_else(|| {
-                self.others.peers[place].run_failed("the results of the host cannot be parsed")
+                self.others.peers[place].run_failed("cannot parse the results of the host")
             })?);
         }
         let (runs, disordered) =
             joined(&self.assignments, here, link_direction_counters).ok_or_else(|| {
-                self.others.peers[server_host].run_failed("the results of the hosts do not belong together")
+                self.others.peers[server_host].run_failed("the results of the two hosts do not match")
             })?;
         let mut run = measured(runs, self.scenario);
         self.add_router_report(&mut run, way, passed)?;
@@ -275,7 +275,7 @@ impl<'a> HostRun<'a> {
 /// Returns a unique number for the run.
 fn random_run_id() -> Result<[u8; 32], String> {
     let mut number = [0; 32];
-    getrandom::fill(&mut number).map_err(|problem| format!("no randomness: {problem}"))?;
+    getrandom::fill(&mut number).map_err(|problem| format!("the system has no random numbers: {problem}"))?;
     Ok(number)
 }
 

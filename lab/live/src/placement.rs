@@ -99,7 +99,7 @@ fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
 fn stays(Assignment { workload, .. }: &Assignment) -> String {
     let (from, to) = (workload.from(), workload.to());
     format!(
-        "a flow from {from:?} to {to:?} would have both ends on one host; say which host one of them is (--peer NODE=HOST)"
+        "both ends of the flow from {from:?} to {to:?} would be on one host; assign one of the nodes to another host (--peer NODE=HOST)"
     )
 }
 
@@ -110,7 +110,8 @@ fn check_reachable(Assignment { workload, .. }: &Assignment, [near, far]: [IpAdd
     }
     let (from, to) = (workload.from(), workload.to());
     Err(format!(
-        "{from:?} at {near} cannot reach {to:?} at {far}; give all hosts addresses of the same IP version, none of them loopback unless all are"
+        "{from:?} at {near} cannot reach {to:?} at {far}; use addresses of one IP version, and either loopback addresses for all hosts or \
+        for none"
     ))
 }
 

@@ -41,7 +41,7 @@ impl Places {
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
-                return Err(format!("{what} would be on two hosts; remove one of them from {text:?}"));
+                return Err(format!("{what} would be on two hosts; remove one of the hosts from {text:?}"));
             }
         }
         Ok(places)
@@ -61,7 +61,9 @@ impl Places {
         let names = network.node_names();
         if let Some(node) = self.nodes.keys().find(|node| !names.contains(node)) {
             let all = names.join(", ");
-            return Err(format!("the experiment has no node {node:?}; it has {all} ([network] nodes)"));
+            return Err(format!(
+                "the experiment has no node {node:?}; its nodes are {all} ([network] nodes)"
+            ));
         }
         let first = scenario.workload.from();
         if self.nodes.contains_key(first) {
@@ -125,7 +127,7 @@ mod tests {
         for (text, words) in [
             ("server=x,server=y", "\"server\" would be on two hosts"),
             ("x,y", "all other nodes would be on two hosts"),
-            ("server=x,cross=y", "no node \"cross\"; it has client, server, a, b"),
+            ("server=x,cross=y", "no node \"cross\"; its nodes are client, server, a, b"),
             ("server=x,client=y", "run the command on the host that is to be \"client\""),
             ("server=", "HOST:PORT"),
             ("server=x,", "HOST:PORT"),

@@ -21,7 +21,7 @@ impl Secret {
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
-                Err("the secret is empty, so anybody would know it; without a secret `hol live serve` creates one"
+                Err("the secret is empty; write a secret into the file, or omit it, so that `hol live serve` creates one"
                     .to_owned())
             }
             text => Ok(Self(text.as_bytes().to_vec())),
@@ -49,7 +49,7 @@ impl Secret {
     pub fn random() -> Result<(Self, String), String> {
         let mut octets = [0; 16];
         getrandom::fill(&mut octets)
-            .map_err(|problem| format!("no random numbers for a secret: {problem}"))?;
+            .map_err(|problem| format!("the system has no random numbers for a secret: {problem}"))?;
         let text: String = octets.iter().map(|octet| format!("{octet:02x}")).collect();
         Ok((Self(text.clone().into_bytes()), text))
     }
@@ -65,7 +65,8 @@ impl Secret {
         match GIVEN.get() {
             Some(secret) => Ok(secret.clone()),
             None => Self::of_environment()?.ok_or_else(|| {
-                format!("no secret; give --secret-file FILE or {SECRET_VARIABLE}, with the secret that `hol live serve` prints on the other host")
+                format!("the secret is missing; set --secret-file FILE or {SECRET_VARIABLE} to the secret that `hol live serve` prints on \
+                    the other host")
             }),
         }
     }

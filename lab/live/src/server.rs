@@ -117,7 +117,7 @@ impl Server {
             outbox.send(&Reply::Busy(other.ip().to_string()))?;
             return Ok(false);
         }
-        tell(format!("{from}: served"));
+        tell(format!("{from}: connected"));
         let outbox = Arc::new(Mutex::new(outbox));
         // A panic of this program, whatever the client requested, must not keep others from being served.
         let run = AssertUnwindSafe(|| {
@@ -138,8 +138,8 @@ impl Server {
         self.is_free.notify_one();
         match done {
             // The client has finished.
-            Err(ControlError::Closed) => tell(format!("{from}: done")),
-            Err(problem) => tell(format!("{from}: {problem}; waiting for the next")),
+            Err(ControlError::Closed) => tell(format!("{from}: finished")),
+            Err(problem) => tell(format!("{from}: {problem}; waiting for the next client")),
             Ok(()) => {}
         }
         Ok(true)
@@ -305,7 +305,7 @@ mod tests {
             let mut nowhere = planned("", "kind = 'echo'");
             nowhere.placement.own = 7;
             let refused = client.ask(&plan(nowhere));
-            assert!(matches!(refused, Reply::Refused(why) if why.contains("hosts that it does not list")));
+            assert!(matches!(refused, Reply::Refused(why) if why.contains("a host that it does not list")));
             assert!(matches!(client.ask(&Request::EndClients), Reply::Failed(why) if why.contains("no run")));
             assert!(matches!(client.ask(&Request::Ping), Reply::Pong { received, sent } if received <= sent));
         });

@@ -68,7 +68,7 @@ impl Session {
         let host = match inbox.receive().map_err(|problem| unusable(problem.to_string()))? {
             Reply::Host(host) => host,
             Reply::Busy(other) => {
-                return Err(unusable(format!("the host serves {other}; try again later")));
+                return Err(unusable(format!("the host serves another client, {other}; try again later")));
             }
             other => return Err(unusable(out_of_place(&other))),
         };
@@ -262,7 +262,9 @@ fn with_seen(
     for (flow, seen) in seen {
         let half = halves.get_mut(&flow);
         let nobodys = || {
-            ControlError::Malformed(format!("the peer sent a sample of flow {flow}, which has no end there"))
+            ControlError::Malformed(format!(
+                "the peer sent a sample of flow {flow}, which does not end on that host"
+            ))
         };
         half.ok_or_else(nobodys)?.add_sender_sample(seen);
     }
@@ -317,7 +319,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
 /// Returns the address of a host; prefers IPv4, on which a host listens by default.
 fn resolve(role: HostRole, place: &HostAndPort) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
-        format!("its address was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
+        format!("the address of the host was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
     })?;
     all.min_by_key(SocketAddr::is_ipv6)
         .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", role.name()))

@@ -43,9 +43,8 @@ pub(crate) fn check_server_reached(records: &[Record], stopped: &RunEnd, host: &
     let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
         format!(
-            "nothing arrived at {host}: check that a firewall there lets ports of the ephemeral range \
-             (sysctl net.ipv4.ip_local_port_range) pass, TCP, UDP and SCTP as the transport needs. If only some ports pass, \
-             name them there: `hol live serve --ports FIRST-LAST`"
+            "no message arrived at {host}: check that its firewall accepts the transport's protocol (TCP, UDP or SCTP) on the ports of \
+            sysctl net.ipv4.ip_local_port_range. If only some ports are open, start `hol live serve --ports FIRST-LAST` there"
         )
     })
 }
@@ -53,7 +52,8 @@ pub(crate) fn check_server_reached(records: &[Record], stopped: &RunEnd, host: &
 /// Warns if nothing arrived of a background flow.
 pub(crate) fn background_not_reached([from, to]: [&str; 2]) -> String {
     format!(
-        "nothing arrived from a flow from {from:?} to {to:?}: check that a firewall between these two hosts lets the ports of servers pass (`hol live serve --ports FIRST-LAST`)"
+        "no message of the flow from {from:?} to {to:?} arrived: check that a firewall between these two hosts accepts the ports of \
+        servers (`hol live serve --ports FIRST-LAST`)"
     )
 }
 

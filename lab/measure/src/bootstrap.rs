@@ -34,7 +34,7 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
         let z = bias + normal.inverse_cdf(p);
         let share = normal.cdf(bias + z / (1.0 - acceleration * z));
         sort_around(&mut means, share);
-        quantile(&means, share).expect("there are resamples")
+        quantile(&means, share).expect("at least one resample was drawn")
     };
     let outside = (1.0 - confidence) / 2.0;
     Some((end(outside), end(1.0 - outside)))

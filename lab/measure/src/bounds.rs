@@ -26,7 +26,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Returns the mean of independent repetitions; `None` without any.
+    /// Returns the mean of independent repetitions with its confidence interval; `None` without repetitions.
     ///
     /// The interval is Student's t, unless the repetitions are so skewed that a symmetric interval misleads:
     /// then it is the bias-corrected accelerated bootstrap (Efron 1987).
@@ -52,8 +52,8 @@ impl Bounds {
         Self { high: self.value + unseen.expected + above, ..self }
     }
 
-    /// Returns the median of independent repetitions, with an interval between order statistics by the
-    /// binomial law; `None` without any.
+    /// Returns the median of independent repetitions with a confidence interval between two order statistics (binomial distribution);
+    /// `None` without repetitions.
     pub fn of_median(samples: &[f64], confidence: f64) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);

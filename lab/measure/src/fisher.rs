@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 1e-7;
 /// ```
 pub fn fisher_exact(first: (u64, u64), second: (u64, u64)) -> f64 {
     let with = first.0 + second.0;
-    let law = Hypergeometric::new(first.1 + second.1, with, first.1).expect("no more have it than there are");
+    let law = Hypergeometric::new(first.1 + second.1, with, first.1).expect("a count is at most its total");
     let seen = law.pmf(first.0) * (1.0 + TOLERANCE);
     let possible = with.saturating_sub(second.1)..=with.min(first.1);
     possible.map(|count| law.pmf(count)).filter(|chance| *chance <= seen).sum::<f64>().min(1.0)

@@ -71,7 +71,7 @@ impl HalvesBuilder {
             self.begin_part();
         }
         self.filled += 1;
-        let part = self.parts.last_mut().expect("one was begun");
+        let part = self.parts.last_mut().expect("a part was begun above");
         if let Some(latency) = latency {
             *part = part.add(LatencySum { count: 1, nanos: latency.as_nanos().into() });
         }

@@ -23,7 +23,7 @@ pub(crate) struct PackedDistribution {
 pub(crate) enum PackedError {
     #[error("squares_ns2 is not a whole number below 2^128")]
     Squares,
-    #[error("buckets: a distance or a count is zero, or the numbers overflow")]
+    #[error("buckets: a distance or a count is 0, or their sum overflows")]
     Buckets,
     #[error("more messages completed than were offered")]
     Offered,

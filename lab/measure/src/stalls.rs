@@ -73,7 +73,7 @@ impl TimeoutCounts {
 
 /// Returns the upper end of the confidence interval of a Poisson mean if `seen` events were seen (Garwood 1936).
 fn poisson_upper_end(seen: u64) -> f64 {
-    let law = Gamma::new(seen as f64 + 1.0, 1.0).expect("a positive shape");
+    let law = Gamma::new(seen as f64 + 1.0, 1.0).expect("the shape is positive");
     law.inverse_cdf(0.5 + CONFIDENCE / 2.0)
 }
 

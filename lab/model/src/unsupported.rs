@@ -24,7 +24,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     }
     let has_backup = scenario.network.paths.iter().any(|path| path.backup);
     if has_backup && matches!(scenario.transport.protocol(), Protocol::Sctp { config, .. } if config.cmt) {
-        return Err("`cmt` sends over all of network.paths; remove `backup`, or remove `cmt`, without which only one path is used".to_owned());
+        return Err("`cmt` sends over all of network.paths; remove `backup`, or remove `cmt` to use one path at a time".to_owned());
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     for flow in scenario.flow_specs() {
@@ -41,7 +41,7 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, network: &Topolo
         |what| Err(format!("the model world does not support {what}; use the kernel world (--world kernel)"));
     match transport.protocol() {
         Protocol::Mptcp { .. } => absent("mptcp"),
-        Protocol::Unix { .. } => absent("unix, because there is no network to be modelled"),
+        Protocol::Unix { .. } => absent("unix sockets, which use no network"),
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
         Protocol::Sctp { no_checksums: true, .. } => absent("`no_checksums`"),
         Protocol::Udp { .. } => {

@@ -28,7 +28,7 @@ impl Topology {
     /// assert_eq!(topology.interface_names(), ["client:1", "server:1", "client:2", "server:2"]);
     ///
     /// let spec = NetworkSpec { mtu: "20B".parse().unwrap(), ..spec };
-    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("at least 576"));
+    /// assert!(Topology::new(&spec).unwrap_err().to_string().contains("the minimum of IPv4 is 576"));
     /// # Ok::<(), hol_network::NetworkError>(())
     /// ```
     pub fn new(spec: &NetworkSpec) -> Result<Self, NetworkError> {
@@ -201,8 +201,7 @@ impl Topology {
         if links.is_empty() {
             let target =
                 format!("{} {}", if path.is_some() { "path" } else { "link" }, label.unwrap_or_default());
-            let cure = "paths are counted from 1, links are called \"from-to\" unless they have a name, and LANs have no \
-                        directions";
+            let cure = "paths are counted from 1, a link without a name is called \"from-to\", and a LAN has no directions";
             return Err(NetworkError::EventWithoutTarget { at, target, cure });
         }
         let has_bursts =
@@ -285,29 +284,29 @@ mod tests {
     #[test]
     fn tables_that_contradict_themselves_are_refused_with_the_cure() {
         for (table, cure) in [
-            ("jitter = '20ms'", "lower one"),
+            ("jitter = '20ms'", "lower `jitter`"),
             ("jitter_correlation = '50%'", "jitter = \"5ms\""),
             ("jitter_distribution = 'normal'", "jitter = \"5ms\""),
             ("jitter = '1ms'\njitter_distribution = 'pareto'\njitter_correlation = '50%'", "use \"normal\""),
             ("jitter = '1ms'\njitter_distribution = { file = 'a.dist' }", "as `table`"),
             ("jitter = '1ms'\njitter_distribution = { table = [] }", "1 to 16384"),
-            ("police = { rate = '1Mbit', burst = '1499B' }", "less than `mtu`, 1500"),
-            ("police = { rate = '1Mbit', burst = '1100MB' }", "more than the maximum"),
+            ("police = { rate = '1Mbit', burst = '1499B' }", "between `mtu` (1500)"),
+            ("police = { rate = '1Mbit', burst = '1100MB' }", "and 1000000000"),
             ("up = { channel = 'air' }", "no other link is on its `channel` \"air\""),
             ("reorder = '1%'", "reorder_by = \"5ms\""),
             ("reorder_by = '1ms'", "reorder = \"1%\""),
-            ("mtu = '20B'", "at least 576"),
+            ("mtu = '20B'", "the minimum of IPv4 is 576"),
             ("queue = '0p'", "at least \"1p\""),
-            ("nodes = ['client', 'server']\npaths = [{}]", "write them as `links`"),
+            ("nodes = ['client', 'server']\npaths = [{}]", "write each path as one of `links`"),
             ("links = [{ from = 'client', to = 'server' }]", "name the nodes"),
             ("paths = [{ backup = true }, {}]", "put the backup path after"),
             ("nodes = ['client', 'server', 'client']", "twice"),
             ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'sever' }]", "not in `nodes`"),
             ("nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'client' }]", "itself"),
             ("nodes = ['client', 'server']", "add a link"),
-            ("nodes = ['client', 'server']\nlans = [{ nodes = ['client'] }]", "needs 2 to 250"),
+            ("nodes = ['client', 'server']\nlans = [{ nodes = ['client'] }]", "must have 2 to 250"),
             ("discipline = { red = { min = '9p', max = '9p' } }", "raise `max`"),
-            ("discipline = { pie = { beta = 33 } }", "at most 32"),
+            ("discipline = { pie = { beta = 33 } }", "the maximum of 32"),
             (
                 "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1'] }]",
                 "give each node one",
@@ -315,9 +314,9 @@ mod tests {
             (
                 "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.0.0.1', \
                  '10.0.0.1'] }]",
-                "another one",
+                "one of them another",
             ),
-            ("events = [{ at = '1s' }]", "give it one of"),
+            ("events = [{ at = '1s' }]", "add one of"),
             ("events = [{ at = '1s', path = 2, down = true }]", "counted from 1"),
         ] {
             let error = topology(table).expect_err(table).to_string();

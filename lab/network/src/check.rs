@@ -26,9 +26,9 @@ pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
         return Err(NetworkError::RoundTrip(rtt));
     }
     match spec {
-        _ if long && !spec.paths.is_empty() => mixed("paths", "write them as `links`"),
-        _ if long && spec.up.is_some() => mixed("up", "move it to its link"),
-        _ if long && spec.down.is_some() => mixed("down", "move it to its link"),
+        _ if long && !spec.paths.is_empty() => mixed("paths", "write each path as one of `links`"),
+        _ if long && spec.up.is_some() => mixed("up", "move this key to a link"),
+        _ if long && spec.down.is_some() => mixed("down", "move this key to a link"),
         _ if long && spec.handover.is_some() => mixed("handover", "use paths = [{}, {}] instead of `nodes`"),
         _ if !long && !spec.links.is_empty() => Err(NetworkError::NodesMissing { key: "links" }),
         _ if !long && !spec.lans.is_empty() => Err(NetworkError::NodesMissing { key: "lans" }),

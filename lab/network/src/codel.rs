@@ -15,13 +15,13 @@ use crate::transit::Transit;
 pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
-    /// ms.
+    /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    /// section 4.3). Default 100 ms.
     pub interval: Duration,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
-    /// Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
+    /// Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }

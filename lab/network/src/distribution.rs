@@ -66,9 +66,7 @@ impl Distribution {
             for word in words.split('#').next().unwrap_or_default().split_whitespace() {
                 let refuse = |problem: &str| Err((line, format!("{word:?} {problem}")));
                 let Ok(number) = word.parse() else {
-                    return refuse(
-                        "is not a whole number from -32768 to 32767; 8192 stands for one `jitter`",
-                    );
+                    return refuse("is not a whole number from -32768 to 32767; the unit is `jitter` / 8192");
                 };
                 if numbers.last().is_some_and(|last| *last > number) {
                     return refuse(
@@ -86,7 +84,7 @@ impl Distribution {
         if numbers.is_empty() {
             return Err((
                 1,
-                "has no number: a distribution is a list of quantiles, 8192 for one `jitter`".to_owned(),
+                "contains no number; a distribution is an ascending list of quantiles, in units of `jitter` / 8192".to_owned(),
             ));
         }
         Ok(Self::Table(numbers.into()))
@@ -96,7 +94,7 @@ impl Distribution {
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::File(_) => {
-                Some("a file can only be named in an experiment; give its numbers here, as `table`")
+                Some("only an experiment file can name a file; give the numbers of the file here, as `table`")
             }
             Self::Table(numbers) if numbers.is_empty() || numbers.len() > MAX => {
                 Some("`table` must have 1 to 16384 numbers")

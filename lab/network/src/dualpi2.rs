@@ -23,12 +23,12 @@ pub struct DualPi2Spec {
     pub alpha: f64,
     /// Weight of the change of the delay, in Hz. Default 819/256, about 3.2.
     pub beta: f64,
-    /// Packets that wait longer than this in the low-latency queue are marked (`tc`: `step_thresh`). Default 1 ms.
+    /// Mark packets that wait longer than this in the low-latency queue (`tc`: `step_thresh`). Default 1 ms.
     pub step: Duration,
-    /// How many times as often the low-latency queue marks as the square root of the classic drop probability (`tc`:
-    /// `coupling_factor`). Default 2.
+    /// Coupling factor: the low-latency queue's marking probability is at least this factor times the square root of the classic drop
+    /// probability (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     pub coupling: u8,
-    /// Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
+    /// Minimum share of the rate for the classic queue, in percent (`tc`: `classic_protection`). Default 10.
     pub classic_protection: u8,
 }
 
@@ -52,19 +52,19 @@ impl DualPi2Spec {
         let gains = [self.alpha, self.beta];
         match self {
             Self { target: Duration::ZERO, .. } => {
-                Some("`target` is 0, which every packet exceeds; the usual value is 15ms")
+                Some("`target` is 0, which every packet exceeds; raise it, as to the usual 15ms")
             }
             Self { update, .. } if update < Duration::from_millis(1) => {
-                Some("`update` is below 1ms; the usual value is 16ms")
+                Some("`update` is below 1ms; raise it, as to the usual 16ms")
             }
-            _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => {
-                Some("`alpha` and `beta` are between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2")
-            }
-            Self { coupling: 0, .. } => {
-                Some("`coupling` is at least 1; 2 gives both queues' flows the same rate")
-            }
+            _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => Some(
+                "`alpha` and `beta` must be between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2",
+            ),
+            Self { coupling: 0, .. } => Some(
+                "`coupling` must be at least 1; with 2 the flows of both queues have about the same rate",
+            ),
             Self { classic_protection: 101.., .. } => {
-                Some("`classic_protection` is a percentage, at most 100")
+                Some("`classic_protection` must be a percentage, at most 100")
             }
             _ => None,
         }

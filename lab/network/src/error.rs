@@ -11,15 +11,17 @@ use crate::named_path::NamedPath;
 #[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum NetworkError {
     #[error(
-        "{link}: `jitter` ({jitter}) is longer than `delay` ({delay}); packets cannot arrive before they leave: lower one or raise the other"
+        "{link}: `jitter` ({jitter}) is longer than `delay` ({delay}), so packets would arrive before they leave; lower `jitter` or raise \
+        `delay`"
     )]
     JitterExceedsDelay { link: String, jitter: Duration, delay: Duration },
     #[error(
-        "{link}: `{key}` does nothing without `jitter`, the variation of the delay; add jitter = \"5ms\""
+        "{link}: `{key}` has no effect without `jitter`, the variation of the delay; add jitter = \"5ms\""
     )]
     JitterMissing { link: String, key: &'static str },
     #[error(
-        "{link}: `jitter_correlation` is only for uniform or normal jitter, and the distribution is {distribution}; remove it, or use \"normal\""
+        "{link}: `jitter_correlation` needs uniform or normal jitter, but the distribution is {distribution}; remove the key, or use \
+        \"normal\""
     )]
     JitterCorrelation { link: String, distribution: String },
     #[error("{link}: `jitter_distribution`: {problem}")]
@@ -27,17 +29,18 @@ pub enum NetworkError {
     #[error("{link}: `reorder` needs `reorder_by`, the delay of reordered packets; add reorder_by = \"5ms\"")]
     ReorderByMissing { link: String },
     #[error(
-        "{link}: `reorder_by` does nothing without `reorder`, the share of reordered packets; add reorder = \"1%\""
+        "{link}: `reorder_by` has no effect without `reorder`, the share of reordered packets; add reorder = \"1%\""
     )]
     ReorderMissing { link: String },
     #[error(
-        "{link}: `mtu` is {mtu} octets, but every host of IP{ip} has to accept at least {}, so no link may carry less", .ip.min_mtu()
+        "{link}: `mtu` is {mtu} octets, but the minimum of IP{ip} is {}; raise `mtu`", .ip.min_mtu()
     )]
     MtuTooSmall { link: String, mtu: u64, ip: Ip },
-    #[error("{link}: `queue` has no room, not even for the packet in transmission; it needs at least \"1p\"")]
+    #[error("{link}: `queue` has no room for the packet in transmission; use at least \"1p\"")]
     QueueHoldsNothing { link: String },
     #[error(
-        "{link}: `police`: a `burst` of {burst} octets is less than `mtu`, {mtu}, so the longest packets would never pass, or more than the maximum of 1000000000; choose a value between"
+        "{link}: `police`: `burst` is {burst} octets; use a value between `mtu` ({mtu}), below which the longest packets would never \
+        pass, and 1000000000"
     )]
     Burst { link: String, burst: u64, mtu: u64 },
     #[error(
@@ -58,20 +61,21 @@ pub enum NetworkError {
         "`{key}` belongs to the long form; name the nodes, as in nodes = [\"client\", \"router\", \"server\"]"
     )]
     NodesMissing { key: &'static str },
-    #[error("`nodes` names {0:?} twice")]
+    #[error("`nodes` contains {0:?} twice; remove one")]
     NodeTwice(String),
-    #[error("{place} names {node:?}, which is not in `nodes`")]
+    #[error("{place} names {node:?}, which is not in `nodes`; add it there")]
     UnknownNode { place: String, node: String },
-    #[error("{place} connects {node:?} to itself")]
+    #[error("{place} connects {node:?} to itself; name two nodes")]
     SelfLink { place: String, node: String },
-    #[error("{place} has {count} nodes; a LAN needs 2 to 250")]
+    #[error("{place} has {count} nodes, but a LAN must have 2 to 250; add or remove some")]
     LanSize { place: String, count: usize },
     #[error("{place} has {nodes} nodes and {addresses} addresses; give each node one, or none")]
     AddressCount { place: String, nodes: usize, addresses: usize },
-    #[error("{second} has the address {address} of {first}; give it another one")]
+    #[error("{first} and {second} have the same address {address}; give one of them another")]
     AddressTwice { address: Address, first: String, second: String },
     #[error(
-        "{of} has the address {address}, which is not of IP{ip}; set `ip` in [network] to the version of all addresses"
+        "{of} has the address {address}, which is not an IP{ip} address; use one IP version for all addresses and set `ip` in [network] \
+        to it"
     )]
     AddressFamily { address: Address, of: String, ip: Ip },
     #[error("no route from {from:?} to {to:?}; add a link")]
@@ -82,7 +86,7 @@ pub enum NetworkError {
         "{nodes} nodes with {addresses} addresses need more than {max} routes; use fewer nodes, or LANs, in which a node has one address"
     )]
     TooManyRoutes { nodes: usize, addresses: usize, max: usize },
-    #[error("there are {0} paths, links and LANs; the maximum is 30000")]
+    #[error("the network has {0} paths, links and LANs; use at most 30000")]
     TooMany(usize),
     #[error(
         "`backup` is set on the first of `paths`, where connections begin; put the backup path after another one"
@@ -93,15 +97,16 @@ pub enum NetworkError {
     #[error("{link}: `loss`: {problem}")]
     Loss { link: String, problem: &'static str },
     #[error(
-        "the event at {at} changes the loss of {link}, and so do the bursts of its `loss`, which are defined in time; remove one of the two"
+        "the event at {at} changes the loss of {link}, whose `loss` has bursts that last a time and change it, too; remove the event or \
+        these bursts"
     )]
     EventInBursts { at: Duration, link: String },
     #[error(
-        "the event at {at} has `loss` with bursts in time, which begin with the run; move it to the link"
+        "the event at {at} sets a `loss` with bursts that last a time, which must begin with the run; move this loss to the link"
     )]
     EventOfBursts { at: Duration },
-    #[error("the event at {at} changes nothing; give it one of down, rate, loss, delay")]
+    #[error("the event at {at} changes nothing; add one of down, rate, loss and delay")]
     EventWithoutChange { at: Duration },
-    #[error("the event at {at} is for {target}, which is not in the network; {cure}")]
+    #[error("the event at {at} names {target}, which the network does not contain; {cure}")]
     EventWithoutTarget { at: Duration, target: String, cure: &'static str },
 }

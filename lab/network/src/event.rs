@@ -12,13 +12,13 @@ use crate::loss::LossSpec;
 pub struct EventSpec {
     /// Time since the start of the run.
     pub at: Duration,
-    /// Direction of the link that changes. Default both.
+    /// Direction in which the link changes. Default both.
     #[serde(default)]
     pub direction: LinkDirection,
-    /// Index of the path, counted from 1. Default all.
+    /// Number of the path that changes, counted from 1. Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<usize>,
-    /// Name of the link or LAN (long form). Default all.
+    /// Name of the link or LAN that changes (long form). Default all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
     /// `true`: the link goes down, and packets on it are lost; `false`: it works again.
@@ -30,7 +30,7 @@ pub struct EventSpec {
     /// The new loss, from the next packet on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSpec>,
-    /// The new delay, from the next packet on; order is kept.
+    /// The new delay, from the next packet on; packets keep their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
 }

@@ -18,15 +18,15 @@ use crate::transit::Transit;
 pub struct FairSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
-    /// How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
-    /// ms.
+    /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    /// section 4.3). Default 100 ms.
     pub interval: Duration,
     /// Octets that a flow sends per turn, including those beyond IP. Default 1514.
     pub quantum: ByteCount,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default yes, as in `tc`.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub ecn: bool,
-    /// Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
+    /// Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
     /// Number of queues; flows are spread over them by a hash of addresses and ports. Default 1024.

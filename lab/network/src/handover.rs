@@ -29,20 +29,20 @@ use crate::topology::{AddressChange, Medium, Route, RouteChange, Topology};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct HandoverSpec {
-    /// Speed in m/s. Default 10.
+    /// Speed of the client in m/s. Default 10.
     #[serde(deserialize_with = "sensible")]
     pub speed: f64,
-    /// Length of the overlap, where both paths work, in m. Default 5.
+    /// Length of the overlap, in which both paths work, in m. Default 5.
     #[serde(deserialize_with = "sensible")]
     pub overlap: f64,
-    /// When the client enters the overlap, since the start of the run. Default 1 s.
+    /// Time from the start of the run until the client enters the overlap. Default 1 s.
     pub at: Duration,
     /// Time from entering the overlap until the client is reachable over the second path: association with the cell and
     /// configuration. Default none.
     pub attach: Duration,
-    /// What the handover changes. With `"address"` the client gets an address on the second path and loses the one on the
-    /// first with that path. With `"route"` it keeps its address, and both ends send over the second path
-    /// from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    /// What the handover changes. `"address"`: the client gets an address on the second path, and loses its address on the first when it
+    /// leaves that path. `"route"`: the client keeps its address, and both ends send over the second path from then on (mobility below the
+    /// transport, as with Mobile IP, a tunnel or GTP). Default `"address"`.
     #[serde(skip_serializing_if = "HandoverChange::is_default")]
     pub changes: HandoverChange,
 }

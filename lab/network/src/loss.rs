@@ -125,7 +125,7 @@ impl LossTable {
                 drop: Some(drop),
             } => {
                 if drop.contains(&0) {
-                    return Err(E::custom("`drop` counts packets from 1; 0 is not a packet"));
+                    return Err(E::custom("`drop` contains 0, but packets are counted from 1; remove it"));
                 }
                 Ok(LossSpec::Packets(ExplicitLoss { drop }))
             }
@@ -158,8 +158,8 @@ impl LossTable {
                 loss_bad: loss_bad.unwrap_or(certain),
             })),
             _ => Err(E::custom(
-                "a loss table is { good_to_bad = \"1%\", bad_to_good = \"25%\" } or \
-                 { good_for = \"15s\", bad_for = \"100ms\" } (loss_good, loss_bad as well), or { drop = [3, 7] }",
+                "a loss table is { good_to_bad = \"1%\", bad_to_good = \"25%\" } or { good_for = \"15s\", bad_for = \"100ms\" }, both \
+                with optional loss_good and loss_bad, or { drop = [3, 7] }",
             )),
         }
     }

@@ -72,7 +72,7 @@ impl FromStr for NamedPath {
         Self::ALL.iter().copied().find(|path| path.name() == name).ok_or_else(|| {
             let near =
                 nearest(name, names()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-            format!("unknown path {name:?}; {near}known: {}", names().collect::<Vec<_>>().join(", "))
+            format!("unknown path {name:?}; {near}use one of {}", names().collect::<Vec<_>>().join(", "))
         })
     }
 }
@@ -112,9 +112,9 @@ mod tests {
             assert_eq!(path.name().parse(), Ok(*path));
         }
         let error = "starlnik".parse::<NamedPath>().unwrap_err();
-        assert!(error.contains("did you mean \"starlink\"? known: wifi, lte"), "{error}");
+        assert!(error.contains("did you mean \"starlink\"? use one of wifi, lte"), "{error}");
         let error = "moon".parse::<NamedPath>().unwrap_err();
-        assert!(error.contains("\"moon\"; known: wifi, lte"), "{error}");
+        assert!(error.contains("\"moon\"; use one of wifi, lte"), "{error}");
     }
 
     #[test]

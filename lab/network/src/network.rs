@@ -205,7 +205,7 @@ impl<'t> Network<'t> {
     }
 
     fn change(&mut self, now: Time) {
-        let scheduled = self.changes.pop().expect("the agenda names a change that is there");
+        let scheduled = self.changes.pop().expect("the agenda has an entry only while a change is pending");
         let link = usize::from(scheduled.link.0);
         self.advance(now, link);
         let due = self.links[link].sends_until(now);
@@ -219,11 +219,11 @@ impl<'t> Network<'t> {
 
     fn change_route(&mut self) {
         let RouteChange { node, route, .. } =
-            self.route_changes.pop().expect("the agenda names a change that is there");
+            self.route_changes.pop().expect("the agenda has an entry only while a change is pending");
         // Only short forms have route changes, so this copies a handful of routes.
         let routes = &mut Arc::make_mut(&mut self.routes)[usize::from(node.0)];
         let way = routes.iter_mut().find(|way| way.destination == route.destination);
-        *way.expect("there is a way to every address") = route;
+        *way.expect("every node has a route to every address") = route;
         let next = self.route_changes.last().map_or(Time::MAX, |change| change.at);
         self.agenda.set(self.links.len() + 1, next);
     }

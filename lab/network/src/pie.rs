@@ -49,7 +49,7 @@ impl PieSpec {
             return Some("`update` is below 1ms; the usual value is 15ms");
         }
         (self.alpha.max(self.beta) > Self::MAX)
-            .then_some("`alpha` and `beta` are at most 32, which stands for 2; lower them")
+            .then_some("`alpha` or `beta` exceeds the maximum of 32 (sixteenths of one per second); lower it")
     }
 }
 

@@ -11,9 +11,9 @@ use crate::discipline::Discipline;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedSpec {
-    /// Average queue below which nothing is dropped (ns-2: `thresh_`). Default 5 packets.
+    /// Average queue length below which no packet is dropped (ns-2: `thresh_`). Default 5 packets.
     pub min: QueueLimit,
-    /// Average queue from which everything is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    /// Average queue length from which every packet is dropped (ns-2: `maxthresh_`). Default 15 packets.
     pub max: QueueLimit,
     /// The weight of the newest sample in the average (ns-2: `q_weight_`). Default 0.002.
     pub weight: f64,
@@ -36,7 +36,7 @@ impl Default for RedSpec {
             min: QueueLimit::Packets(5),
             max: QueueLimit::Packets(15),
             weight: 0.002,
-            drop: Ratio::new(0.1).expect("a probability"),
+            drop: Ratio::new(0.1).expect("the constant is a probability"),
             gentle: false,
             packet: ByteCount(500),
             ecn: false,
@@ -87,7 +87,7 @@ impl Red {
     /// Creates the state of an empty queue; draws derive from `seed`.
     pub(crate) fn new(discipline: Discipline, seed: Seed) -> Option<Self> {
         let Discipline::Red(spec) = discipline else { return None };
-        let (min, max) = spec.thresholds().expect("checked with the topology");
+        let (min, max) = spec.thresholds().expect("the thresholds were checked with the topology");
         let (min, max) = (min as f64, max as f64);
         Some(Self {
             spec,
@@ -101,8 +101,8 @@ impl Red {
         })
     }
 
-    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link
-    /// of `rate` that is idle since `free_at`, or busy until then.
+    /// Returns whether to drop or mark a packet that finds `packets` packets with `octets` octets queued, on a link of `rate` that is idle
+    /// since `free_at`, or busy until then.
     pub(crate) fn drops_or_marks(
         &mut self,
         now: Time,

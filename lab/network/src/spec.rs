@@ -42,8 +42,8 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct PathSpec {
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
-            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
+            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
@@ -79,8 +79,8 @@ macro_rules! settings {
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
             #[schemars(with = "Vec<String>")]
             pub addresses: Vec<Address>,
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
-            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
+            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
@@ -115,8 +115,8 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(default, deny_unknown_fields)]
         pub struct NetworkSpec {
-            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
-            /// `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+            /// A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
+            /// the paths; `hol help lte` shows the settings and sources of one. Default none.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub path: Option<NamedPath>,
             /// Round-trip propagation delay, instead of `delay`: half of it in each direction.
@@ -135,14 +135,13 @@ macro_rules! settings {
             /// Changes during the run.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub events: Vec<EventSpec>,
-            /// A file with more events, relative to the experiment file: a table with `time` and some of
-            /// `rate`, `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file
-            /// per direction: `{ up = "a.csv", down = "b.csv" }`.
+            /// A trace of the link, as a file whose path is relative to the experiment file: a table (CSV) with `time` and some of `rate`,
+            /// `delay` and `loss`, or the times at which a packet may leave (mahimahi). One file per direction: `{ up = "a.csv", down =
+            /// "b.csv" }`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
-            /// Position in the trace at which a run begins: a time from its beginning on, or `"random"`, which
-            /// each run draws from its seed, so that all transports of a repetition have the same one. Default the
-            /// beginning.
+            /// Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
+            /// from its seed, so that all transports of a repetition begin at the same position. Default the beginning.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
             /// Move the client from the first of two paths to the second. Over QUIC, and over UDP in the
@@ -269,29 +268,28 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
+    /// Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
     rate: BitRate = mbit(100),
     /// One-way propagation delay. Default 10 ms.
     delay: Duration = Duration::from_millis(10),
-    /// Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
-    /// packets keep their order. At most 2 s in the kernel world. Default none.
+    /// Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
+    /// order. At most 2 s in the kernel world. Default none.
     jitter: Duration = Duration::ZERO,
-    /// Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
-    /// `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
-    /// negative delay becomes zero. Default `"uniform"`.
+    /// Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
+    /// tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
     jitter_distribution: Distribution = Distribution::Uniform,
     /// Correlation with the jitter of the previous packet. Uniform: j = correlation · j + (1 − correlation)
     /// · new, which reduces the variance. Normal: the correlation of consecutive packets. Model world only.
     /// Default 0 %.
     jitter_correlation: Ratio = Ratio::ZERO,
-    /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
-    /// `{ drop = [3, 7] }`. Default none.
+    /// Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    /// none.
     loss: LossSpec = LossSpec::default(),
     /// Probability that a packet arrives twice. Default 0.
     duplicate: Ratio = Ratio::ZERO,
-    /// Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
+    /// Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
     reorder: Ratio = Ratio::ZERO,
-    /// Extra delay of reordered packets.
+    /// Additional delay of reordered packets; needs `reorder`. Default none.
     reorder_by: Duration = Duration::ZERO,
     /// Probability that a packet arrives with a wrong checksum. Default 0.
     corrupt: Ratio = Ratio::ZERO,
@@ -303,11 +301,10 @@ settings! {
     /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the
     /// kernel world not together with `duplicate`. Default `"none"`.
     police: PoliceSpec = PoliceSpec::default(),
-    /// Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
-    /// world only. Default `"own"`: not shared.
+    /// Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
+    /// Default `"own"`: not shared.
     channel: String = Settings::OWN_CHANNEL.to_owned(),
-    /// Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    /// octets.
+    /// Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     mtu: ByteCount = ByteCount(1500),
     /// Octets per packet on the link beyond IP. Default 14, as `tc` counts Ethernet.
     overhead: ByteCount = ByteCount(14),
@@ -333,7 +330,7 @@ fn directions<'a>(
 }
 
 fn mbit(rate: u64) -> BitRate {
-    BitRate::from_bits_per_second(rate * 1_000_000).expect("above zero")
+    BitRate::from_bits_per_second(rate * 1_000_000).expect("the rate is above zero")
 }
 
 #[cfg(test)]

@@ -98,9 +98,12 @@ mod tests {
             ("loss = { good_for = '0s', bad_for = '0s' }", "raise one"),
             (
                 "up.loss = { good_for = '5s', bad_for = '1s' }\nevents = [{ at = '1s', loss = '1%' }]",
-                "remove one of the two",
+                "remove the event or these bursts",
             ),
-            ("events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]", "move it to the link"),
+            (
+                "events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]",
+                "move this loss to the link",
+            ),
         ] {
             let error = topology(text).expect_err(text).to_string();
             assert!(error.contains(cure), "{text}: {error}");

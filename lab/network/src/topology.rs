@@ -100,7 +100,7 @@ pub struct ScheduledChange {
 /// A node gets or loses an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressChange {
-    /// Since the start of the run.
+    /// Time of the change, since the start of the run.
     pub at: Time,
     /// The node.
     pub node: NodeId,
@@ -113,7 +113,7 @@ pub struct AddressChange {
 /// A node's route to an address changes.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteChange {
-    /// Since the start of the run.
+    /// Time of the change, since the start of the run.
     pub at: Time,
     /// The node.
     pub node: NodeId,

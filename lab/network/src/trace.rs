@@ -127,7 +127,7 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
 
 /// Reads a trace, in one direction or both.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
-    let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
     let Round { steps, end, rounds } = if first.1.parse::<u64>().is_ok() {
         opportunities(text)?
     } else if is_plain(first.1) {
@@ -142,7 +142,7 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
     for step in steps {
         let Some(change) = values.replace(step.event(direction)) else { continue };
         if changes.len() == MAX_EVENTS {
-            let problem = format!("more than {MAX_EVENTS} changes; make the steps of the trace longer");
+            let problem = format!("the trace has more than {MAX_EVENTS} changes; make its steps longer");
             return Err(refuse(step.line, &problem));
         }
         changes.push(change);
@@ -210,11 +210,12 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
         let ms: u64 = words.parse().map_err(|_| {
             refuse(
                 line,
-                &format!("{words:?} is not a time in whole milliseconds, unlike the first line; a mahimahi trace has one per line"),
+                &format!("{words:?} is not a whole number of milliseconds, as the first line is; each line of a mahimahi trace must be \
+                    one"),
             )
         })?;
         if count == MAX_LINES {
-            return Err(refuse(line, &format!("more than {MAX_LINES} lines; cut the trace")));
+            return Err(refuse(line, &format!("the trace has more than {MAX_LINES} lines; shorten it")));
         }
         if ms < last {
             return Err(refuse(
@@ -229,7 +230,7 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
         }
     }
     if end == 0 {
-        return Err(refuse(1, "the trace ends at 0 ms; it needs later times"));
+        return Err(refuse(1, "the trace ends at 0 ms; add later times"));
     }
     // The last slot ends with the trace, which begins again there.
     let slots = end.div_ceil(bin);
@@ -288,7 +289,7 @@ fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     let columns = [(Column::Time, "s"), (Column::Rate, "Mbit")];
     rows(lines(text), |line, words| {
         let problem = format!(
-            "{words:?} is not a time in s and a rate in Mbit/s, unlike the first line; write both on every line"
+            "{words:?} is not a time in s and a rate in Mbit/s, as the first line is; write both on every line"
         );
         let (time, rate) = pair(words).ok_or_else(|| refuse(line, &problem))?;
         row(line, &format!("{time},{rate}"), &columns)
@@ -305,12 +306,12 @@ const DRIVE_UP: &str = "UL_bitrate";
 /// the download.
 fn drive(text: &str, direction: LinkDirection) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
     let rate = if direction == LinkDirection::Up { DRIVE_UP } else { DRIVE_DOWN };
     let place = |name: &str| words.split(',').position(|column| column.trim() == name);
     let places = place(DRIVE_TIME).zip(place(rate));
-    let (time, rate) =
-        places.ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing")))?;
+    let (time, rate) = places
+        .ok_or_else(|| refuse(line, &format!("the column {DRIVE_TIME} or {rate} is missing; add it")))?;
     let columns = [(Column::Time, "s"), (Column::Rate, "kbit")];
     rows(lines, |line, words| {
         let cells: Vec<&str> = words.split(',').map(str::trim).collect();
@@ -357,8 +358,9 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
             "delay" => Ok(Column::Delay),
             "loss" => Ok(Column::Loss),
             _ => {
-                let cure = "a table begins with time,rate,delay,loss, or some of these; without a header two columns are seconds and Mbit/s";
-                Err(refuse(line, &format!("{cell:?} is not a column; {cure}")))
+                let cure = "the header of a table is time,rate,delay,loss or some of these; a file of two columns without a header has \
+                    times in s and rates in Mbit/s";
+                Err(refuse(line, &format!("{cell:?} is not the name of a column; {cure}")))
             }
         }
     };
@@ -379,11 +381,11 @@ fn header(line: usize, words: &str) -> Result<Vec<(Column, &str)>, TraceError> {
 
 fn table(text: &str) -> Result<Vec<Step>, TraceError> {
     let mut lines = lines(text);
-    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty"))?;
+    let (line, words) = lines.next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
     let columns = header(line, words)?;
     let steps = rows(lines, |line, words| row(line, words, &columns))?;
     if steps.is_empty() {
-        return Err(refuse(line, "no line follows the header"));
+        return Err(refuse(line, "no line follows the header; add at least one"));
     }
     Ok(steps)
 }
@@ -399,12 +401,12 @@ fn rows<'t>(
     let mut still: Option<usize> = None;
     for (line, words) in lines {
         if steps.len() == MAX_LINES {
-            return Err(refuse(line, &format!("more than {MAX_LINES} lines; cut the table")));
+            return Err(refuse(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
         }
         let (mut step, stands_still) = read(line, words)?;
         let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
         if step.at < origin {
-            return Err(refuse(line, "the time is before the first one; sort the lines"));
+            return Err(refuse(line, "the time is before that of the first line; sort the lines"));
         }
         step.at -= origin;
         if let Some(last) = steps.last().filter(|last| last.at > step.at) {
@@ -417,7 +419,7 @@ fn rows<'t>(
         let gap = step.at.saturating_sub(steps.last().map_or(Duration::ZERO, |last| last.at));
         if is_gap(&steps, gap) {
             let problem = "after the previous line, a hundred times as long as between the others; add a line for the gap";
-            return Err(refuse(line, &format!("{gap} {problem}")));
+            return Err(refuse(line, &format!("the line is {gap} {problem}")));
         }
         if let Some(stopped) = still.filter(|_| step.rate.is_some()) {
             release(&mut steps[stopped..], step.at);
@@ -429,7 +431,7 @@ fn rows<'t>(
     if let Some(stopped) = still {
         return Err(refuse(
             steps[stopped].line,
-            "the rate remains 0 until the end; add a later line with a rate",
+            "the rate is 0 from here to the end of the trace; add a later line with another rate",
         ));
     }
     Ok(steps)
@@ -456,7 +458,11 @@ fn is_gap(steps: &[Step], gap: Duration) -> bool {
 fn row(line: usize, words: &str, columns: &[(Column, &str)]) -> Result<(Step, bool), TraceError> {
     let cells: Vec<&str> = words.split(',').map(str::trim).collect();
     if cells.len() != columns.len() {
-        let problem = format!("{} cells where the header has {}", cells.len(), columns.len());
+        let problem = format!(
+            "the line has {} cells, but the header has {}; give each column one",
+            cells.len(),
+            columns.len()
+        );
         return Err(refuse(line, &problem));
     }
     let mut step = Step { line, ..Step::default() };
@@ -576,7 +582,7 @@ mod tests {
         let expected = Ok(vec![(0, bits("1Mbit"), None), (1500, bits("2Mbit"), None)]);
         assert_eq!(read("1331317200 1\n1331317201.5 2\n"), expected);
         assert_eq!(read("time_s,rate_Mbit\n1331317200,1\n1331317201.5,2\n"), expected);
-        assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before the first"));
+        assert!(read("1331317200 1\n7 2\n").unwrap_err().contains("before that of the first line"));
     }
 
     /// The head of a file of the Irish 5G data set.
@@ -604,20 +610,23 @@ mod tests {
         let many: String = (0..=100_000).map(|k| format!("{k}ms,{}Mbit\n", 1 + k % 2)).collect();
         let even: String = (0..30).map(|k| format!("{k}s,1Mbit\n")).collect();
         for (text, words) in [
-            ("", "line 1: the trace is empty"),
+            ("", "line 1: the trace is empty; add lines"),
             ("time,rate\n", "line 1: no line follows"),
-            ("time,speed\n0s,1\n", "line 1: \"speed\" is not a column"),
+            ("time,speed\n0s,1\n", "line 1: \"speed\" is not the name of a column"),
             ("rate,delay\n", "line 1: a table has one column `time`"),
             ("time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "line 4: 1s is before 2s in line 3; sort"),
-            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate remains 0 until the end"),
+            ("time,rate\n0s,1Mbit\n1s,0\n2s,\n", "line 3: the rate is 0 from here to the end"),
             ("time,rate\n0,1\n", "or name the unit in the header"),
-            ("time,rate\n0s,1Mbit,3\n", "line 2: 3 cells where the header has 2"),
+            ("time,rate\n0s,1Mbit,3\n", "line 2: the line has 3 cells, but the header has 2"),
             ("time,rate\n0s,-1Mbit\n", "line 2: "),
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
-            ("5\nx\n", "line 2: \"x\" is not a time in whole milliseconds"),
-            ("0\n0\n", "it needs later times"),
-            (&format!("time,rate\n{many}"), "line 100002: more than 100000 changes"),
-            (&format!("time,rate\n{even}9000s,2Mbit\n"), "line 32: 8971s after the previous line"),
+            ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
+            ("0\n0\n", "add later times"),
+            (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
+            (
+                &format!("time,rate\n{even}9000s,2Mbit\n"),
+                "line 32: the line is 8971s after the previous line",
+            ),
         ] {
             let problem = read(text).unwrap_err();
             assert!(problem.contains(words), "{words}: {problem}");

@@ -67,8 +67,8 @@ impl FromStr for TraceStart {
             return Ok(Self::Random);
         }
         text.parse().map(Self::At).map_err(|problem| match nearest(text, [RANDOM]) {
-            Some(near) => format!("{text:?} is no position in a trace; did you mean {near:?}?"),
-            None => format!("{problem}, and not {RANDOM:?}"),
+            Some(near) => format!("{text:?} is not a position in a trace; did you mean {near:?}?"),
+            None => format!("{problem}, nor {RANDOM:?}"),
         })
     }
 }
@@ -139,7 +139,7 @@ mod tests {
             ("randm", "did you mean \"random\"?"),
             (
                 "middle",
-                "\"middle\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h, d), and not \"random\"",
+                "\"middle\" is not a time such as \"10ms\" (units: ns, us, ms, s, min, h, d), nor \"random\"",
             ),
             ("12", "is not a time such as"),
             ("12Mbit", "is not a time such as"),

@@ -26,7 +26,7 @@ pub struct TransportTotals {
     pub lost: u64,
     /// Retransmitted segments or DATA chunks, including SYN and FIN.
     pub retransmitted: u64,
-    /// Octets of payload without repetitions, from and to the openers of the connections.
+    /// Payload octets without retransmissions: sent by the hosts that opened the connections, and by their peers.
     pub octets: [u64; 2],
 }
 

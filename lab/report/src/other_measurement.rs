@@ -32,7 +32,7 @@ impl OtherMeasurement {
     /// Parses the text of a file called `file`; an error says why it is not a result of iperf3 or flent.
     pub fn read(file: &str, text: &str) -> Result<Self, String> {
         let json: Value = serde_json::from_str(text)
-            .map_err(|error| format!("not JSON, the format of iperf3 --json and flent: {error}"))?;
+            .map_err(|error| format!("the file is not JSON, which iperf3 --json and flent write: {error}"))?;
         if let Some(problem) = json["error"].as_str() {
             return Err(format!("iperf3 reports an error: {problem}"));
         }
@@ -40,11 +40,15 @@ impl OtherMeasurement {
             (Value::Object(_), _) => ("iperf3", iperf3(&json["end"])),
             (_, Value::Object(_)) => ("flent", flent(&json)),
             _ => {
-                return Err("not a result of iperf3 (iperf3 --json) or of flent (*.flent.gz)".to_owned());
+                return Err(
+                    "the file is not a result of iperf3 (iperf3 --json) or of flent (*.flent.gz)".to_owned()
+                );
             }
         };
         if series.is_empty() {
-            return Err(format!("this result of {tool} contains neither throughputs nor delays"));
+            return Err(format!(
+                "the result of {tool} contains neither throughputs nor delays; measure one of them"
+            ));
         }
         Ok(Self { file: file.to_owned(), tool, series })
     }

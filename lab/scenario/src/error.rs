@@ -29,12 +29,12 @@ pub enum ScenarioError {
     },
     /// A packet filter is set on a node whose middlebox is not measured.
     #[error(
-        "no middlebox is measured on {0:?}, so `filter` has no effect; remove it, or use the workload simco"
+        "`filter` has no effect, because no middlebox runs on {0:?}; remove the key, or use the workload simco"
     )]
     NoMiddlebox(String),
     /// A `service` time is set on a node at which no flow ends.
     #[error(
-        "no flow ends on {0:?}, so `service` has no effect; remove it, or name the node in `from` or `to`"
+        "`service` has no effect, because no flow ends on {0:?}; remove the key, or name the node in `from` or `to`"
     )]
     IdleProcessor(String),
     /// A program has invalid keys.
@@ -47,7 +47,8 @@ pub enum ScenarioError {
     },
     /// There is no program whose end could end the run.
     #[error(
-        "the workload is programs, but every [[program]] is a service; add one without `ready`, choose another `kind`, or use `hol exec`"
+        "the workload is `programs`, but every [[program]] is a service; add a [[program]] without `ready`, choose another `kind`, or use \
+        `hol exec`"
     )]
     NoProgram,
     /// The workload of programs has a `start` or `spread`, but each program has its own `start`.
@@ -59,9 +60,7 @@ pub enum ScenarioError {
     #[error("programs use their own TLS; remove `tls` from the transport")]
     ProgramsTls,
     /// Programs are the workload of a background or onward flow.
-    #[error(
-        "programs cannot be the workload of a [[background]] or [[onward]]; add a [[program]] for each instead"
-    )]
+    #[error("`programs` cannot be the workload of a [[background]] or [[onward]]; add a [[program]] instead")]
     ProgramsBeside,
     /// A `service` time is set for datagrams, whose sender is not limited by flow control.
     #[error(
@@ -97,7 +96,7 @@ pub enum ScenarioError {
     },
     /// An onward flow starts at a server that receives no requests.
     #[error(
-        "{0:?} receives no request that it could pass on; make it the `to` of the workload or of an earlier [[onward]]"
+        "{0:?} receives no requests, so it cannot send onward requests; name it in `to` of the workload or of an earlier [[onward]]"
     )]
     AsksUnasked(String),
     /// Two flows end at a server with onward flows, so it is ambiguous which of them causes the onward requests.
@@ -110,7 +109,8 @@ pub enum ScenarioError {
     NotAnswered(&'static str),
     /// An onward flow has its own schedule.
     #[error(
-        "its requests are due when the server receives a request; remove `rate`, `interval`, `arrivals`, `sources` and `late_limit`"
+        "onward requests have no schedule of their own: each is due when the server receives a request; remove `rate`, `interval`, \
+        `arrivals`, `sources` and `late_limit`"
     )]
     OnwardLoad,
     /// A greedy sender uses a transport that accepts any number of messages at once.
@@ -118,7 +118,8 @@ pub enum ScenarioError {
     NothingSetsThePace,
     /// A workload that waits for each reply uses a transport that may lose the reply.
     #[error(
-        "{0} over a transport that gives up messages would end with the first lost one; use TCP or SCTP without lifetime and retransmissions, or another workload such as echo"
+        "{0} would stop at the first lost message, because this transport is unreliable; use TCP or SCTP without lifetime and \
+        retransmissions, or another workload such as echo"
     )]
     WaitsForTheLost(&'static str),
     /// The socket refuses a message with EMSGSIZE.
@@ -128,7 +129,7 @@ pub enum ScenarioError {
     )]
     LongerThanSendBuffer(u64, u64),
     /// There are no messages to send.
-    #[error("`messages` is 0; a run needs at least one")]
+    #[error("`messages` is 0; set at least 1")]
     NoMessages,
     /// There are more messages than 32-bit numbers can identify.
     #[error("`messages` results in {0} messages per run, but the maximum is {max}; use more repetitions", max = u32::MAX)]

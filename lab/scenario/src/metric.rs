@@ -50,19 +50,19 @@ pub enum MetricSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricAggregation {
-    /// Their mean.
+    /// The mean of the numbers.
     #[default]
     Mean,
-    /// Their sum.
+    /// The sum of the numbers.
     Sum,
-    /// The first.
+    /// The first number.
     First,
-    /// The last.
+    /// The last number.
     Last,
-    /// The smallest; its former name `least` is accepted, too.
+    /// The smallest number; its former name `least` is accepted, too.
     #[serde(alias = "least")]
     Min,
-    /// The largest; its former name `most` is accepted, too.
+    /// The largest number; its former name `most` is accepted, too.
     #[serde(alias = "most")]
     Max,
 }
@@ -71,9 +71,9 @@ pub enum MetricAggregation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The smaller one.
+    /// The smaller number.
     Less,
-    /// The larger one.
+    /// The larger number.
     More,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct MetricTable {
     /// Unit of the metric. Default none.
     #[serde(default)]
     unit: String,
-    /// Whether less or more is better. Default: decided by the unit.
+    /// Whether less or more is better. Default: determined by the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     better: Option<Better>,
 }

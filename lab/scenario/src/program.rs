@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::MetricReader;
 
-/// A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
+/// A program on a node. With `ready` the program is a service; otherwise the run lasts until the program ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Program {
@@ -17,14 +17,14 @@ pub struct Program {
     pub node: String,
     /// Command to run: a list of words, or a line for the node's `/bin/sh`.
     pub command: Command,
-    /// Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
+    /// Start time: since all services are ready; for a service, since the start of the run. Default 0.
     #[serde(default)]
     pub start: Duration,
-    /// When to send SIGTERM to the program, counted as `start` is. Default: services get it when all other programs have ended, other
-    /// programs never.
+    /// Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
+    /// ended; other programs get none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// When the program counts as ready. With this key it is a service: the run does not wait for it to end.
+    /// Condition under which the program is ready. With this key the program is a service: the run does not wait for its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<Ready>,
     /// Working directory of the program. Default /root.

@@ -92,20 +92,20 @@ impl fmt::Display for RunEnd {
                 let (due, at) = (scheduled.as_secs_f64(), at.as_secs_f64());
                 write!(
                     f,
-                    "behind schedule: message {message}, due at {due:.2} s, was not accepted by {at:.2} s \
-                     (without workload.late_limit it waits)"
+                    "behind schedule: the transport had not accepted message {message}, due at {due:.2} s, by {at:.2} s (without \
+                    workload.late_limit there is no limit)"
                 )
             }
             Self::Stalled { since, at, outstanding } => {
                 write!(
                     f,
-                    "stalled: nothing delivered from {since} to {at}, {outstanding} messages outstanding"
+                    "stalled: no message was delivered from {since} to {at}; {outstanding} messages are outstanding"
                 )
             }
             Self::NotConnected { within } => write!(f, "not connected within {within}"),
             Self::OutOfTime { outstanding } => write!(
                 f,
-                "time limit reached with {outstanding} messages outstanding (without workload.late_limit there is no limit)"
+                "time limit reached with {outstanding} outstanding messages (without workload.late_limit there is no limit)"
             ),
             Self::Failed { reason } => write!(f, "connection failed: {reason}"),
             Self::Program { problem } => f.write_str(problem),

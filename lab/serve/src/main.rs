@@ -14,12 +14,12 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The lab in the browser: submit experiments, which wait for free cores, and watch them run.
 ///
-/// On 127.0.0.1 there is no login: everybody who can reach it, including other users of this machine, runs
-/// programs as you. Elsewhere users have accounts.
+/// On 127.0.0.1 there is no login: everybody who can connect, including other users of this machine, can run programs with your privileges.
+/// Elsewhere users have accounts.
 #[derive(Debug, Parser)]
 #[command(name = "hol-serve", version, max_term_width = 100)]
 struct Serve {
-    /// Where to listen; port 0 takes any that is free
+    /// Address and port on which to listen; port 0 chooses a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4540")]
     listen: SocketAddr,
     /// Directory of experiments, results and the database [default: $XDG_STATE_HOME/headofline, or
@@ -32,25 +32,25 @@ struct Serve {
     /// Additional host name for browsers, besides localhost and addresses; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// Encrypt connections with this certificate and key, in PEM; users log in
+    /// Encrypt connections with this certificate and private key (PEM); users log in
     #[arg(long, num_args = 2, value_names = ["CERTIFICATES", "KEY"], conflicts_with = "proxy")]
     tls: Option<Vec<PathBuf>>,
-    /// A proxy in front encrypts connections; users log in
+    /// A reverse proxy encrypts the connections; users log in
     #[arg(long)]
     proxy: bool,
     /// Let experiments run programs even if users log in; programs can read what this user can read
     #[arg(long)]
     programs: bool,
-    /// Let experiments of users who log in take this world, such as live:HOST or live; may be repeated
+    /// Let experiments of users who log in use this world, such as live:HOST or live; may be repeated
     #[arg(long, value_name = "WORLD")]
     live: Vec<String>,
-    /// Disk that the experiments of a project may occupy, in GiB, if users log in
+    /// Maximum disk space of a project's experiments, in GiB, if users log in
     #[arg(long, value_name = "GIB", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
     project_disk: u64,
-    /// Runs that the experiments of a project may have, if users log in
+    /// Maximum number of runs of a project's experiments, if users log in
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..1 << 50))]
     project_runs: u64,
-    /// Core hours that a project may use, if users log in
+    /// Maximum core hours of a project, if users log in
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
     project_core_hours: u64,
     /// Write mail about each change into this directory
@@ -72,14 +72,14 @@ struct Serve {
     hol: Option<PathBuf>,
 }
 
-/// Something else than to serve.
+/// A command other than serving.
 #[derive(Debug, Subcommand)]
 enum Task {
     /// Copy the state directory to a new directory, while the server runs, and exit.
     ///
     /// The copy is a state directory: `hol-serve --state DIR` serves it.
     Backup {
-        /// A new directory
+        /// Directory for the copy; it must be new or empty
         to: PathBuf,
     },
 }

@@ -22,10 +22,10 @@ pub enum SocketsError {
         source: io::Error,
     },
     /// An end has no address.
-    #[error("the {0} has no address; it needs at least one")]
+    #[error("the {0} has no address; give it at least one")]
     NoAddress(&'static str),
     /// There is nothing to send.
-    #[error("`messages` is 0; a run needs at least one")]
+    #[error("`messages` is 0; set at least 1")]
     NoMessages,
     /// The packet filter is not available.
     #[error("packet filter: {0}")]
@@ -34,7 +34,7 @@ pub enum SocketsError {
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
     /// The kernel rejected a resource shared with other runs.
-    #[error("cannot connect a run to others: {0}")]
+    #[error("cannot share a resource with other runs: {0}")]
     Tie(#[from] io::Error),
     /// The kernel rejected a call.
     #[error("cannot {doing}: {source}")]
@@ -48,7 +48,7 @@ pub enum SocketsError {
 
 /// An option that the kernel does not support. No option is approximated silently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the kernel cannot honour {option}: {why}")]
+#[error("the kernel does not support {option}: {why}")]
 pub struct Unsupported {
     /// The option with its value, such as `hystart=false`.
     pub option: String,

@@ -89,7 +89,7 @@ impl EventLoop<'_> {
         while self.flow.stopped().is_none() {
             let wake = self.client.wake.min(self.server.wake).min(self.client.due()).min(self.server.due());
             let deadline = wake.min(self.flow.deadline(self.progress()));
-            self.alarm.set(&self.clock, deadline).map_err(failed_to("set the alarm"))?;
+            self.alarm.set(&self.clock, deadline).map_err(failed_to("set the timer"))?;
             self.poller.wait(None, &mut ready).map_err(failed_to("wait for the sockets"))?;
             self.clock.wake();
             (self.client.sent_this_turn, self.server.sent_this_turn) = (0, 0);
@@ -232,7 +232,7 @@ impl EventLoop<'_> {
 
     fn await_tick(&mut self) -> Result<(), SocketsError> {
         let Self { sample_timer: Some(sample_timer), clock, .. } = self else { return Ok(()) };
-        sample_timer.set(clock, clock.now()).map_err(failed_to("set the alarm"))
+        sample_timer.set(clock, clock.now()).map_err(failed_to("set the timer"))
     }
 
     fn handle_connection(&mut self, end: Side, id: ConnectionId, ready: Ready<Token>) {
@@ -385,7 +385,7 @@ impl EventLoop<'_> {
     /// for an address.
     fn change_addresses(&mut self) -> Result<(), SocketsError> {
         let changes = self.host_addresses.as_mut().map_or(Ok(Vec::new()), HostAddresses::changes);
-        for change in changes.map_err(failed_to("read the kernel's routing"))? {
+        for change in changes.map_err(failed_to("read changes of the host's addresses"))? {
             self.client.change_address(change, self.clock.now());
         }
         while self.awaiting_address > 0 && self.has_address() {
@@ -430,7 +430,7 @@ impl EventLoop<'_> {
         let port = own_port(&socket)?;
         self.client_ports.push(port);
         let client = self.opener.transceiver(socket, &to);
-        self.client.add(&self.poller, client, self.clock.now()).map_err(failed_to("watch a socket"))?;
+        self.client.add(&self.poller, client, self.clock.now()).map_err(failed_to("wait for a socket"))?;
         if !self.opener.accepts() && self.assignment.workload.listens && !self.is_single_ended {
             self.add_local_client(&EndAddresses { port, ..from })?;
         }
@@ -450,7 +450,7 @@ impl EventLoop<'_> {
         };
         transceiver::check_connecting(socket.connect(&transceiver::address(peer)), peer)?;
         let server = self.opener.dedicated_transceiver(socket, peer);
-        self.server.add(&self.poller, server, self.clock.now()).map_err(failed_to("watch a socket"))
+        self.server.add(&self.poller, server, self.clock.now()).map_err(failed_to("wait for a socket"))
     }
 
     /// Handles the outputs of the application at one end until it waits.
@@ -491,7 +491,7 @@ impl EventLoop<'_> {
     fn set_wake(&mut self, end: Side, until: Time, now: Time) -> Result<(), SocketsError> {
         let (flow_side, poller) = self.side_and_poller(end);
         flow_side.wake = if flow_side.send_all(poller, now) { until } else { now };
-        flow_side.watch_for_data(poller, now).map_err(failed_to("watch a socket"))
+        flow_side.watch_for_data(poller, now).map_err(failed_to("wait for a socket"))
     }
 
     fn flow_side(&mut self, end: Side) -> &mut FlowSide {

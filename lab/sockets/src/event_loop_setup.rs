@@ -65,9 +65,9 @@ pub(crate) fn event_loop<'p>(
     let Assignment { transport, workload, messages, seed, server, server_host, .. } = assignment;
     let stream_layout = stream_layout(transport);
     let opener = opener(assignment, &here);
-    let poller = Poller::new().map_err(failed_to("make an epoll"))?;
-    let alarm = Alarm::new().map_err(failed_to("make a timer"))?;
-    poller.add(&alarm, Token::Alarm, Interest::Read).map_err(failed_to("watch the timer"))?;
+    let poller = Poller::new().map_err(failed_to("create an epoll instance"))?;
+    let alarm = Alarm::new().map_err(failed_to("create a timer"))?;
+    poller.add(&alarm, Token::Alarm, Interest::Read).map_err(failed_to("wait for the timer"))?;
 
     enter(Side::Server).map_err(failed_to("enter the server's network"))?;
     let filter = match server_host.filter {
@@ -84,29 +84,31 @@ pub(crate) fn event_loop<'p>(
     // If both ends are local, the client's datagrams have their own socket before they arrive.
     let is_watched = opener.accepts() || matches!(here, LocalEnd::Server(..));
     if let Some(listener) = listener.as_ref().filter(|_| is_watched) {
-        poller.add(listener, Token::Listener, Interest::Read).map_err(failed_to("watch the listener"))?;
+        poller
+            .add(listener, Token::Listener, Interest::Read)
+            .map_err(failed_to("wait for the listening socket"))?;
     }
     enter(Side::Client).map_err(failed_to("enter the client's network"))?;
 
     let host_addresses = assignment.client_moves.then(HostAddresses::watch).transpose();
-    let host_addresses = host_addresses.map_err(failed_to("listen to the kernel's routing"))?;
+    let host_addresses = host_addresses.map_err(failed_to("subscribe to changes of the host's addresses"))?;
     let watched = host_addresses
         .as_ref()
         .map_or(Ok(()), |events| poller.add(events, Token::HostAddresses, Interest::Read));
-    watched.map_err(failed_to("watch the kernel's routing"))?;
+    watched.map_err(failed_to("wait for changes of the host's addresses"))?;
     let RunLinks { stop, onward_client, pending_requests, wake_signal, beginning, interval } = links;
     stop.map_or(Ok(()), |stop| poller.add(stop, Token::Stop, Interest::Read))
-        .map_err(failed_to("watch for the end"))?;
+        .map_err(failed_to("wait for the end of the run"))?;
     let watched = wake_signal
         .as_ref()
         .map_or(Ok(()), |wake_signal| poller.add(wake_signal, Token::WakeSignal, Interest::Read));
-    watched.map_err(failed_to("watch for others"))?;
+    watched.map_err(failed_to("wait for other runs"))?;
     let sample_timer = interval.map(|interval| SampleTimer::new(interval, workload.start)).transpose();
-    let sample_timer = sample_timer.map_err(failed_to("make a timer"))?;
+    let sample_timer = sample_timer.map_err(failed_to("create a timer"))?;
     let watched = sample_timer
         .as_ref()
         .map_or(Ok(()), |sample_timer| poller.add(&sample_timer.alarm, Token::Tick, Interest::Read));
-    watched.map_err(failed_to("watch the timer"))?;
+    watched.map_err(failed_to("wait for the timer"))?;
     let remote = RemoteApplication::default();
     let remote_progress = Rc::clone(&remote.progress);
     let mut remote = Some(remote);
@@ -141,7 +143,7 @@ pub(crate) fn event_loop<'p>(
     let watched = peer_reports.as_ref().map_or(Ok(()), |peer_reports| {
         poller.add(&peer_reports.wake_signal, Token::PeerReport, Interest::Read)
     });
-    watched.map_err(failed_to("watch for the other host"))?;
+    watched.map_err(failed_to("wait for the other host"))?;
     Ok(EventLoop {
         assignment,
         enter,

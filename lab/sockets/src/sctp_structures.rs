@@ -206,7 +206,7 @@ fn scheduler(config: &Config) -> Option<Setting> {
         Scheduler::Rr => 2,
         Scheduler::Fc => 3,
         Scheduler::Wfq => 4,
-        Scheduler::RrPacket => unreachable!("tuning refuses it"),
+        Scheduler::RrPacket => unreachable!("the options of a transport are checked first"),
     };
     Some(setting(123, "set SCTP_STREAM_SCHEDULER", Octets::of_socket().u32(number)))
 }
@@ -244,7 +244,8 @@ pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError>
 /// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
 pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
     let limited = |asked: usize, got: usize, limit| {
-        let why = format!("{limit} limits it to {got} octets, but {asked} are needed");
+        let why =
+            format!("{limit} limits the buffer to {got} octets, but {asked} are needed; raise the limit");
         if asked == got { Ok(()) } else { Err(std::io::Error::other(why)) }
     };
     // The kernel doubles the value to make room for its bookkeeping.

@@ -305,7 +305,7 @@ impl Family {
             Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::ENOPROTOOPT) => {
                 SocketsError::NoProtocol { protocol: self.name, cure: self.cure, source }
             }
-            _ => SocketsError::Refused { doing: format!("make a socket of {}", self.name), source },
+            _ => SocketsError::Refused { doing: format!("create a socket of {}", self.name), source },
         }
     }
 }
@@ -330,7 +330,7 @@ pub(crate) fn address(site: &EndAddresses) -> SockAddr {
 
 /// Returns a socket's own port.
 pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
-    let address = socket.local_addr().map_err(failed_to("ask for the port"))?;
+    let address = socket.local_addr().map_err(failed_to("read the local port"))?;
     Ok(address.as_socket().as_ref().map_or(0, SocketAddr::port))
 }
 

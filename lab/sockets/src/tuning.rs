@@ -71,13 +71,15 @@ enum Means {
 
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
-const BUILT_IN: &str = "it is built into Linux; remove it or use the model world";
-const ROUTE: &str = "Linux takes it from the route, which hol does not set; remove it or use the model world";
-const APPLICATION: &str = "sockets do not implement SIP; remove it or use the model world";
-const AUTOTUNED: &str = "Linux adapts it automatically and includes its own overhead; remove it";
+const BUILT_IN: &str = "this behaviour is built into Linux; remove the option or use the model world";
+const ROUTE: &str =
+    "Linux uses a property of the route, which hol does not set; remove the option or use the model world";
+const APPLICATION: &str = "sockets do not implement SIP; remove the option or use the model world";
+const AUTOTUNED: &str =
+    "Linux adapts this size automatically and includes its own overhead; remove the option";
 
 const NOT_OF_MPTCP: &str =
-    "MPTCP's sockets do not have it (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
+    "MPTCP's sockets do not have this option (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
 
 /// The socket options of TCP that MPTCP does not pass to its subflows.
 const MPTCP: &[(&str, Means)] = &[("mss", Fixed(NOT_OF_MPTCP)), ("user_timeout", Fixed(NOT_OF_MPTCP))];
@@ -129,7 +131,7 @@ const TCP: &[(&str, Means)] = &[
     ("one_segment_per_ack", Fixed(BUILT_IN)),
     ("byte_counting", Fixed(BUILT_IN)),
     ("grows_when_full", Fixed(BUILT_IN)),
-    ("hystart", Fixed("it is a parameter of the module tcp_cubic, for all namespaces at once; remove it")),
+    ("hystart", Fixed("the module tcp_cubic has one such parameter for all namespaces; remove the option")),
     ("cwnd_validation", Fixed(BUILT_IN)),
     ("slow_start_after_idle", Setting("net/ipv4/tcp_slow_start_after_idle", flag)),
     ("recovery", Setting("net/ipv4/tcp_recovery", recovery)),
@@ -170,7 +172,7 @@ const TCP: &[(&str, Means)] = &[
 const SCTP: &[(&str, Means)] = &[
     ("streams", Socket),
     ("max_inbound_streams", Socket),
-    ("mtu", Fixed("Linux takes it from the interface; set it in [network]")),
+    ("mtu", Fixed("Linux uses the MTU of the interface; set `mtu` in [network] instead")),
     ("receive_buffer", Socket),
     ("send_buffer", Socket),
     ("send_buffer_overhead", Fixed(BUILT_IN)),
@@ -192,13 +194,13 @@ const SCTP: &[(&str, Means)] = &[
     ("nagle", Socket),
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
-    ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove it or use the model world")),
-    ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove it")),
+    ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove the option or use the model world")),
+    ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove the option")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("retransmissions_miss_at_once", Fixed(BUILT_IN)),
     ("fast_retransmit_in_recovery", Fixed(BUILT_IN)),
-    ("rack", Fixed("Linux' SCTP counts miss indications; remove it or use the model world")),
+    ("rack", Fixed("Linux' SCTP detects losses by miss indications; remove the option or use the model world")),
     ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
     ("max_burst", Socket),
     ("initial_window", Fixed(BUILT_IN)),
@@ -214,8 +216,8 @@ const SCTP: &[(&str, Means)] = &[
     ("partial_reliability", Socket),
     // SCTP_INTERLEAVING_SUPPORTED requests it, and the namespace has to allow it; since 4.16.
     ("interleaving", NewSysctl("net/sctp/intl_enable", [4, 15], flag)),
-    ("reconfig", Fixed("workloads request no re-configuration; remove it or use the model world")),
-    ("zero_checksum", Fixed("Linux does not implement RFC 9653, and no layer below detects errors as DTLS does; remove it")),
+    ("reconfig", Fixed("workloads request no re-configuration; remove the option or use the model world")),
+    ("zero_checksum", Fixed("Linux does not implement RFC 9653, and no layer below detects errors as DTLS does; remove the option")),
     ("scheduler", Socket),
     ("stream_values", Socket),
     ("fair_counts_last_fragment", Fixed(BUILT_IN)),
@@ -250,10 +252,12 @@ const SCTP: &[(&str, Means)] = &[
 
 /// The options of userspace transports: all except those of the layers below.
 const OWN: &[(&str, Means)] = &[
-    ("wakeup", Fixed("the kernel decides when a program wakes up; remove it or use the model world")),
+    ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
         "zero_checksum",
-        Fixed("RFC 9653 requires DTLS below SCTP, but here it is UDP; remove it or use the model world"),
+        Fixed(
+            "RFC 9653 requires DTLS below SCTP, but the layer below is UDP; remove the option or use the model world",
+        ),
     ),
 ];
 
@@ -360,48 +364,67 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_userspace() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
-        return Err(Unsupported { option, why: "it is a setting of Linux' SCTP; remove it" });
+        return Err(Unsupported { option, why: "the option applies only to Linux' SCTP; remove it" });
     }
     match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => {
             if config.rto_min != config.rto_variance_floor {
                 return refuse(
                     "rto_min",
-                    "Linux limits the variance term of the RTO by it; set rto_variance_floor to the same value",
+                    "in Linux this is also the minimum of the RTO's variance term; set rto_variance_floor to the same value",
                 );
             }
             if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
-                return refuse("recovery", "this Linux has only RACK; remove it or use --world kernel:6.12");
+                return refuse(
+                    "recovery",
+                    "this version of Linux has only RACK; remove the option or use --world kernel:6.12",
+                );
             }
             if config.keepalive_probes == 0 || config.keepalive_probes > MAX_PROBES {
-                return refuse("keepalive_probes", "Linux supports 1 to 127 (MAX_TCP_KEEPCNT)");
+                return refuse(
+                    "keepalive_probes",
+                    "Linux supports only 1 to 127 probes (MAX_TCP_KEEPCNT); use a number in this range",
+                );
             }
             if config.nagle == Nagle::Classic {
-                return refuse("nagle", "Linux has Minshall's variant; use nagle=minshall or nagle=off");
+                return refuse(
+                    "nagle",
+                    "Linux implements only Minshall's variant; use nagle=minshall or nagle=off",
+                );
             }
         }
         Protocol::Sctp { config, reliability, .. } if !transport.is_userspace() => {
             if config.streams > config.max_inbound_streams {
                 return refuse(
                     "streams",
-                    "the other end accepts at most max_inbound_streams; raise that, too",
+                    "the other end accepts only max_inbound_streams streams; raise max_inbound_streams, too",
                 );
             }
             if config.scheduler == Scheduler::RrPacket {
-                return refuse("scheduler", "Linux has fcfs, rr, prio, fc and wfq; use one of them");
+                return refuse(
+                    "scheduler",
+                    "Linux does not have this scheduler; use fcfs, rr, prio, fc or wfq",
+                );
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
-                return refuse("sack_delay", "RFC 9260 section 6.2 and Linux allow at most 500ms");
+                return refuse("sack_delay", "the maximum is 500ms (RFC 9260 section 6.2); lower it");
             }
             if let Reliability::Lifetime(time) = reliability
                 && (time.is_zero() || !is_whole_ms(*time))
             {
                 let option = format!("lifetime={time}");
-                return Err(Unsupported { option, why: "Linux counts it in whole milliseconds, from 1ms" });
+                return Err(Unsupported {
+                    option,
+                    why: "Linux supports only whole milliseconds; round the value, at least \
+                    1ms",
+                });
             }
         }
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::MIN_FLIGHT => {
-            return refuse("handshake_flight", "with a certificate it has at least 600 octets");
+            return refuse(
+                "handshake_flight",
+                "a flight with a certificate has at least 600 octets; raise it",
+            );
         }
         _ => {}
     }
@@ -420,17 +443,24 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
     if let Protocol::Sctp { socket: SocketStyle::OneToMany, config, .. } = assignment.transport.protocol()
         && config.addip
     {
-        let why = "an association that moves needs a one-to-one socket; omit the option";
+        let why = "only a one-to-one socket can change the addresses of its association; omit the option";
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
     match assignment.workload.longest() {
         Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "a datagram has at most 65507 octets" })
+            Err(Unsupported {
+                option,
+                why: "a UDP datagram has at most 65507 octets of payload; lower the size",
+            })
         }
         Some(size) if is_longer_than_buffer(&assignment.transport, size) => {
             let option = format!("size={size}");
-            Err(Unsupported { option, why: "Linux refuses a message that is longer than send_buffer" })
+            Err(Unsupported {
+                option,
+                why: "Linux rejects a message that is longer than send_buffer; raise send_buffer, or lower the size \
+                of messages",
+            })
         }
         _ => Ok(()),
     }
@@ -486,19 +516,19 @@ fn setting(
         },
         _ if is_usual => Ok(None),
         NewSysctl(_, since, _) if linux_version(kernel) < since => {
-            unsupported("this kernel is older than it; take --world kernel:7.3 or the model world")
+            unsupported("this kernel is older than the setting; use --world kernel:7.3 or the model world")
         }
         NewSysctl(name, _, spell) => match spell(value) {
             Some(value) => Ok(Some(Sysctl { name, value })),
-            None => unsupported("Linux counts it in whole microseconds"),
+            None => unsupported("Linux supports only whole microseconds; round the value"),
         },
         Milliseconds => match duration(value) {
             Some(time) if is_whole_ms(time) => Ok(None),
-            _ => unsupported("Linux counts it in whole milliseconds"),
+            _ => unsupported("Linux supports only whole milliseconds; round the value"),
         },
         Seconds => match duration(value) {
             Some(time) if is_whole(time, 1_000_000_000) && time <= LONGEST_KEEPALIVE => Ok(None),
-            _ => unsupported("Linux counts it in whole seconds, at most 32767"),
+            _ => unsupported("Linux supports only whole seconds, at most 32767; round the value"),
         },
         Socket => Ok(None),
         Fixed(why) => unsupported(why),

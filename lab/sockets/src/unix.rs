@@ -45,12 +45,12 @@ impl Opener for Unix {
             socket.listen(Tcp::BACKLOG)?;
             Ok(socket)
         });
-        listening.map_err(failed_to("listen at a UNIX socket"))
+        listening.map_err(failed_to("listen on a UNIX socket"))
     }
 
     fn connect(&self, _client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError> {
         let make = || socket().and_then(|socket| Ok((socket, name(server)?)));
-        let (socket, name) = make().map_err(failed_to("make a UNIX socket"))?;
+        let (socket, name) = make().map_err(failed_to("create a UNIX socket"))?;
         match socket.connect(&name) {
             // A missing listener is known at once, and reported when the connection is handled.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}

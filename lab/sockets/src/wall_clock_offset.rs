@@ -17,7 +17,7 @@ impl WallClockOffset {
     /// Reads both clocks.
     pub(crate) fn read() -> Self {
         let readings = (0..Self::READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
-        readings.min_by_key(|one| one.max - one.min).expect("there are some")
+        readings.min_by_key(|one| one.max - one.min).expect("READINGS is above zero")
     }
 
     /// Creates the bounds from a wall clock reading between two monotonic ones.

@@ -11,12 +11,12 @@ pub enum NotApplicable {
     #[error("more than half of the packets are lost")]
     Loss,
     /// Times exceed the integer range of the closed form.
-    #[error("a round trip, a timeout, or a time between messages of more than a day")]
+    #[error("a round-trip time, a timeout or a time between messages exceeds a day")]
     Times,
     /// Losses keep the congestion window below what the rate needs, so messages wait at the sender.
     ///
     /// Counted in packets, as in Linux TCP. SCTP counts octets, so small messages may still fit.
-    #[error("{in_flight:.0} packets in flight, but losses keep cwnd near {window:.0}")]
+    #[error("the rate needs {in_flight:.0} packets in flight, but losses keep cwnd near {window:.0}")]
     Window {
         /// Packets in flight at the requested rate, per connection.
         in_flight: f64,
@@ -24,7 +24,7 @@ pub enum NotApplicable {
         window: f64,
     },
     /// Timeouts overlap, so one retransmits many lost packets: the closed form, which adds up timeouts, is too high.
-    #[error("{overlap:.2} further timeouts begin during one: they repair each other's losses")]
+    #[error("{overlap:.2} further timeouts begin during a timeout, which then repairs their losses, too")]
     Timeouts {
         /// Mean number of timeouts that begin during another one.
         overlap: f64,

@@ -56,14 +56,14 @@ impl RedParameters {
         let weight_log = (-spec.weight.log2()).round().max(0.0);
         let nearest = (-weight_log).exp2();
         if (spec.weight / nearest - 1.0).abs() > WEIGHT_TOLERANCE {
-            let why = format!("Linux's weights are powers of two; use {nearest}");
+            let why = format!("Linux's RED supports only powers of two; use {nearest}");
             return Err(("network.discipline: weight", why));
         }
         let weight_log = weight_log as u8;
         // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
         let limit = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
         if max > limit {
-            let why = format!("with this weight Linux supports at most {limit}B; lower it");
+            let why = format!("with this weight Linux supports at most {limit}B; lower the threshold");
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization(spec.packet.0, 0).0;

@@ -266,7 +266,8 @@ impl ShapedLink {
     fn check_keys(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
-            let why = "netem reduces its correlated number modulo twice the jitter, or the length of its table, which removes the correlation; omit it, or use the world \"model\"";
+            let why = "netem removes the correlation, because it reduces its correlated number modulo twice the jitter, or the length of \
+                its table; omit the key, or use the world \"model\"";
             return refuse("network.jitter_correlation", format!("{}: {why}", self.name));
         }
         if channel != Settings::OWN_CHANNEL {
@@ -275,7 +276,8 @@ impl ShapedLink {
             return refuse("network.channel", format!("{}: {why}", self.name));
         }
         if *police != PoliceSpec::default() && !duplicate.is_zero() {
-            let why = "packets would be duplicated after policing and take no tokens; duplicate on one link and police on the next";
+            let why = "the emulator would duplicate packets after policing, so duplicates would need no tokens; duplicate on one link and \
+                police on the next";
             return refuse("network.police beside network.duplicate", format!("{}: {why}", self.name));
         }
         Ok(())
@@ -296,7 +298,8 @@ impl ShapedLink {
             return refuse(
                 "network.loss = { drop = … }",
                 format!(
-                    "{}: an event changes its loss, but its filter cannot change; remove one of the two",
+                    "{}: an event changes the loss, but the filter that drops these packets cannot change during a run; remove the event \
+                    or this loss",
                     self.name
                 ),
             );

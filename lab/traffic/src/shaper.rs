@@ -119,8 +119,7 @@ impl Shaper {
         // Rounded down: if the shaper were faster, packets would queue after it.
         let gain = (exact * scale).floor();
         if rate >= port || scale < Self::MIN_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
-            let why =
-                "a link whose queue drops early, or whose rate changes, needs a rate of 5 kbit/s to 7 Gbit/s";
+            let why = "the rate of a link with a queueing discipline, or with a rate that changes, must be 5 kbit/s to 7 Gbit/s";
             return Err(("network.rate", why.to_owned()));
         }
         Ok(Self { gain: gain as i32, scale: scale as i32 })

@@ -6,17 +6,18 @@ use crate::simco::RequestMix;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
     /// A key has no meaning where the transport sets the pace.
-    #[error("`{0}` has no effect if the transport sets the pace (interval = \"0s\"); remove it")]
+    #[error("`{0}` has no effect if the transport determines the rate (interval = \"0s\"); remove it")]
     Paced(&'static str),
     /// Two keys with the same meaning.
-    #[error("`rate` and `interval` set the same value; remove one of them")]
+    #[error("`rate` and `interval` both set the time between messages; remove one of them")]
     RateAndInterval,
     /// No sources.
-    #[error("`sources` is 0; a workload needs at least one")]
+    #[error("`sources` is 0; set at least 1")]
     NoSources,
     /// More rules are deleted than enabled.
     #[error(
-        "`mix` enables {} and deletes {}: it would delete more rules than it enables; raise `enable`, or lower `delete`",
+        "`mix` has the weight {} for enable and {} for delete, so it would delete more rules than it enables; raise `enable`, or \
+         lower `delete`",
         .0.enable,
         .0.delete
     )]
@@ -38,7 +39,7 @@ pub enum WorkloadError {
     Files(&'static str),
     /// A message must have room for its length and number.
     #[error(
-        "`size` is {size} but a message needs at least {} octets and at most {}; choose a size between",
+        "`size` is {size} octets, but a message must have {} to {}; use a size in this range",
         WorkloadError::MIN_SIZE,
         WorkloadError::MAX_SIZE
     )]

@@ -60,7 +60,7 @@ impl FromStr for Exchange {
             [at, octets, reply] => (at, octets, Some(size(reply)?)),
             _ => {
                 return Err(format!(
-                    "{text:?} is not a time and one or two sizes, such as \"12ms 200B 5kB\""
+                    "{text:?} is not an exchange; write a time and one or two sizes, as in \"12ms 200B 5kB\""
                 ));
             }
         };

@@ -16,8 +16,7 @@ pub struct HostSpec {
     /// How a middlebox on this host enforces its rules before it replies; `nftables` in the kernel world
     /// only. Default `none`.
     pub filter: Filter,
-    /// Processing time of each message that an application on this host reads, one after the other. Default
-    /// none.
+    /// Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
     pub service: Duration,
 }
 

@@ -49,7 +49,7 @@ impl InParts {
         let mut lengths = Vec::new();
         for StreamBuffer { stream, .. } in self.connections.values() {
             let mut rest = &stream[..];
-            while let Some(length) = length_of(rest).expect("a message begins here") {
+            while let Some(length) = length_of(rest).expect("a message begins at this position") {
                 lengths.push(length);
                 rest = &rest[length.min(rest.len())..];
             }

@@ -27,8 +27,8 @@ pub struct Load {
     /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if a message cannot be passed to the transport this long after its scheduled time. The
-    /// run ends this long, but at least 120 s, after the last scheduled message. Default: no limit.
+    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run ends this long, but at least
+    /// 120 s, after the last scheduled message. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

@@ -86,7 +86,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if possible.contains(&u64::from(length)) {
         Ok(Some(length as usize))
     } else {
-        Err(FramingError("impossible length"))
+        Err(FramingError("an invalid length"))
     }
 }
 
@@ -114,7 +114,7 @@ impl RequestSource for NumberedRequests {
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
+        number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 

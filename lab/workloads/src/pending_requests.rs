@@ -100,7 +100,10 @@ impl OnwardClient {
     /// Takes the oldest waiting request; the client's next message is for it.
     pub(crate) fn take_request(&mut self) {
         let mut queues = self.pending_requests.lock();
-        let request = queues.by_client[self.index].requests.pop_front().expect("a request waits");
+        let request = queues.by_client[self.index]
+            .requests
+            .pop_front()
+            .expect("a message is due only while a request waits");
         drop(queues);
         self.unanswered.push_back((self.sent, request));
         self.sent += 1;

@@ -66,11 +66,11 @@ struct ProcessorBoundApplication {
 /// The state of the processor for an application.
 #[derive(Debug, Clone, Copy)]
 enum ProcessorState {
-    /// Idle.
+    /// Serves no message of the application.
     None,
-    /// It starts with the oldest message at this time.
+    /// Starts to serve the oldest waiting message at this time.
     Begins(Time),
-    /// It finishes a message at this time.
+    /// Serves a message until this time.
     Ends(Time),
 }
 

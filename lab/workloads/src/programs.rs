@@ -11,10 +11,10 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// Which times are measured.
+    /// The times that are measured: of programs, of connections, or of HTTP/1 requests. Default `program`.
     #[serde(default)]
     pub measure: Measure,
-    /// Virtual time after which remaining programs are ended. Default 10 min.
+    /// Virtual time after which programs that still run are ended. Default 10 min.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Duration>,
 }
@@ -45,7 +45,7 @@ impl Workload for Programs {
     }
 
     fn about(&self) -> &'static str {
-        "unmodified programs in the kernel world, by [[program]] or `hol exec`: their times, connections, requests"
+        "unmodified programs in the kernel world, of [[program]] or `hol exec`, whose run times, connections or requests are measured"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -20,9 +20,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Time, octets and reply octets of each message: `"12ms 200B 5kB"`, in ascending order. Without the
-    /// third number there are no replies. A run with more messages repeats the list. Default one of 128
-    /// octets each way.
+    /// Time, octets and reply octets of each message: `"12ms 200B 5kB"`, in ascending order. Without a third value there are no replies. A
+    /// run with more messages repeats the list. Default: one message of 128 octets with a reply of 128 octets.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,
@@ -52,16 +51,14 @@ impl Workload for Replay {
             !self.exchanges.are_answered() && exchanges.iter().any(|exchange| exchange.reply.is_some());
         match exchanges.windows(2).position(|pair| pair[0].at > pair[1].at) {
             _ if exchanges.is_empty() => {
-                Err(WorkloadError::Replay("`exchanges` is empty; give it one".to_owned()))
+                Err(WorkloadError::Replay("`exchanges` is empty; add at least one".to_owned()))
             }
             _ if is_mixed => {
-                let problem =
-                    "some of `exchanges` have a reply and some have none; give those \"8B\", the shortest";
+                let problem = "some of `exchanges` have a reply and some have none; give the others the shortest reply, \"8B\"";
                 Err(WorkloadError::Replay(problem.to_owned()))
             }
             Some(at) => {
-                let problem =
-                    "is due before the one in front of it; put `exchanges` in the order of their times";
+                let problem = "is due before the previous one; sort `exchanges` by their times";
                 Err(WorkloadError::Replay(format!(
                     "exchange {}, \"{}\", {problem}",
                     at + 2,
@@ -149,7 +146,7 @@ impl RequestSource for ReplayMessages {
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        padding::number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
+        padding::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 
@@ -159,7 +156,7 @@ impl ReplySource for ReplayMessages {
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
-        let number = padding::number(&request).ok_or("a message without a number")?;
+        let number = padding::number(&request).ok_or("the message has no number")?;
         let reply = self.exchanges.of(number).reply;
         Ok(reply.map(|octets| padding::message(&mut self.zeros, octets.0 as usize, number)))
     }
@@ -190,10 +187,10 @@ mod tests {
     #[test]
     fn exchanges_that_cannot_be_are_refused_with_the_cure() {
         for (exchanges, cure) in [
-            ("[]", "give it one"),
+            ("[]", "add at least one"),
             ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),
-            ("[\"2ms 9B\",\"3ms 9B 9B\"]", "give those \"8B\""),
-            ("[\"2ms 7B\"]", "at least 8"),
+            ("[\"2ms 9B\",\"3ms 9B 9B\"]", "the shortest reply, \"8B\""),
+            ("[\"2ms 7B\"]", "must have 8 to"),
         ] {
             let problem = read(exchanges).unwrap().check().unwrap_err().to_string();
             assert!(problem.contains(cure), "{problem}");

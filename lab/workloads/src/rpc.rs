@@ -30,20 +30,20 @@ pub struct Rpc {
     /// Octets per reply, in the same forms as `request`. Default 1 kB.
     #[serde(default = "reply")]
     pub reply: Sizes,
-    /// Mean time that the server works on a request before it replies, exponentially distributed; requests
-    /// do not wait for each other. Default none.
+    /// Mean time for which the server processes a request before it replies, exponentially distributed; requests are processed in parallel.
+    /// Default none.
     #[serde(default)]
     pub service: Duration,
-    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without
-    /// `rate`, `interval`, `arrivals` and `sources`. Default: requests are due whether or not replies come.
+    /// Number of users, each of whom sends the next request after the reply to the previous one: a closed loop, without `rate`, `interval`,
+    /// `arrivals` and `sources`. Default: an open loop, in which requests are due regardless of replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<u32>,
     /// Mean time from a reply to the user's next request, exponentially distributed; needs `users`. Default
     /// none.
     #[serde(default)]
     pub think: Duration,
-    /// Octets of each request that are written by themselves before the rest, like a header: Nagle's algorithm
-    /// then keeps the rest back until they are acknowledged (RFC 9293 section 3.7.4). Default: all at once.
+    /// Octets of each request that the client writes separately before the rest, like a header: Nagle's algorithm then delays the rest
+    /// until they are acknowledged (RFC 9293 section 3.7.4). Default: one write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<ByteCount>,
 }
@@ -97,7 +97,7 @@ impl Workload for Rpc {
     }
 
     fn about(&self) -> &'static str {
-        "requests and replies of any size, from a service's callers (Poisson) or from users who wait for replies"
+        "requests and replies of any size: an open loop (Poisson arrivals) or a closed loop (users who wait for replies)"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -117,28 +117,30 @@ impl Workload for Rpc {
         let late_limit = load.late_limit;
         if users.is_some() && *load != (Load { late_limit, ..Load::default() }) {
             return refuse(
-                "`users` send after their replies; remove `rate`, `interval`, `arrivals` and `sources`",
+                "with `users` requests have no schedule, because each follows a reply; remove `rate`, `interval`, `arrivals` and `sources`",
             );
         }
         if *users == Some(0) {
-            return refuse("`users` is 0; a closed loop needs at least one");
+            return refuse("`users` is 0; set at least 1");
         }
         if users.is_none() && *think > Duration::ZERO {
-            return refuse("`think` is the pause of a user; set `users`, or remove it");
+            return refuse("`think` has no effect without `users`; set `users`, or remove `think`");
         }
         let first = head.map_or(0, |head| head.0);
         if head.is_some() && first < WorkloadError::MIN_SIZE {
-            return refuse("`head` needs at least 8 octets");
+            return refuse("`head` must be at least 8 octets");
         }
         if !request.is_possible(|octets| (MIN + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
             return refuse(
-                "`request` needs at least 20 octets after its `head`, and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `max` at least `median`",
+                "`request` must be at least 20 octets after its `head`, and at most 16 MiB; at least one weight must be above 0, `sigma` \
+                between 0 and 4, and `max` at least `median`",
             );
         }
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !reply.is_possible(|octets| possible.contains(&octets)) {
             return refuse(
-                "`reply` needs at least 8 octets and at most 16 MiB; at least one weight has to be above 0, `sigma` between 0 and 4, and `max` at least `median`",
+                "`reply` must be 8 octets to 16 MiB; at least one weight must be above 0, `sigma` between 0 and 4, and `max` at least \
+                `median`",
             );
         }
         Ok(())
@@ -249,7 +251,7 @@ impl RequestSource for RpcRequests {
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
-        padding::number(payload).map(RepliedRequest::Message).ok_or("a message without a number")
+        padding::number(payload).map(RepliedRequest::Message).ok_or("the message has no number")
     }
 }
 
@@ -274,10 +276,11 @@ impl ReplySource for RpcReplies {
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {
         let Some(number) = self.number(&request) else { return Ok(None) };
-        let (octets, _) = request_parameters(&request).ok_or("a request without the size of the reply")?;
+        let (octets, _) =
+            request_parameters(&request).ok_or("the client sent a request without the size of the reply")?;
         let possible = WorkloadError::MIN_SIZE..=WorkloadError::MAX_SIZE;
         if !possible.contains(&u64::from(octets)) {
-            return Err("a request for a reply of an invalid size");
+            return Err("the client requested a reply of an invalid size");
         }
         let reply: BytesMut = self.zeros.take(octets as usize);
         Ok(Some(padding::with_header(reply, number)))
@@ -415,11 +418,11 @@ mod tests {
     fn contradictions_are_refused_with_the_cure() {
         for (keys, cure) in [
             (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
-            (",\"users\":0", "at least one"),
+            (",\"users\":0", "set at least 1"),
             (",\"think\":\"5ms\"", "set `users`"),
             (",\"request\":\"19B\"", "at least 20"),
             (",\"request\":\"30B\",\"head\":\"20B\"", "after its `head`"),
-            (",\"reply\":\"7B\"", "at least 8"),
+            (",\"reply\":\"7B\"", "must be 8 octets"),
             (",\"reply\":{\"1kB\":0}", "weight"),
         ] {
             let problem = spec(keys).check().unwrap_err().to_string();

@@ -223,7 +223,7 @@ impl<R: RequestSource> Sender<R> {
                 return self.session_open(now, connection);
             }
             Ok(RepliedRequest::SessionRefused(_)) => {
-                self.quit = Some(AbortReason::Nonsense("the peer refused the session"));
+                self.quit = Some(AbortReason::Nonsense("the peer rejected the session"));
                 return;
             }
             Ok(RepliedRequest::Message(number)) => (number, false),
@@ -238,7 +238,7 @@ impl<R: RequestSource> Sender<R> {
             self.replies += 1 + u64::from(self.batches.on_reply(&mut self.ledger, number, reply));
             self.pacer.on_reply(now, number);
         } else {
-            self.quit = Some(AbortReason::Nonsense("a reply to no request"));
+            self.quit = Some(AbortReason::Nonsense("the peer sent a reply without a request"));
         }
     }
 }

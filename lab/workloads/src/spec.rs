@@ -26,7 +26,7 @@ pub struct WorkloadSpec {
     /// Node of the server, which listens. Default `server`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// When the client connects, since the start of the run. Default at once.
+    /// Time from the start of the run until the client connects. Default 0.
     #[serde(default)]
     pub start: Duration,
     /// Delay the start by a random time of up to this, drawn for each repetition. Default none.
@@ -37,7 +37,7 @@ pub struct WorkloadSpec {
     /// slots.
     #[serde(default)]
     pub spread: Duration,
-    /// End the run if a connection is not open after this time. Default: as long as the transport tries.
+    /// End the run if a connection is not open after this time. Default: wait as long as the transport tries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
     /// Whether the server listens; otherwise connections are refused. Default true.
@@ -252,11 +252,11 @@ mod tests {
     #[test]
     fn sizes_and_mixes_that_cannot_be_are_refused_with_the_cure() {
         let check = |json| read(json).unwrap().check().map_err(|e| e.to_string());
-        assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("at least 8"));
+        assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("must have 8 to"));
         assert_eq!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":2,\"lifetime\":1,\"delete\":2}}"), Ok(()));
         assert!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":0}}").is_err());
         let problem = check("{\"kind\":\"simco\",\"mix\":{\"enable\":1,\"delete\":2}}").unwrap_err();
-        assert!(problem.contains("enables 1 and deletes 2"), "{problem}");
+        assert!(problem.contains("1 for enable and 2 for delete"), "{problem}");
     }
 
     #[test]

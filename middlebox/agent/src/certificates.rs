@@ -44,7 +44,7 @@ pub enum CertificateError {
     #[error(transparent)]
     Key(#[from] SecretFileError),
     /// The certificate and the key do not match, or are of an unsupported kind.
-    #[error("{}: {problem}; does the key belong to the first certificate?", .path.display())]
+    #[error("{}: {problem}; check that the key belongs to the first certificate", .path.display())]
     Unusable {
         /// The file of the certificates.
         path: PathBuf,

@@ -20,7 +20,7 @@ pub enum SessionError {
         source: io::Error,
     },
     /// The server does not accept a connection.
-    #[error("cannot connect to {server}: {source}; does the middlebox run there, and listen?")]
+    #[error("cannot connect to {server}: {source}; check that the middlebox runs and listens there")]
     Connect {
         /// Its address.
         server: Box<Server>,
@@ -37,7 +37,7 @@ pub enum SessionError {
     #[error(transparent)]
     Protocol(#[from] AgentError),
     /// The middlebox refuses one request.
-    #[error("the middlebox refuses: {0}")]
+    #[error("the middlebox refused the request: {0}")]
     Refused(Refusal),
     /// The middlebox could not parse our message. RFC 4540 section 5.1.1.
     #[error(
@@ -45,12 +45,10 @@ pub enum SessionError {
     )]
     BadlyFormed,
     /// The middlebox ended the session. RFC 4540 section 7.5.
-    #[error("the middlebox has ended the session; its rules stay in force until their lifetimes end")]
+    #[error("the middlebox has ended the session; rules stay in force until their lifetimes end")]
     Ended,
     /// The connection broke.
-    #[error(
-        "the connection to the middlebox is lost: {0}; its rules stay in force until their lifetimes end"
-    )]
+    #[error("the connection to the middlebox is lost: {0}; rules stay in force until their lifetimes end")]
     Lost(io::Error),
     /// The middlebox did not answer within this time.
     #[error("no answer from the middlebox within {0}; increase the timeout, or check the middlebox")]
@@ -69,12 +67,12 @@ impl From<io::Error> for SessionError {
 fn advice(problem: &rustls::Error) -> &'static str {
     match problem {
         rustls::Error::InvalidCertificate(_) => {
-            "check that the certificate names this middlebox, and that the file of authorities contains the one that signed it"
+            "check that the certificate names this middlebox, and that the file of authorities contains the authority that signed it"
         }
         rustls::Error::AlertReceived(_) => {
-            "the middlebox sent this alert: does it require a certificate, and does it trust the authority that signed this one?"
+            "the middlebox sent this alert; check whether it requires a certificate, and trusts the authority that signed yours"
         }
-        _ => "does the middlebox listen for TLS there?",
+        _ => "check that the middlebox listens for TLS at this address",
     }
 }
 

@@ -120,7 +120,7 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
     }
     match text.matches(':').count() {
         0 => Ok((text, ANY)),
-        1 => Ok(text.split_once(':').expect("there is one")),
+        1 => Ok(text.split_once(':').expect("the text contains a colon")),
         _ => Err("IPv6 addresses go in brackets: [2001:db8::1]:5004, [2001:db8::/32]"),
     }
 }
@@ -129,7 +129,7 @@ fn parse_hosts(text: &str) -> Result<Hosts, &'static str> {
     const PROBLEM: &str = "the host is not an IP address; write 10.0.0.5, 10.0.0.0/8, [2001:db8::1] or any";
     if text.contains('%') {
         return Err(
-            "packets with link-local addresses (%eth0) are not forwarded, so no rule applies to them",
+            "link-local addresses (%eth0) are not forwarded, so no rule applies to them; use another address",
         );
     }
     if is_any(text) {

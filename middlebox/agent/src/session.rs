@@ -79,7 +79,7 @@ impl Session {
             if let Some(answer) = self.answers.remove(&tid) {
                 return Ok(answer);
             }
-            assert!(self.agent.awaits(tid), "request {} was not sent, or its answer was taken before", tid.0);
+            assert!(self.agent.awaits(tid), "the answer to request {} is still expected", tid.0);
             self.receive_in_time()?;
         }
     }

@@ -52,15 +52,15 @@ pub(crate) enum EndReason {
     Closed,
     #[error("lost: {0}")]
     Lost(#[from] io::Error),
-    #[error("its {0} unread octets exceed `output` of [limits]")]
+    #[error("the agent has not read {0} octets, more than `output` of [limits]")]
     Flooded(usize),
     #[error(
-        "the unread octets of all agents exceed `backlog` of [limits], and this connection has {0} of them"
+        "the unread octets of all agents exceed `backlog` of [limits]; {0} of them were for this agent, one of the slowest"
     )]
     Slowest(usize),
-    #[error("the agent did not read in time")]
+    #[error("the agent did not read its messages in time")]
     Overdue,
-    #[error("it had no session, and a new connection needed its slot")]
+    #[error("the connection had no session, and a new connection needed its place")]
     Displaced,
     #[error("the TLS handshake failed: {0}")]
     HandshakeFailed(io::Error),

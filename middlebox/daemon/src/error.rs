@@ -52,7 +52,7 @@ pub enum DaemonError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// An error of the operating system.
-    #[error("the event loop: {0}")]
+    #[error("the event loop failed: {0}")]
     System(#[from] io::Error),
 }
 

@@ -46,14 +46,14 @@ pub(crate) struct Ledger {
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The packet filter failed, so the change is not in force.
-    #[error("packet filter: {0}")]
+    #[error("the packet filter failed: {0}")]
     Filter(#[from] FilterError),
     /// The journal failed, so the change is not recorded.
     #[error("journal: {0}")]
     Journal(#[from] JournalError),
     /// The standby has not recorded the change.
     #[error(
-        "the standby has not recorded the change, as required = true in [standby] demands; start the standby, or set required = false"
+        "the standby has not recorded the change, which required = true in [standby] demands; start the standby, or set required = false"
     )]
     Standby,
 }

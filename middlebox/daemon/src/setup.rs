@@ -111,7 +111,7 @@ pub enum SetupError {
     )]
     MappingsWithTwiceNat,
     /// The settings of the middlebox are contradictory.
-    #[error("{0}; see `firewall` and [nat] of the settings")]
+    #[error("{0} (settings `firewall` and [nat])")]
     Middlebox(#[from] ConfigError),
     /// The settings of the packet filter are invalid.
     #[error("[nftables]: {0}")]
@@ -156,7 +156,7 @@ pub enum SetupError {
     #[error("{}: agents must authenticate, but there are no secrets; set secrets = FILE, or `anonymous` in the policy", .0.display())]
     NoAuthentication(PathBuf),
     /// No agent could open a session: without a policy each needs a secret, and the file has none.
-    #[error("{}: contains no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
+    #[error("{}: the file contains no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
     NoSecrets(PathBuf),
     /// No agent could open a session: none of the policy has a secret.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
@@ -167,7 +167,7 @@ pub enum SetupError {
         secrets: PathBuf,
     },
     /// The clock of recorded rules cannot be stored.
-    #[error("{}: {source}; the directory of rules must be writable", .path.display())]
+    #[error("{}: {source}; make the directory of rules writable", .path.display())]
     Clock {
         /// The file.
         path: PathBuf,
@@ -176,7 +176,7 @@ pub enum SetupError {
     },
     /// Many connections would exceed the limit of open files.
     #[error(
-        "[limits] connections = {connections}: this process may open only {files} files; raise the limit (systemd: \
+        "[limits] connections = {connections} is too many, because this process may open only {files} files; raise the limit (systemd: \
          LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {max}"
     )]
     TooFewFiles {
@@ -190,7 +190,7 @@ pub enum SetupError {
         max: u64,
     },
     /// A limit is too small to work.
-    #[error("{key}: must be at least {min}")]
+    #[error("{key} must be at least {min}")]
     BelowMinimum {
         /// The setting.
         key: &'static str,
@@ -198,7 +198,7 @@ pub enum SetupError {
         min: &'static str,
     },
     /// A limit has no effect, because another is smaller.
-    #[error("{key}: must be at most {max}")]
+    #[error("{key} must be at most {max}")]
     AboveMaximum {
         /// The setting.
         key: &'static str,
@@ -268,7 +268,8 @@ impl Settings {
         if policy.names().nth(1).is_none() {
             return Vec::new();
         }
-        let others = if rest.is_empty() { String::new() } else { format!(" (as may {} others)", rest.len()) };
+        let others =
+            if rest.is_empty() { String::new() } else { format!(" (and so may {} others)", rest.len()) };
         vec![format!(
             "[limits] connections = {connections}: the agent {first} alone may open {max} sessions{others}, which leaves a \
              quarter for all others; raise connections, or set quota = {{ sessions = N }} in the policy"
@@ -313,12 +314,11 @@ impl Settings {
                 let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
                 if !filter.is_guarded() {
                     filter.watch().map_err(LedgerError::from)?;
-                    let why =
-                        "before Linux 6.9 other programs can change the table; simcod repairs it within 1 s";
+                    let why = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
                     log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
                 }
                 for table in filter.other_tables().map_err(LedgerError::from)? {
-                    let why = "the table belongs to another middlebox: packets that both filter pass only if both accept them; \
+                    let why = "the table belongs to another middlebox: packets that both tables filter pass only if both accept them; \
                                `simcod clear` removes a table that is no longer used";
                     log.write(
                         clock.now(),
@@ -699,7 +699,7 @@ mod tests {
         };
         assert_eq!(check(Duration::from_secs(5)), Ok(()));
         let error = check(Duration::from_secs(6)).unwrap_err();
-        assert_eq!(error, "[standby] patience: must be at most 5s");
+        assert_eq!(error, "[standby] patience must be at most 5s");
         assert!(check(Duration::ZERO).unwrap_err().contains("at least 1ms"));
     }
 

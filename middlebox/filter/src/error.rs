@@ -43,12 +43,13 @@ pub enum FilterError {
     },
     /// Rules use too many combinations of prefix lengths and wildcards.
     #[error(
-        "rules with {0} different combinations of prefix lengths and wildcards are in force, and each \
-         costs every packet a lookup; use fewer prefix lengths"
+        "the rules would have {0} different combinations of prefix lengths and wildcards, more than the maximum of {max}, because each \
+         costs every packet a lookup; use fewer prefix lengths",
+        max = crate::MAX_SHAPES
     )]
     TooManyShapes(usize),
     /// The kernel refused changes for another reason.
-    #[error("nftables refused {} of the changes: {source}", .changes.len())]
+    #[error("nftables rejected {} of the changes: {source}", .changes.len())]
     Refused {
         /// The rejected changes, counted from 0; at least one.
         changes: Vec<usize>,
@@ -77,6 +78,6 @@ pub enum Unsupported {
         max: usize,
     },
     /// The port ranges of both ends differ in length. Middleboxes refuse such rules themselves.
-    #[error("its port ranges have different lengths")]
+    #[error("the port ranges of its two ends have different lengths")]
     PortRanges,
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another process uses it.
-    #[error("{0}: another process records its rules there; stop it, or give this one a directory of its own")]
+    #[error("{0}: another process records its rules in this directory; stop it, or use another directory")]
     Locked(PathBuf),
     /// There is no journal.
-    #[error("{0}: contains no journal; give the `state` directory of a middlebox")]
+    #[error("{0}: the directory contains no journal; give the `state` directory of a middlebox")]
     NotFound(PathBuf),
     /// A file or directory cannot be opened, read or created.
     #[error("{path}: cannot {action}: {source}")]
@@ -24,7 +24,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// A newer version wrote it.
-    #[error("{path}: has format {version}, this program knows {known}; run the version that wrote it",
+    #[error("{path}: the file has format {version}, but this program supports {known}; run the version of simcod that wrote it",
         known = crate::segment::VERSION)]
     Version {
         /// The file.
@@ -62,11 +62,11 @@ pub enum JournalError {
     },
     /// The other middlebox sent data that is not an entry.
     #[error(
-        "the other middlebox sent data that is not a record; install the same version on both. The copy is unchanged"
+        "the other middlebox sent data that is not a record; install the same version of simcod on both. The copy is unchanged"
     )]
     Unreadable,
     /// The file cannot grow. Nothing was recorded; the next record can succeed when there is space.
-    #[error("{path}: nothing was recorded: {source}; make room on the disk")]
+    #[error("{path}: no change was recorded: {source}; free space on the disk")]
     Refused {
         /// The file.
         path: PathBuf,
@@ -111,10 +111,10 @@ impl fmt::Display for TruncatedTail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, offset, octets, is_unacknowledged } = self;
         let promise = if *is_unacknowledged {
-            "never acknowledged"
+            "which was never acknowledged"
         } else {
             "which may have been acknowledged: there was no mark, or `sync` was off"
         };
-        write!(f, "{}: cut off {octets} octets at {offset}: an incomplete batch, {promise}", path.display())
+        write!(f, "{}: removed an incomplete batch of {octets} octets at {offset}, {promise}", path.display())
     }
 }

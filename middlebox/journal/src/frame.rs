@@ -69,8 +69,8 @@ impl FramePosition {
     pub fn from_octets(octets: [u8; 12]) -> Self {
         let (sequence, before) = octets.split_at(8);
         Self {
-            sequence: u64::from_be_bytes(sequence.try_into().expect("eight")),
-            before: u32::from_be_bytes(before.try_into().expect("four")),
+            sequence: u64::from_be_bytes(sequence.try_into().expect("the slice has eight octets")),
+            before: u32::from_be_bytes(before.try_into().expect("the slice has four octets")),
         }
     }
 }
@@ -112,8 +112,11 @@ pub(crate) fn close(frame_position: FramePosition) -> Vec<u8> {
 
 /// Parses checksum and length of a frame.
 fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
-    let number =
-        |at| octets.get(at..at + 4).map(|octets| u32::from_be_bytes(octets.try_into().expect("four")));
+    let number = |at| {
+        octets
+            .get(at..at + 4)
+            .map(|octets| u32::from_be_bytes(octets.try_into().expect("the slice has four octets")))
+    };
     let numbers = number(4).zip(number(LENGTH));
     numbers.filter(|_| octets.starts_with(&MARK))
 }
@@ -219,9 +222,10 @@ pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
 /// partly written one.
 pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
     let Some((header, entries)) = octets.split_at_checked(format.header()) else { return false };
-    let length = u32::from_be_bytes(header[LENGTH..LENGTH + 4].try_into().expect("four"));
+    let length =
+        u32::from_be_bytes(header[LENGTH..LENGTH + 4].try_into().expect("the slice has four octets"));
     let is_at_end = |length: u32| length as usize == entries.len();
-    let checksum = u32::from_be_bytes(header[4..LENGTH].try_into().expect("four"));
+    let checksum = u32::from_be_bytes(header[4..LENGTH].try_into().expect("the slice has four octets"));
     let found = crc32c::crc32c(&octets[LENGTH..]);
     let bits_off =
         |one: &[u8], other: &[u8]| -> u32 { one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum() };

@@ -58,7 +58,7 @@ impl LastingEntries {
                         lasting_entries.numbers.insert(recorded.rule.pid, lasting_entries.entries);
                     }
                     Entry::Ended(pid) => {
-                        lasting_entries.numbers.remove(&pid).ok_or("a rule ended that never began")?;
+                        lasting_entries.numbers.remove(&pid).ok_or("the end of a rule that never began")?;
                         lasting_entries.ended.push(pid);
                     }
                 }
@@ -129,7 +129,8 @@ pub(crate) fn for_each_entry_of(
                 }
             }
             SegmentItem::OutOfSequence(offset) => {
-                let what = "a record does not follow the one before: one was removed, repeated or exchanged";
+                let what =
+                    "a record does not follow the previous one: a record was removed, repeated or exchanged";
                 return Err(JournalError::Damaged { path: path.to_owned(), offset, what });
             }
             SegmentItem::End | SegmentItem::Incomplete => return Ok(()),

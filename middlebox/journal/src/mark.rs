@@ -112,7 +112,7 @@ impl Position {
                 if found < expected && has_tail {
                     missing(last, end.offset, "an acknowledged record is incomplete or overwritten")
                 } else if found < expected {
-                    missing(last, end.offset, "the file ends here, but acknowledged records followed")
+                    missing(last, end.offset, "the file ends here, but more records had been acknowledged")
                 } else if found == expected && end.frame_position != self.frame_position {
                     missing(last, end.offset, "the last record differs from the one that was acknowledged")
                 } else {

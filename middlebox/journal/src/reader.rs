@@ -49,7 +49,7 @@ fn read_once(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
         for_each_entry_of(&mut frames, &path, |entry, _| {
             match entry {
                 Entry::Current(recorded) => drop(rules.insert(recorded.rule.pid, recorded)),
-                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("a rule ended that never began")?),
+                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("the end of a rule that never began")?),
             }
             Ok(())
         })?;

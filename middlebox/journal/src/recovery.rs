@@ -46,7 +46,7 @@ pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
         }
         truncated_tail = truncated_tail_of(&path, end)?;
         if truncated_tail.is_none() && !end.is_closed && at + 1 < segments.len() {
-            return Err(damaged(&path, end.offset, "the last records are missing"));
+            return Err(damaged(&path, end.offset, "the end of this segment is missing"));
         }
     }
     let end = lasting_entries.ends.last().copied();

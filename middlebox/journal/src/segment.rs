@@ -113,7 +113,7 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
     file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
     let (start, format) = parse_header(octets).map_err(|error| match error {
         HeaderError::Version(version) => JournalError::Version { path: path.to_owned(), version },
-        HeaderError::Malformed => damaged("this is not the header of a journal"),
+        HeaderError::Malformed => damaged("the file does not begin with the header of a journal"),
     })?;
     let reader = BufReader::with_capacity(1 << 16, file);
     Ok((start, Frames::new(reader, HEADER as u64, length, format, FramePosition::first(number))))

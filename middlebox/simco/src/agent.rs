@@ -54,16 +54,16 @@ pub enum AgentError {
     #[error("the session is not {0}")]
     State(&'static str),
     /// The request is SE, SA or ST, which have their own functions.
-    #[error("session control is not a request about rules")]
+    #[error("SE, SA and ST are not requests about rules")]
     SessionControl,
     /// All TIDs have been used; a session uses each once. RFC 4540 section 4.2.5.
-    #[error("the session has used all transaction identifiers; open another")]
+    #[error("the session has used all transaction identifiers; open a new session")]
     NoTidLeft,
     /// The middlebox refuses the session.
-    #[error("the middlebox refuses the session: {0}")]
+    #[error("the middlebox refused the session: {0}")]
     Refused(Refusal),
     /// The middlebox supports another version.
-    #[error("the middlebox supports SIMCO {}.{}, not 3.0", .0.major, .0.minor)]
+    #[error("the middlebox supports SIMCO {}.{}, but this agent only 3.0", .0.major, .0.minor)]
     Version(Version),
     /// The middlebox failed to authenticate.
     #[error("the middlebox failed to authenticate; check the secret and the address of the middlebox")]
@@ -72,7 +72,7 @@ pub enum AgentError {
     #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
     /// The message is a reply to no request, a reply of the wrong kind, or a request.
-    #[error("the middlebox sent a reply that matches no request: TID {}", .0.0)]
+    #[error("the middlebox sent a reply without a request: TID {}", .0.0)]
     Unexpected(Tid),
 }
 

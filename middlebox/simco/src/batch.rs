@@ -38,7 +38,7 @@ impl Change {
 
     /// Returns the rule after the change, or before it if the rule ends.
     pub(crate) fn rule(&self) -> &Rule {
-        self.after.as_ref().or(self.before.as_ref()).expect("a change has a rule")
+        self.after.as_ref().or(self.before.as_ref()).expect("a change has a rule before or after it")
     }
 }
 

@@ -46,7 +46,7 @@ pub enum ConfigError {
     #[error("twice NAT, protocol and port translation are kinds of NAT; set NAT as well")]
     NatKindWithoutNat,
     /// There are no addresses to assign.
-    #[error("a NAT needs outside addresses, and a twice NAT inside ones; add some")]
+    #[error("a NAT needs outside addresses, and a twice NAT also inside addresses; add some")]
     NoAddresses,
     /// The address is not that of a host.
     #[error("{0} is not a host address; use one of the middlebox's own addresses, or remove it")]

@@ -51,7 +51,7 @@ pub enum Notification {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The octets are more or fewer than the header says, or not even a header.
-    #[error("the length of the message differs from its header")]
+    #[error("the length of the message differs from the length in its header")]
     Length,
     /// The basic message type is not defined.
     #[error("unknown basic message type {0:#04x}")]
@@ -63,10 +63,10 @@ pub enum ParseError {
     #[error("attribute {0:#06x} is missing or malformed")]
     Attribute(u16),
     /// An attribute is missing where at least one of several is required.
-    #[error("attributes are missing")]
+    #[error("a required attribute is missing")]
     MissingAttribute,
     /// There are more attributes than allowed.
-    #[error("more attributes than this kind of message may have")]
+    #[error("the message has more attributes than its type allows")]
     SurplusAttribute,
 }
 

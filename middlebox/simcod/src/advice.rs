@@ -17,43 +17,50 @@ fn advice(refusal: Refusal) -> &'static str {
         }
         Refusal::NoAuthorization => "add the agent to the policy file of the middlebox",
         Refusal::InsufficientSecurity => {
-            "its policy requires TLS, WireGuard or IPsec; use --tls FILE if it listens for TLS"
+            "the policy of the middlebox requires TLS, WireGuard or IPsec; use --tls FILE if the middlebox listens for TLS"
         }
-        Refusal::LackOfResources => "it has reached its maximum of sessions; try again later",
+        Refusal::LackOfResources => "the middlebox has its maximum number of sessions; try again later",
         Refusal::NotAuthorized => "`may` of this agent in the policy file of the middlebox lacks this right",
         Refusal::RuleNotAuthorized | Refusal::GroupNotAuthorized => {
-            "it belongs to another agent; `access` in the policy file of the middlebox permits access"
+            "the rule or group belongs to another agent; `access` in the policy file of the middlebox permits access"
         }
-        Refusal::NoSuchRule => "it may have ended; `simcod list` shows the existing ones",
+        Refusal::NoSuchRule => "the rule may have ended; `simcod list` shows the existing rules",
         Refusal::NoSuchGroup => "a group ends with its last rule; omit --group to begin one",
         Refusal::ReplyTooBig => {
-            "a list has at most 8,191 rules; `simcod rules DIR` on its host shows all recorded rules (DIR: `state` of its settings)"
+            "a list has at most 8,191 rules; `simcod rules DIR` on the host of the middlebox shows all recorded rules (DIR: `state` in \
+            its settings)"
         }
         Refusal::NoResources => {
-            "the middlebox or this agent has reached its maximum of rules, elements or prefix lengths; end some with `simcod disallow`, or raise the agent's quota in its policy"
+            "the middlebox or this agent has reached its maximum of rules, elements or prefix lengths; end rules with `simcod disallow`, \
+            or raise the agent's quota in the policy file of the middlebox"
         }
         Refusal::ConfigurationFailed => {
-            "`internal` or `external` of this agent in its policy file may exclude these hosts; otherwise its packet filter or its disk fails, and its log shows why (log = \"debug\")"
+            "`internal` or `external` of this agent in the policy file of the middlebox may exclude these hosts; otherwise the packet \
+            filter or the disk of the middlebox failed, and its log shows why (log = \"debug\")"
         }
         Refusal::Inconsistent => "--both-ways needs single hosts and ports, --reservation a reserved rule",
         Refusal::WildcardNotSupported => "use single hosts and ports",
-        Refusal::Conflict => "a blocking rule overlaps it; `simcod list` shows that as disabled",
+        Refusal::Conflict => "a blocking rule overlaps this one; `simcod list` shows it as disabled",
         Refusal::NatModeNotSupported => "omit --twice: the middlebox is not a twice NAT",
         Refusal::NotSupported => {
-            "it does not block flows (PDR); end the rules that allow them with `simcod disallow`"
+            "the middlebox does not block flows (PDR); end the rules that allow them with `simcod disallow`"
         }
         Refusal::LackOfAddresses => "no address of this IP version is free; end rules with `simcod disallow`",
-        Refusal::LackOfPorts => "its ports are in use; end rules with `simcod disallow`, or use fewer ports",
-        Refusal::ProtocolMismatch => "use the protocol that the rule has reserved; see `simcod status PID`",
-        Refusal::IllegalPortCount => "use no more ports than the rule has reserved; see `simcod status PID`",
+        Refusal::LackOfPorts => {
+            "the ports of the middlebox are in use; end rules with `simcod disallow`, or use fewer ports"
+        }
+        Refusal::ProtocolMismatch => "use the protocol of the reservation, which `simcod status PID` shows",
+        Refusal::IllegalPortCount => {
+            "use at most as many ports as the reservation has, which `simcod status PID` shows"
+        }
         Refusal::ParityMismatch => {
             "start at an odd port if the reserved one is odd, otherwise at an even port; or omit --same-parity"
         }
         Refusal::IllegalAddress => {
-            "use a host, a prefix or any; not the unspecified or the broadcast address"
+            "use a host, a prefix or any, but not the unspecified or the broadcast address"
         }
         Refusal::IpVersionMismatch => {
-            "it does not support this IP version, or does not translate between the two"
+            "the middlebox does not support this IP version, or does not translate between the two versions"
         }
         _ => "",
     }

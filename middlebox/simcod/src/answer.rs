@@ -67,7 +67,7 @@ pub fn show(
                 if as_json {
                     say(&json(&RefusedRequest::of(&request, refusal)));
                 }
-                problems.push(with_advice(&format!("{about}: the middlebox refuses"), refusal));
+                problems.push(with_advice(&format!("{about}: the middlebox refused the request"), refusal));
             }
         }
     }

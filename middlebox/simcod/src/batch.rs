@@ -65,7 +65,7 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<LabelledRequest>, Stri
         );
     };
     if *client != Client::default() {
-        return Err("options that select the middlebox, and --json, belong after `batch FILE`".to_owned());
+        return Err("options that select the middlebox, and --json, must follow `batch FILE`, not a command in the file".to_owned());
     }
     let requests = command.requests().map_err(|failure| failure.to_string())?;
     Ok(requests.into_iter().map(LabelledRequest::from).collect())

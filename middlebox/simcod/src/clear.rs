@@ -9,11 +9,11 @@ use crate::failure::Failure;
 
 /// Remove a middlebox's table from the packet filter, with all effects of its rules.
 ///
-/// For a middlebox that will not run again: its table drops everything that no rule allows. It must not be
-/// running.
+/// Use it for a middlebox that will not run again, whose table would continue to drop all packets that no rule allows. The middlebox must
+/// not be running.
 #[derive(Debug, Args)]
 pub struct Clear {
-    /// Its settings file, which names the table
+    /// Settings file of the middlebox, which names the table
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -127,7 +127,7 @@ impl Client {
 fn patience(text: &str) -> Result<Duration, String> {
     let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     if patience == Duration::ZERO {
-        Err("must be longer than 0, such as 10s".to_owned())
+        Err("the timeout must be longer than 0, such as 10s".to_owned())
     } else {
         Ok(patience)
     }
@@ -177,9 +177,11 @@ pub fn close(session: Session) {
 impl From<SessionError> for Failure {
     fn from(error: SessionError) -> Self {
         match error {
-            SessionError::Refused(refusal) => Self::Failed(with_advice("the middlebox refuses", refusal)),
+            SessionError::Refused(refusal) => {
+                Self::Failed(with_advice("the middlebox refused the request", refusal))
+            }
             SessionError::Protocol(hol_simco::AgentError::Refused(refusal)) => {
-                Self::NoSession(with_advice("the middlebox refuses the session", refusal))
+                Self::NoSession(with_advice("the middlebox refused the session", refusal))
             }
             error => Self::NoSession(error.to_string()),
         }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::{RequestCommand, lifetime_text};
 
-/// Block a flow for a while: end rules that allow it, and refuse new ones.
+/// Block a flow for the given lifetime: end the rules that allow it, and refuse new ones.
 #[derive(Debug, Args)]
 pub struct Disable {
     /// Internal hosts and ports, such as 10.0.0.5 or any

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::{RequestCommand, lifetime_text};
 
-/// Let a flow pass for a while.
+/// Let a flow pass for the given lifetime.
 #[derive(Debug, Args)]
 pub struct Enable {
     /// Internal hosts and ports, such as 10.0.0.5:5004
@@ -78,7 +78,9 @@ pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure
     match (internal.port_count(), external.port_count()) {
         (Some(inside), Some(outside)) if inside != outside => {
             let advice = "use the same number at both ends, or `any` at one";
-            Err(Failure::Usage(format!("{internal} has {inside} ports, {external} has {outside}; {advice}")))
+            Err(Failure::Usage(format!(
+                "{internal} has {inside} ports, but {external} has {outside}; {advice}"
+            )))
         }
         _ => Ok(()),
     }

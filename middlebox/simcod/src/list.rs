@@ -20,7 +20,7 @@ impl List {
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {
-            unreachable!("a session returns only fitting answers")
+            unreachable!("a session returns only answers to its requests")
         };
         pids.sort();
         let (answers, ended) = ask_all(&mut session, pids.iter().map(|pid| Request::Prs { pid: *pid }));

@@ -35,17 +35,17 @@ use failure::Failure;
 const EXAMPLES: &str = "\
 Examples:
   simcod enable 10.0.0.5:5004 198.51.100.7:6000 --udp --both-ways --lifetime 5m
-  simcod enable 10.0.0.5:5004+2 any --udp             two ports, from anybody
+  simcod enable 10.0.0.5:5004+2 any --udp             two ports, from any host
   simcod enable [2001:db8::5]:80 [2001:db8:9::/48] --tcp --server fw1 --secret ./secret --name web
   simcod list
-  simcod rules /var/lib/simcod                        all that a middlebox here has recorded
+  simcod rules /var/lib/simcod                        all rules recorded by a middlebox of this host
   simcod disallow 7
   simcod watch --json
   simcod serve --filter none
 
-A host is an address, a prefix, or any; IPv6 stands in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
+A host is an address, a prefix, or any; IPv6 addresses are in brackets. Ports are 5004, 5004-5007, 5004+4, or any.
 
-Exit codes: 0 done, 1 the middlebox refused, 2 usage, 3 no session: no connection, not authenticated, no answer.";
+Exit codes: 0 success, 1 the middlebox refused, 2 wrong usage, 3 no session: no connection, no authentication or no answer.";
 
 /// A SIMCO middlebox (RFC 4540) and its agent: let flows pass a firewall or NAT, and list the rules.
 #[derive(Debug, Parser)]

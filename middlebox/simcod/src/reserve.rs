@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::protocol::Protocol;
 use crate::{RequestCommand, lifetime_text};
 
-/// Reserve an address and ports of a NAT, to announce them before data flows.
+/// Reserve an address and ports of a NAT, so that an application can announce them before data flow.
 ///
 /// `enable --reservation PID` uses them.
 #[derive(Debug, Args)]

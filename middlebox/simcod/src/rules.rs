@@ -14,7 +14,7 @@ use crate::table::show;
 /// A running middlebox is not disturbed.
 #[derive(Debug, Args)]
 pub struct Rules {
-    /// Its directory of rules: `state` in its settings
+    /// Directory in which the middlebox records rules: `state` in its settings
     state: PathBuf,
     /// Print one JSON object per line
     #[arg(long)]

@@ -16,12 +16,12 @@ use crate::lifetime_text;
 use hol_terminal::say;
 
 const AFTER: &str = "\
-Says `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, a line an event.
-SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP has it read --config, --policy,
+The program prints `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, one line per event.
+SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP makes it read --config, --policy,
 --secrets and certificates again.
 
 Without --config and flags it listens on the loopback interface, port 7626, and filters nothing.
-docs/simco-service.md has all settings of a --config, docs/simco.md has the --policy.";
+docs/simco-service.md describes all settings of --config, docs/simco.md describes --policy.";
 
 /// Run the middlebox: agents open and close the packet filter of this host.
 #[derive(Debug, Clone, Args)]
@@ -93,7 +93,7 @@ impl Serve {
             let restarts = settings.restarts(&Settings::default()).join(", ");
             if !restarts.is_empty() {
                 say(&format!(
-                    "these settings need a restart after a change, all others only a reload: {restarts}\n"
+                    "these settings take effect after a restart, all others after a reload: {restarts}\n"
                 ));
             }
             say("the settings are valid\n");

@@ -9,12 +9,12 @@ use hol_daemon::{Level, Log, follow};
 use crate::failure::Failure;
 
 const AFTER: &str = "\
-It connects again and again, and logs event=synchronized when it has every rule. To take over, end it and start `simcod serve` with the
-same directory: docs/simco-failover.md.";
+The program reconnects whenever a connection ends, and logs event=synchronized when it has every rule. To take over, end it and start
+`simcod serve` with the same directory: docs/simco-failover.md.";
 
-/// Keep a copy of the rules of a middlebox on this host, as they are recorded there.
+/// Keep an up-to-date copy of the rules of another middlebox on this host.
 ///
-/// The middlebox has `[standby]` in its settings. Nothing is put in force here.
+/// The settings of the middlebox contain `[standby]`. This host only records the rules and does not enforce them.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER)]
 pub struct Standby {

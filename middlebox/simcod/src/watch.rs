@@ -17,13 +17,13 @@ use crate::rule::Rule;
 use hol_terminal::json;
 use hol_terminal::{note, say};
 
-/// Show changes by other sessions of rules that this agent may access, and ended rules, until Ctrl-C.
+/// Show changes and ends of rules that this agent may access, as they happen in other sessions, until Ctrl-C.
 #[derive(Debug, Args)]
 pub struct Watch {
     /// Stop after this many events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Stop when nothing happens for this long
+    /// Stop after this time without an event
     #[arg(long, value_name = "30s")]
     quiet: Option<Duration>,
     #[command(flatten)]
@@ -123,7 +123,9 @@ impl Event {
         let flow = self.rule.as_ref().map_or(String::new(), |rule| format!("  {}", rule.summary()));
         match self.lifetime_s {
             0 => format!("rule {} has ended\n", self.pid),
-            seconds => format!("rule {} has {}{flow}\n", self.pid, lifetime_text::show(seconds)),
+            seconds => {
+                format!("rule {} has a lifetime of {}{flow}\n", self.pid, lifetime_text::show(seconds))
+            }
         }
     }
 }

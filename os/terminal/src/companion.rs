@@ -8,7 +8,7 @@ use std::process::Command;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionError {
     /// The program is neither in the directory of this program nor on PATH.
-    #[error("{name}: not found (looked next to this program and on PATH)")]
+    #[error("{name}: program not found (looked next to this program and on PATH)")]
     NotFound {
         /// The file name of the program.
         name: String,
@@ -71,7 +71,7 @@ mod tests {
         let error = companion("hol-no-such-program", "1.0").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "hol-no-such-program: not found (looked next to this program and on PATH)"
+            "hol-no-such-program: program not found (looked next to this program and on PATH)"
         );
     }
 

@@ -155,7 +155,7 @@ impl Scale {
         match self.ambiguous.iter().find(|(name, ..)| *name == lower) {
             Some((_, usual, tc)) => {
                 let [usual, tc] = [usual, tc].map(|factor| (self.show)((number * factor).round() as u64));
-                refuse(format!("is ambiguous: write {usual:?}, or {tc:?} as tc reads it"))
+                refuse(format!("is ambiguous: write {usual:?}, or {tc:?} for its meaning in tc"))
             }
             None => refuse(format!("is not {}", self.expected)),
         }
@@ -292,7 +292,12 @@ impl FromStr for QueueLimit {
             Some((_, unit)) if !unit.is_empty() && unit != "p" => {
                 SIZES.read(text).map(Self::Bytes).map_err(|error| {
                     let unknown = error.problem.starts_with("is not ");
-                    if unknown { refuse::<Self>(None, text, QUEUES).expect_err("it is none") } else { error }
+                    if unknown {
+                        refuse::<Self>(None, text, QUEUES)
+                            .expect_err("refusing without a value returns an error")
+                    } else {
+                        error
+                    }
                 })
             }
             _ => refuse(None, text, QUEUES),

@@ -31,7 +31,7 @@ pub fn plain_words(message: &str) -> String {
         return "this must be a word in quotes".to_owned();
     }
     if message.contains("recurs") {
-        return "too many tables or lists are nested here; nest fewer".to_owned();
+        return "too many tables or lists are nested here; reduce the depth".to_owned();
     }
     message.replace('`', "\"").replace('\n', "; ")
 }
@@ -64,7 +64,7 @@ fn value(found: &str) -> String {
 fn describe_mismatch(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
-        "any value" => format!("{found} is too large a number"),
+        "any value" => format!("the number {found} is too large"),
         "a string" if is_number => format!("{found} is not text; write it in quotes: \"{found}\""),
         _ if is_number && expected.contains("a percentage") => {
             format!("{found} is not a percentage; write it in quotes and with %, as in {}", percentage(found))
@@ -151,7 +151,7 @@ mod tests {
             ),
             (
                 "invalid type: integer `99999999999999999999` as i128, expected any value",
-                "99999999999999999999 is too large a number",
+                "the number 99999999999999999999 is too large",
             ),
         ] {
             assert_eq!(plain_words(message), said);

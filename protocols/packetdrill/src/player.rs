@@ -175,7 +175,7 @@ impl<'a> Player<'a> {
         match &mut self.protocol {
             Some(protocol) => Ok(&mut **protocol),
             None => {
-                Err("there is no socket; begin with \"0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\""
+                Err("the script has no socket; begin with \"0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\""
                     .to_owned())
             }
         }

@@ -125,7 +125,9 @@ impl Script {
                 | ("bind_port" | "connect_port" | "speed" | "tun_dev", _),
             ) => {}
             Some(("ip_version" | "mtu" | "udp_encaps", _)) => {
-                return Err(format!("{word} is not supported; the network is IPv4 with an MTU of 1500"));
+                return Err(format!(
+                    "{word} is not supported; remove it: the network is IPv4 with an MTU of 1500"
+                ));
             }
             _ => self.options.push(option.to_owned()),
         }

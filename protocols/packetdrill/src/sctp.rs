@@ -81,7 +81,7 @@ pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
     }
 }
 
-const NO_CHUNKS: &str = "a packet without chunks; write \"sctp: CHUNK[...]\"";
+const NO_CHUNKS: &str = "the packet has no chunks; write \"sctp: CHUNK[...]\"";
 
 /// A packet in the syntax of scripts.
 struct Line {
@@ -184,7 +184,7 @@ impl Sctp {
             let ends = fragment.flags.contains(DataFlags::END);
             if begins != first.is_none() || ends != payload.is_empty() || fragment.stream != stream {
                 return Err(format!(
-                    "a message is delivered with the fragment of TSN {tsn} in the wrong position"
+                    "a message was delivered with the fragment of TSN {tsn} in the wrong position"
                 ));
             }
             first.get_or_insert((tsn, fragment));

@@ -193,7 +193,7 @@ impl<'a> Player<'a> {
 
     fn make_socket(&mut self, call: &Call) -> Result<Answer, StepError> {
         if self.socket.listener.is_some() || self.socket.connection.is_some() {
-            return Err("a second socket; only one connection is supported".into());
+            return Err("the script opens a second socket, but only one connection is supported".into());
         }
         let name = protocol::named(call.argument(2)?)?;
         let kind = call.argument(1)?;

@@ -115,7 +115,7 @@ pub(crate) fn statements(text: &str, defines: &[String]) -> Result<Vec<Statement
     match (condition, statements.last()) {
         (Some((line, _)), _) => Err(PlayError::new("this #ifdef has no #endif; add one").at(line)),
         (None, Some(last)) if scanner.is_open() => {
-            let problem = "this does not end: a bracket, a quote, a comment, \"`\" or \"%{\" is not closed";
+            let problem = "a bracket, a quote, a comment, \"`\" or \"%{\" that begins here is not closed";
             Err(PlayError::new(problem).at(last.line))
         }
         _ => Ok(statements),
@@ -196,7 +196,7 @@ mod tests {
             ("#ifdef A\n#ifdef B\n#endif", ":2: this #ifdef is inside that of line 1"),
             ("#ifdef", "has no name"),
             ("#else", "use #ifdef NAME and #endif"),
-            ("+0\n+1 f(", ":2: this does not end"),
+            ("+0\n+1 f(", ":2: a bracket, a quote"),
             ("+0 `a", "is not closed"),
         ] {
             let problem = statements(text, &["Linux".to_owned()]).unwrap_err().to_string();

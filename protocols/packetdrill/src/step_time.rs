@@ -31,7 +31,7 @@ impl StepTime {
         if let Some((first, last)) = word.split_once('~').or_else(|| word.split_once("...")) {
             let (from, to) = (seconds(first)?, seconds(last)?);
             if from > to {
-                return Err(format!("{word:?} is not a time: the range ends before it begins"));
+                return Err(format!("{word:?} is not a time, because the range ends before it begins"));
             }
             return Ok(if word.starts_with('+') { Self::Within(from, to) } else { Self::Between(from, to) });
         }

@@ -240,7 +240,7 @@ fn bad_input_is_refused() {
     is_not_read("// nothing", "has no steps");
     is_not_read("\u{0}\u{1}\u{7f}", "is not a time");
     is_not_read("+0 frob(3) = 0", "frob() is not supported");
-    is_not_read("+0 write(3, ..., 5) = 5", "there is no socket");
+    is_not_read("+0 write(3, ..., 5) = 5", "the script has no socket");
     is_not_read(&format!("{CONNECT}+0 < . 1:4000000001(4000000000) ack 1 win 5"), "the maximum in IP is");
     is_not_read(&format!("{CONNECT}+0 write(4, ..., 99999999999) = 5"), "the maximum is");
     is_not_read(&format!("{CONNECT}+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5"), "a second socket");
@@ -254,7 +254,7 @@ fn bad_input_is_refused() {
         &format!("{open}%{{ assert {}1{} }}%", "(".repeat(200_000), ")".repeat(200_000)),
         "64 levels deep",
     );
-    is_not_read(&format!("{open}+0 f{}", "(".repeat(200_000)), "does not end");
+    is_not_read(&format!("{open}+0 f{}", "(".repeat(200_000)), "is not closed");
     is_not_read(&format!("{open}+0 < sctp: {}", "x".repeat(10_000_000)), "is not a chunk");
     is_not_read(&format!("{open}{}", "+900000000\n".repeat(40)), "lasts longer than 1e9 seconds");
     is_not_read("--tolerance_usecs=18446744073709551615\n+0", "is too long");

@@ -98,7 +98,7 @@ impl Endpoint {
             };
             // A closed stream was read to its end.
             let mut is_closed = |id: u64| {
-                let id = quinn_proto::VarInt::from_u64(id).expect("it was one").into();
+                let id = quinn_proto::VarInt::from_u64(id).expect("the id was encoded as a VarInt").into();
                 connection.recv_stream(id).received_reset().is_err()
             };
             if !self.form.arrivals.contains_key(id) && is_closed(*id) {
@@ -173,10 +173,11 @@ impl CleartextPackets {
         is_probing: bool,
         statistics: &mut Statistics,
     ) -> SmallVec<[TimedData; 2]> {
-        let frames = packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote it").frames());
+        let frames =
+            packets(payload).flat_map(|packet| packet.expect("quinn-proto wrote a valid packet").frames());
         let (mut carried, mut asks) = (SmallVec::new(), false);
         for frame in frames {
-            match frame.expect("quinn-proto wrote it") {
+            match frame.expect("quinn-proto wrote a valid packet") {
                 Frame::Stream { id, offset: start, length, .. } => {
                     let end = start + length;
                     let (first_sent, is_new) = self.first_sent.send(now, id, start, end);
@@ -236,7 +237,7 @@ impl PacketForm for CleartextPackets {
 
     fn read(&mut self, _: Time, stream: u64, end: u64) -> DeliveryTimes {
         let arrivals = self.arrivals.entry(stream).or_default();
-        arrivals.read(end).expect("what is read has arrived")
+        arrivals.read(end).expect("the octets that are read have arrived")
     }
 
     fn ended(&mut self, stream: u64) {

@@ -45,12 +45,12 @@ impl<S: PacketForm> Endpoint<S> {
         }
         if !std::mem::replace(finished, true) {
             for id in &self.outgoing.streams {
-                connection.send_stream(*id).finish().expect("a stream ends once");
+                connection.send_stream(*id).finish().expect("a stream is finished only once");
             }
         }
         // Only the control stream itself is left.
         if connection.streams().send_streams() == 1 && !std::mem::replace(control_ended, true) {
-            connection.send_stream(control).finish().expect("a stream ends once");
+            connection.send_stream(control).finish().expect("a stream is finished only once");
         }
         let is_acknowledged = connection.streams().send_streams() == 0;
         if self.closing.both_sides_ended() && is_acknowledged && connection.side() == Side::Client {

@@ -12,14 +12,13 @@ pub struct Config {
     pub streams: u16,
     /// Maximum concurrent streams of the peer. RFC 9000 section 4.6.
     pub max_streams: u32,
-    /// Whether streams take turns, one packet each; otherwise each is sent as far as possible, in the order
-    /// of the writes.
+    /// Whether streams take turns, one packet each; otherwise each stream is sent as far as possible, in the order of the writes.
     pub send_fairness: bool,
     /// The congestion controller.
     pub congestion: Congestion,
     /// Octets of the first congestion window. RFC 9002 section 7.2.
     pub initial_window: ByteCount,
-    /// The assumed round trip before one is measured. RFC 9002 section 6.2.2.
+    /// The assumed round-trip time before the first measurement. RFC 9002 section 6.2.2.
     pub initial_rtt: Duration,
     /// Ack-eliciting packets that may arrive without an immediate acknowledgment. RFC 9000 section 13.2.2:
     /// one.
@@ -27,23 +26,25 @@ pub struct Config {
     /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; a value other than 25 ms is requested by
     /// an ACK_FREQUENCY frame, and limited to 25 ms plus a round trip.
     pub max_ack_delay: Duration,
-    /// An unacknowledged packet is lost after this many later ones. RFC 9002 section 6.1.1.
+    /// Reordering threshold: an unacknowledged packet that was sent this many packets before an acknowledged one is lost. RFC 9002 section
+    /// 6.1.1.
     pub packet_threshold: u32,
-    /// An unacknowledged packet is lost after this many round trips. RFC 9002 section 6.1.2.
+    /// Reordering threshold in time: an unacknowledged packet is lost this many round trips after it was sent, if a later packet was
+    /// acknowledged. RFC 9002 section 6.1.2.
     pub time_threshold: f32,
-    /// Persistent congestion is this many PTOs without an acknowledgment. RFC 9002 section 7.6.
+    /// Time without an acknowledgment, in PTOs, that indicates persistent congestion. RFC 9002 section 7.6.
     pub persistent_congestion_threshold: u32,
-    /// Initial octets of a UDP payload. RFC 9000 section 14.
+    /// Initial maximum of a UDP payload in octets. RFC 9000 section 14.
     pub mtu: ByteCount,
-    /// Maximum UDP payload in octets tried by probes, after RFC 8899; `"0B"`: no probes.
+    /// Maximum UDP payload in octets that path MTU discovery probes, RFC 8899; `"0B"`: no probes.
     pub mtu_discovery: ByteCount,
     /// Octets that the peer may send on a stream before any is read. RFC 9000 section 4.1.
     pub stream_receive_window: ByteCount,
     /// Octets that the peer may send on all streams together before any is read.
     pub receive_window: ByteCount,
-    /// Octets that may be written and not yet acknowledged.
+    /// Maximum octets that are written and not yet acknowledged.
     pub send_window: ByteCount,
-    /// Limit of DATAGRAM frames that wait to be sent, in octets.
+    /// Maximum length of the queue of DATAGRAM frames, in octets.
     pub datagram_send_buffer: ByteCount,
     /// Octets of the server's flight after its ServerHello: extensions, certificates and Finished.
     pub handshake_flight: ByteCount,

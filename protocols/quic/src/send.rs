@@ -122,7 +122,7 @@ fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage) -> boo
     let Some(id) = waiting.stream else { return false };
     let written = write(connection, waiting);
     if written {
-        connection.send_stream(id).finish().expect("a stream ends once");
+        connection.send_stream(id).finish().expect("a stream is finished only once");
     }
     written
 }

@@ -56,7 +56,7 @@ pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID]) -> Arc<Sess
 /// A constant time of day, which only tokens use.
 struct NoTime;
 
-#[expect(clippy::disallowed_types, reason = "quinn-proto requires it")]
+#[expect(clippy::disallowed_types, reason = "quinn-proto requires a source of the time of day")]
 impl TimeSource for NoTime {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH
@@ -82,7 +82,7 @@ fn transport(config: &Config) -> TransportConfig {
         .datagram_send_buffer_size(config.datagram_send_buffer.0 as usize)
         .max_idle_timeout(
             non_zero(config.idle_timeout)
-                .map(|time| IdleTimeout::try_from(time).expect("it is short enough")),
+                .map(|time| IdleTimeout::try_from(time).expect("the configuration limits the idle timeout")),
         )
         .keep_alive_interval(non_zero(config.keep_alive))
         .ack_frequency_config(ack_frequency(config))

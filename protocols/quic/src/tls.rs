@@ -65,19 +65,20 @@ impl Tls {
         const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
         let key = [&HEAD[..], secret].concat();
         let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key), &PKCS_ED25519);
-        Self::of(key.expect("32 octets are a key"), config, log)
+        Self::of(key.expect("32 octets are a valid Ed25519 key"), config, log)
     }
 
     fn of(key: KeyPair, config: &Config, log: KeyLog) -> Self {
         let mut trusted = RootCertStore::empty();
-        trusted.add(signed(&key, 0).der().clone()).expect("it is a certificate");
+        trusted.add(signed(&key, 0).der().clone()).expect("a signed certificate can be a trust anchor");
         let mut client = rustls::ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(&[&version::TLS13])
             .expect("ring has TLS 1.3")
             .with_root_certificates(trusted)
             .with_no_client_auth();
         client.key_log = Arc::new(log);
-        let client = QuicClientConfig::try_from(client).expect("it has the suite of Initial packets");
+        let client =
+            QuicClientConfig::try_from(client).expect("the provider has the cipher suite of Initial packets");
         let server = PaddedServer { key, flight: config.handshake_flight, configurations: Mutex::default() };
         Self { client: Arc::new(client), server: Arc::new(server) }
     }
@@ -108,9 +109,9 @@ impl PaddedServer {
             .expect("ring has TLS 1.3")
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key.into())
-            .expect("the key is that of the certificate");
+            .expect("the key belongs to the certificate");
         server.send_tls13_tickets = 0;
-        QuicServerConfig::try_from(server).expect("it has the suite of Initial packets")
+        QuicServerConfig::try_from(server).expect("the provider has the cipher suite of Initial packets")
     }
 }
 
@@ -159,13 +160,13 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
 fn signed(key: &KeyPair, padding: usize) -> Certificate {
     /// Below the arc for examples in documents: RFC 5612.
     const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
-    let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("it is a name");
+    let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("the constant is a valid name");
     parameters.serial_number = Some(SerialNumber::from(1));
     if padding > 0 {
         let padding = CustomExtension::from_oid_content(&PADDING_OID, vec![0; padding]);
         parameters.custom_extensions.push(padding);
     }
-    parameters.self_signed(key).expect("the key signs")
+    parameters.self_signed(key).expect("a new key can sign its certificate")
 }
 
 impl KeyLog {
@@ -181,7 +182,7 @@ impl rustls::KeyLog for KeyLog {
         let hexadecimal =
             |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
         writeln!(lines, "{label} {} {}", hexadecimal(client_random), hexadecimal(secret))
-            .expect("a string takes all");
+            .expect("writing to a string does not fail");
     }
 }
 

@@ -30,7 +30,10 @@ fn descriptor(size: usize, continues: bool) -> Vec<u8> {
 /// If there is room for a descriptor only, or the frame is longer than fourteen bits allow.
 pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
     let first = descriptor(adu.len(), false).len();
-    let part = room.checked_sub(first).filter(|part| *part > 0).expect("room for some of an ADU frame");
+    let part = room
+        .checked_sub(first)
+        .filter(|part| *part > 0)
+        .expect("the packet has room for a part of an ADU frame");
     adu.chunks(part)
         .enumerate()
         .map(move |(index, octets)| [&descriptor(adu.len(), index > 0)[..], octets].concat())
@@ -48,12 +51,12 @@ pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, Malformed> {
                 (flags, u16::from(flags & 0x3f) << 8 | u16::from(*low), behind)
             }
             [flags, behind @ ..] if flags & LONG == 0 => (flags, u16::from(flags & 0x3f), behind),
-            _ => return Err(Malformed("an incomplete descriptor")),
+            _ => return Err(Malformed("a descriptor is incomplete")),
         };
         let continues = flags & CONTINUES != 0;
         let is_whole = !continues && behind.len() >= usize::from(size);
         if !is_whole && (!fragments.is_empty() || behind.len() > usize::from(size)) {
-            return Err(Malformed("a fragment of an ADU frame together with others"));
+            return Err(Malformed("a packet has a fragment of an ADU frame together with other frames"));
         }
         let (octets, next) = behind.split_at(if is_whole { size.into() } else { behind.len() });
         fragments.push(AduFragment { continues, size, octets });

@@ -45,7 +45,7 @@ fn product(a: u8, b: u8) -> u8 {
 /// # Panics
 /// If `b` is zero; differences of distinct points are not.
 fn quotient(a: u8, b: u8) -> u8 {
-    assert!(b != 0, "two symbols of one place");
+    assert!(b != 0, "two symbols have the same index");
     if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
 }
 

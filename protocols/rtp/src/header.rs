@@ -44,7 +44,7 @@ impl Header {
     pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT)?;
         if header[0] >> 6 != VERSION {
-            return Err(Malformed("not version 2 of RTP"));
+            return Err(Malformed("the version of RTP is not 2"));
         }
         let contributors = 4 * usize::from(header[0] & 0x0f);
         let mut payload = rest.get(contributors..).ok_or(SHORT)?;
@@ -67,7 +67,7 @@ impl Header {
     }
 }
 
-const SHORT: Malformed = Malformed("an RTP packet that is too short");
+const SHORT: Malformed = Malformed("an RTP packet is too short");
 
 /// Returns the octets after the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {
@@ -79,7 +79,7 @@ fn extended(octets: &[u8]) -> Option<&[u8]> {
 fn unpadded(octets: &[u8]) -> Result<&[u8], Malformed> {
     let padding = octets.last().map(|last| usize::from(*last)).filter(|padding| *padding > 0);
     let left = padding.and_then(|padding| octets.len().checked_sub(padding));
-    left.map(|left| &octets[..left]).ok_or(Malformed("impossible padding"))
+    left.map(|left| &octets[..left]).ok_or(Malformed("the padding of an RTP packet is invalid"))
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl InterleavingNumber {
     /// # Errors
     /// If the ADU frame has no header.
     pub fn put(self, adu: &mut [u8]) -> Result<Self, Malformed> {
-        let [first, second, ..] = adu else { return Err(Malformed("an ADU frame without a header")) };
+        let [first, second, ..] = adu else { return Err(Malformed("an ADU frame has no header")) };
         let was = Self { index: *first, cycle: *second >> 5 };
         (*first, *second) = (self.index, self.cycle << 5 | *second & 0x1f);
         Ok(was)

@@ -30,10 +30,10 @@ impl FrameHeader {
         let header = Self(*octets.first_chunk().ok_or(SHORT)?);
         let Self([_, version, rates, _]) = header;
         if version & 0x1e != 0x1a {
-            return Err(Malformed("not MPEG-1 layer III"));
+            return Err(Malformed("a frame is not MPEG-1 layer III"));
         }
         if !matches!(rates >> 4, 1..=14) || rates >> 2 & 3 == 3 {
-            return Err(Malformed("an undefined bit rate or sampling rate"));
+            return Err(Malformed("the bit rate or sampling rate of a frame is undefined"));
         }
         Ok(header)
     }
@@ -116,7 +116,7 @@ impl FrameHeader {
     }
 }
 
-const SHORT: Malformed = Malformed("a frame without a header");
+const SHORT: Malformed = Malformed("a frame has no header");
 
 #[cfg(test)]
 mod tests {

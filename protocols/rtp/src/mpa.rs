@@ -10,7 +10,8 @@ pub const HEADER: usize = 4;
 /// # Panics
 /// If there is room for the header only.
 pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
-    let part = room.checked_sub(HEADER).filter(|part| *part > 0).expect("room for some of a frame");
+    let part =
+        room.checked_sub(HEADER).filter(|part| *part > 0).expect("the packet has room for a part of a frame");
     frame.chunks(part).enumerate().map(move |(index, octets)| {
         let offset = ((part * index) as u16).to_be_bytes();
         [&[0, 0], &offset[..], octets].concat()
@@ -24,7 +25,7 @@ pub fn payloads(frame: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
 /// If the payload is too short.
 pub fn read(payload: &[u8]) -> Result<(u16, &[u8]), Malformed> {
     let (header, octets) =
-        payload.split_first_chunk::<HEADER>().ok_or(Malformed("an audio payload without a header"))?;
+        payload.split_first_chunk::<HEADER>().ok_or(Malformed("an audio payload has no header"))?;
     Ok((u16::from_be_bytes([header[2], header[3]]), octets))
 }
 

@@ -57,7 +57,10 @@ pub const OVERHEAD: usize = HEADER + LENGTH;
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.
 pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
-    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("no more than a group");
+    let k = u8::try_from(group.len())
+        .ok()
+        .filter(|k| *k <= code.k)
+        .expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
     let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
@@ -69,7 +72,7 @@ pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterato
 }
 
 fn padded(packet: &[u8], octets: usize) -> Vec<u8> {
-    let length = u16::try_from(packet.len()).expect("a packet").to_be_bytes();
+    let length = u16::try_from(packet.len()).expect("a packet has less than 64 KiB").to_be_bytes();
     let mut symbol = [&length, packet].concat();
     symbol.resize(octets, 0);
     symbol
@@ -82,9 +85,9 @@ impl<'p> Parity<'p> {
     /// If it is too short, or has an invalid place.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
-            payload.split_first_chunk::<HEADER>().ok_or(Malformed("parity without a header"))?;
+            payload.split_first_chunk::<HEADER>().ok_or(Malformed("a parity packet has no header"))?;
         let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
-        let code = code.ok_or(Malformed("parity of no group"))?;
+        let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
         Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
     }
 }

@@ -24,10 +24,9 @@ struct PendingUnit {
 impl PendingUnit {
     fn read(adu: &[u8]) -> Result<Self, Malformed> {
         let header = FrameHeader::read(adu)?;
-        let (main_data_offset, rest) = adu
-            .split_at_checked(header.main_data_offset())
-            .ok_or(Malformed("an ADU frame that is too short"))?;
-        let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame that is too short"))?;
+        let (main_data_offset, rest) =
+            adu.split_at_checked(header.main_data_offset()).ok_or(Malformed("an ADU frame is too short"))?;
+        let unit = rest.get(..header.main_data(adu)).ok_or(Malformed("an ADU frame is too short"))?;
         let (reaches_back, unit) = (header.main_data_begin(adu), unit.to_vec());
         Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }

@@ -75,7 +75,8 @@ impl Iterator for Stream {
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(mut frame) = self.planned.pop_front() {
-                let slot = FrameHeader::read(&frame).expect("a header of ours").main_data_room();
+                let slot =
+                    FrameHeader::read(&frame).expect("the encoder wrote a valid header").main_data_room();
                 if self.main_data.len() >= slot {
                     frame.extend(self.main_data.drain(..slot));
                     return Some(frame);

@@ -33,16 +33,18 @@ const fn mask_octets(is_long: bool) -> usize {
 /// # Panics
 /// If there are none or more than [`MAX`], or if one is not an RTP packet, or has 64 kB.
 pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
-    let k =
-        u8::try_from(group.len()).ok().filter(|k| (1..=MAX).contains(k)).expect("no more than a mask has");
+    let k = u8::try_from(group.len())
+        .ok()
+        .filter(|k| (1..=MAX).contains(k))
+        .expect("a group has 1 to MAX packets");
     let mut bits = Vec::new();
     for packet in group {
-        add(&mut bits, &protected_bits(packet).expect("an RTP packet"));
+        add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));
     }
     let (header, level) = bits.split_at_mut(HEADER);
     header[0] = header[0] & !EXTENSION_AND_LONG | if k > SHORT { LONG } else { 0 };
     header[2..4].copy_from_slice(&first.to_be_bytes());
-    let length = u16::try_from(level.len()).expect("a packet").to_be_bytes();
+    let length = u16::try_from(level.len()).expect("a packet has less than 64 KiB").to_be_bytes();
     let mask = (!0_u64 << (64 - k)).to_be_bytes();
     [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
 }
@@ -78,7 +80,7 @@ impl<'p> Protection<'p> {
     /// If it is shorter than it claims.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
-            payload.split_first_chunk::<HEADER>().ok_or(Malformed("FEC without a header"))?;
+            payload.split_first_chunk::<HEADER>().ok_or(Malformed("an FEC packet has no header"))?;
         let (&[high, low], rest) = rest.split_first_chunk::<LENGTH>().ok_or(NO_LEVEL)?;
         let (mask, rest) = rest.split_at_checked(mask_octets(header[0] & LONG != 0)).ok_or(NO_LEVEL)?;
         let level = rest.get(..usize::from(u16::from_be_bytes([high, low]))).ok_or(NO_LEVEL)?;
@@ -121,7 +123,7 @@ impl<'p> Protection<'p> {
     }
 }
 
-const NO_LEVEL: Malformed = Malformed("FEC that is shorter than the length in its header");
+const NO_LEVEL: Malformed = Malformed("an FEC packet is shorter than the length in its header");
 
 #[cfg(test)]
 mod tests {

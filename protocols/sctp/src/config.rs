@@ -15,8 +15,8 @@ pub struct Config {
     pub streams: u16,
     /// Inbound streams accepted (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
-    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to what the peer allows;
-    /// otherwise announce the configured values. By RFC 9260 section 5.1.1 both ends use the smaller numbers.
+    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to the peer's limits; otherwise announce the configured
+    /// values. By RFC 9260 section 5.1.1 both ends use the smaller numbers.
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
@@ -61,15 +61,16 @@ pub struct Config {
     pub sack_delay: Duration,
     /// The number of packets with DATA that are acknowledged at once: 2 in RFC 9260 section 6.2.
     pub sack_frequency: u32,
-    /// Acknowledge at once when the last gap closes. RFC 9260 section 6.2 by way of RFC 5681 section 4.2.
+    /// Acknowledge at once when the last gap is filled. RFC 9260 section 6.2 refers to RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
     /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit;
     /// otherwise any chunk does. RFC 9260 section 6.2 permits either for duplicates among new chunks.
     pub sack_as_last_chunk_asks: bool,
     /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
-    /// Leave room in a message's first fragment for a delayed SACK if nothing else is to be sent, and for a COOKIE ECHO of 200 octets
-    /// before the association is established; a short message then does not wait for others. RFC 9260 section 6.10.
+    /// Leave room in a message's first fragment: for a delayed SACK if nothing else is to be sent, and for a COOKIE ECHO of 200 octets
+    /// before the association is established. Nagle's algorithm then delays only messages that are shorter than this fragment. RFC 9260
+    /// section 6.10.
     pub fragments_leave_room: bool,
     /// The largest distance of an acceptable TSN from the cumulative TSN, in DATA or FORWARD TSN. SACKs can report 65535: RFC 9260
     /// section 3.3.4.
@@ -82,7 +83,7 @@ pub struct Config {
     /// Send packets in trains of up to half of cwnd. Nagle's algorithm and the single packet of a fast retransmit then apply to a train,
     /// and so does bundling with a COOKIE ECHO: DATA may be in a packet after it, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
-    /// Apply Nagle's algorithm to retransmissions too.
+    /// Apply Nagle's algorithm to retransmissions, too.
     pub nagle_delays_retransmissions: bool,
     /// The number of miss indications that trigger a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
     pub missing_reports: u32,
@@ -91,11 +92,11 @@ pub struct Config {
     /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
     /// was sent after it. Has an effect with `fast_retransmit_again`.
     pub retransmissions_miss_at_once: bool,
-    /// Let a fast retransmit ignore cwnd in fast recovery too. RFC 9260 section 7.2.4 step 3 allows it for
-    /// the one that starts the recovery.
+    /// Let every fast retransmit in fast recovery ignore cwnd. RFC 9260 section 7.2.4 step 3 allows it only for the fast retransmit that
+    /// starts the recovery.
     pub fast_retransmit_in_recovery: bool,
-    /// Find losses by time instead of by miss indications, and probe for the loss of the last packet:
-    /// RACK-TLP, RFC 8985 with TSNs instead of sequence numbers.
+    /// Detect losses by time instead of by miss indications, and probe for the loss of the last packet: RACK-TLP, RFC 8985 with TSNs
+    /// instead of sequence numbers.
     pub rack: bool,
     /// Restart T3-rtx at a fast retransmission of the earliest outstanding TSN. RFC 9260 section 7.2.4 step 4.
     pub fast_retransmit_restarts_t3: bool,
@@ -107,7 +108,7 @@ pub struct Config {
     pub initial_window_packets: u32,
     /// The maximum by which a SACK enlarges cwnd in slow start, in MTUs: L in RFC 9260 section 7.2.1.
     pub slow_start_limit: u32,
-    /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1; RFC 9260 counts gap ack blocks too.
+    /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1; RFC 9260 counts gap ack blocks, too.
     pub growth_needs_cumulative_tsn: bool,
     /// Leave cwnd and partial_bytes_acked unchanged in fast recovery; RFC 9260 section 7.2.1 excludes only slow start.
     pub fast_recovery_holds_window: bool,
@@ -116,12 +117,13 @@ pub struct Config {
     /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd
     /// counts as fully used when less than one MTU of it is free.
     pub last_chunk_exceeds_window: bool,
-    /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows to limit packets only.
+    /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows an implementation to
+    /// limit only the number of packets.
     pub max_burst_lowers_window: bool,
     /// Set the I bit of DATA while cwnd is below this number of MTUs, so that the peer does not delay its SACK; 0: never. RFC 9260 section
     /// 6.2.
     pub immediate_sack_below: u32,
-    /// When the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
+    /// The event at which the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
     /// Send data on all paths at once, each with its own window: concurrent multipath transfer.
@@ -149,7 +151,7 @@ pub struct Config {
     /// Let fair schedulers count only the last fragment of a message that is not interleaved. RFC 8260 sections 3.5 and 3.6 refer to
     /// lengths of messages.
     pub fair_counts_last_fragment: bool,
-    /// Offer RE-CONFIG, with which streams can be reset and added. RFC 6525 section 5.1.1.
+    /// Offer RE-CONFIG, by which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
     /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer must detect errors like
     /// DTLS: RFC 9653 section 6 defines no other method.
@@ -159,13 +161,13 @@ pub struct Config {
 
     /// Offer chunk authentication. RFC 4895.
     pub auth: bool,
-    /// The hash with which the peer must authenticate; SHA-1 is accepted too. RFC 4895 section 3.3.
+    /// The hash with which the peer must authenticate; SHA-1 is accepted, too. RFC 4895 section 3.3.
     pub auth_hash: Hash,
-    /// Offer dynamic address reconfiguration, with which associations survive a change of addresses. RFC 5061.
+    /// Offer dynamic address reconfiguration, by which associations survive a change of addresses. RFC 5061.
     pub addip: bool,
-    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before
-    /// it. If the peer refuses that, only ASCONF is sent until the next ASCONF is done, and the deletion is
-    /// requested once more. Otherwise all changes are sent together (RFC 5061 section 4.1.1).
+    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before it. If the peer rejects the
+    /// deletion, only ASCONF chunks are sent until the next ASCONF is acknowledged, and the deletion is requested once more. Otherwise all
+    /// changes are sent together (RFC 5061 section 4.1.1).
     pub asconf_apart: bool,
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     pub asconf_keeps_lookup: bool,
@@ -188,7 +190,7 @@ pub struct Config {
     pub path_max_retrans: u32,
     /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the state. RFC 7829 section 3.
     pub pf_threshold: u32,
-    /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it too.
+    /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it, too.
     pub pf_until_heartbeat_ack: bool,
     /// Association.Max.Retrans. RFC 9260 section 8.1.
     pub association_max_retrans: u32,

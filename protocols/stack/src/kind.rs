@@ -24,7 +24,8 @@ const TCP_USE: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
         "metrics_cache",
-        "what hosts cache for the next connection: off, on (as Linux does), ssthresh (as until 5.5); kernel world only",
+        "metrics of a path that hosts cache for later connections: off, on (as Linux does), ssthresh (as Linux until 5.5); kernel world \
+        only",
     ),
     (
         "tls",

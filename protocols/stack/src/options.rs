@@ -78,7 +78,7 @@ impl Options {
         if range.contains(&number) {
             return Ok(number);
         }
-        let problem = format!("must lie between {} and {}", range.start(), range.end());
+        let problem = format!("must be between {} and {}", range.start(), range.end());
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
@@ -129,7 +129,7 @@ impl Options {
             (true, true) => Err(SpecError::BadValue {
                 key: "per_message".to_owned(),
                 value: "true".to_owned(),
-                problem: "choose one: per_message or datagrams".to_owned(),
+                problem: "per_message and datagrams exclude each other; remove one".to_owned(),
             }),
         }
     }
@@ -142,7 +142,7 @@ impl Options {
             (Some(value), Some(_)) => Err(SpecError::BadValue {
                 key: "lifetime".to_owned(),
                 value,
-                problem: "choose one: lifetime or retransmissions".to_owned(),
+                problem: "lifetime and retransmissions exclude each other; remove one".to_owned(),
             }),
         }
     }

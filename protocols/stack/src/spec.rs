@@ -245,7 +245,9 @@ fn sctp(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     let config: hol_sctp::Config = options.into_config(Kind::Sctp, values)?;
     check_values(config.check(), values)?;
     if config.streams.checked_mul(associations).is_none() {
-        let problem = format!("the {associations} associations have more than 65535 streams together");
+        let problem = format!(
+            "the {associations} associations together have more than 65535 streams; lower `streams` or `associations`"
+        );
         return Err(bad_value("streams", &values["streams"], problem));
     }
     Ok(Protocol::Sctp { config, associations, single_homed, unordered, reliability, socket, no_checksums })
@@ -258,11 +260,13 @@ fn quic(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     check_values(config.check(), values)?;
     let refused = |problem: String| Err(bad_value("streams", &values["streams"], problem));
     if config.streams.checked_mul(connections).is_none() {
-        return refused(format!("the {connections} connections have more than 65535 streams together"));
+        return refused(format!(
+            "the {connections} connections together have more than 65535 streams; lower `streams` or `connections`"
+        ));
     }
     if config.streams != 1 && mapping != MessageMapping::Streams {
         return refused(
-            "streams have no effect with per_message or datagrams; remove one of them".to_owned(),
+            "`streams` has no effect with per_message or datagrams; remove one of the options".to_owned(),
         );
     }
     Ok(Protocol::Quic { config, connections, mapping })
@@ -286,8 +290,8 @@ fn named_stack(kind: Kind, name: Option<&str>) -> Result<(&'static Stack, toml::
         stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")
     };
     let Some(name) = name else {
-        let stack = kind.stacks().next().expect("some stack has it");
-        return Ok((stack, kind.option_values(stack).expect("that one has")));
+        let stack = kind.stacks().next().expect("each transport is in at least one stack");
+        return Ok((stack, kind.option_values(stack).expect("the stack has this transport")));
     };
     let unknown = || SpecError::UnknownStack { name: name.to_owned(), known: names(&mut stacks().iter()) };
     let stack = stack(name).ok_or_else(unknown)?;
@@ -384,7 +388,7 @@ mod tests {
         let spec: TransportSpec = "sctp:unordered,lifetime=100ms".parse().unwrap();
         let Protocol::Sctp { unordered, reliability, .. } = spec.protocol() else { panic!("not sctp") };
         assert_eq!((*unordered, *reliability), (true, Reliability::Lifetime(Duration::from_millis(100))));
-        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("lifetime or retransmissions"));
+        assert!(error("sctp:lifetime=1s,retransmissions=2").contains("lifetime and retransmissions exclude"));
     }
 
     #[test]
@@ -418,7 +422,7 @@ mod tests {
         assert!(error("quic:stack=linux-6.12").contains("stack linux-6.12 has no quic; use quinn-0.11, rfc"));
         assert!(error("tcp:stack=quinn-0.11").contains("stack quinn-0.11 has no tcp"));
         assert!(error("quic:per_message,datagrams").contains("per_message"));
-        assert!(error("quic:per_message,streams=8").contains("streams have no effect"));
+        assert!(error("quic:per_message,streams=8").contains("`streams` has no effect"));
         assert!(error("quic:mtu=1000B").contains("RFC 9000 section 14"));
         assert!(error("quic:streams=100").contains("raise max_streams"));
         assert!(error("udp:streams=8").contains("udp has no option \"streams\""));

@@ -80,7 +80,7 @@ impl Endpoint {
                 self.acks.hasten(true);
                 self.time_wait(now);
             }
-            state => unreachable!("a FIN is taken in {state:?}"),
+            state => unreachable!("a FIN is not processed in {state:?}"),
         }
     }
 

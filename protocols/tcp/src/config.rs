@@ -21,7 +21,7 @@ pub struct Config {
     pub timestamp_clock: Duration,
     /// The window scale shift offered; 0 offers none. RFC 7323 section 2.
     pub window_scale: u8,
-    /// The initial limit of unacknowledged and unsent data: in octets, or in memory if `packet_head` is set.
+    /// The initial limit of unacknowledged and unsent data: in octets of payload, or in octets of memory if `packet_head` is set.
     pub send_buffer: ByteCount,
     /// The limit to which the send buffer grows, to hold twice the congestion window; a smaller value
     /// disables growth.
@@ -30,22 +30,22 @@ pub struct Config {
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
     /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
-    /// The initial limit of data that waits for the application: in octets, or in memory if `packet_head` is set. It limits the window.
+    /// The initial limit of data that waits for the application, and thereby of the window: in octets of payload, or in octets of memory if
+    /// `packet_head` is set.
     pub receive_buffer: ByteCount,
     /// The limit to which the receive buffer grows with the octets that the application reads per round
     /// trip; a smaller value disables growth.
     pub receive_buffer_max: ByteCount,
-    /// Segments for which the grown receive buffer has room in addition to twice the octets read per round
-    /// trip.
+    /// Segments for which the enlarged receive buffer has room in addition to twice the octets read per round trip.
     pub receive_buffer_cushion: u32,
     /// Let out-of-order data enlarge the receive buffer, too.
     pub receive_buffer_for_early: bool,
-    /// For a shorter round trip than this, the receive buffer grows in proportion to round trip / this time
-    /// instead of with the octets read per round trip; 0s is off.
+    /// If the round-trip time is below this, the growth of the receive buffer is proportional to the round-trip time, not to the increase
+    /// of the octets read per round trip; 0s is off.
     pub receive_buffer_low_rtt: Duration,
     /// Increase the receiver's estimate of the round-trip time only while the application has read everything.
     pub receive_rtt_if_read: bool,
-    /// When a small segment waits for an acknowledgment (Nagle's algorithm). RFC 9293 section 3.7.4.
+    /// The rule by which a small segment waits for an acknowledgment (Nagle's algorithm). RFC 9293 section 3.7.4.
     pub nagle: Nagle,
     /// Pass blocks of several segments to the network interface or to the system, which segments them: a block waits for an
     /// acknowledgment that is expected soon, and PSH is set at its end.
@@ -55,17 +55,17 @@ pub struct Config {
     pub delayed_ack_min: Duration,
     /// The longest delay of an acknowledgment.
     pub delayed_ack_max: Duration,
-    /// Segments acknowledged at once at the start, after a pause, and after a duplicate; 0 as in the RFC.
+    /// Number of segments that are acknowledged at once at the start, after a pause, and after a duplicate; 0: none, as in the RFC.
     pub quickack_segments: u32,
-    /// Replies sent soon after data until the connection counts as interactive, in which acknowledgments wait to be piggybacked on data; 0:
-    /// always interactive.
+    /// Number of replies, each sent soon after data, from which the connection is interactive: acknowledgments then wait to be piggybacked
+    /// on data; 0: always interactive.
     pub interactive_after: u32,
-    /// Acknowledge pushed data when the application has read them, unless the connection is interactive.
+    /// Acknowledge data with PSH when the application has read them, unless the connection is interactive.
     pub acknowledge_on_read: bool,
     /// Answer an acknowledgment of data not yet sent, as RFC 9293 section 3.10.7.4 requires; otherwise drop it.
     pub answer_unsent_ack: bool,
-    /// Answer a bare acknowledgment that others have overtaken, by sequence number and timestamp, as RFC 7323 section 5.3 requires;
-    /// otherwise drop it.
+    /// Answer a pure acknowledgment that arrives after later segments, as its sequence number and timestamp show: RFC 7323 section 5.3
+    /// requires it; otherwise drop it.
     pub answer_old_ack: bool,
     /// Out-of-order segments that may share one acknowledgment; 0: acknowledge each (RFC 5681 section 4.2).
     pub sack_compression: u32,
@@ -75,13 +75,13 @@ pub struct Config {
     pub sack_compression_max: Duration,
     /// The slack of the timer that delays compressed SACKs.
     pub sack_compression_slack: Duration,
-    /// Compressed SACKs carry the time at which they are sent as their timestamp; otherwise the time of the
-    /// segment that they acknowledge.
+    /// Set the timestamp of compressed SACKs to the time at which they are sent; otherwise to the arrival of the segment that they
+    /// acknowledge.
     pub sack_compression_reads_clock: bool,
     /// The time from a segment's arrival to the application's read: interrupt, scheduler, system call.
     pub wakeup: Duration,
 
-    /// How the congestion window grows and shrinks.
+    /// The congestion control algorithm.
     pub congestion: Algorithm,
     /// The unit of the congestion window.
     pub congestion_unit: CongestionUnit,
@@ -89,10 +89,10 @@ pub struct Config {
     pub initial_window: u32,
     /// Let an acknowledgment increase the window by at most one segment. RFC 5681 section 3.1.
     pub one_segment_per_ack: bool,
-    /// Open the window by a segment once the octets of a full segment are acknowledged outside of recovery,
-    /// not with each acknowledgment. RFC 3465 with L of one segment.
+    /// Outside of recovery, increase the window by a segment for each full segment's octets that are acknowledged, not with each
+    /// acknowledgment. RFC 3465 with L of one segment.
     pub byte_counting: bool,
-    /// Open the window only with an acknowledgment that finds the window full.
+    /// Increase the window only with an acknowledgment that arrives while the window is fully used.
     pub grows_when_full: bool,
     /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
     pub ecn: bool,
@@ -110,22 +110,22 @@ pub struct Config {
     pub hystart: bool,
     /// Do not increase a window that is not used, and reduce it after a while. RFC 2861, RFC 7661.
     pub cwnd_validation: bool,
-    /// Return to slow start when nothing was sent for an RTO. RFC 5681 section 4.1.
+    /// Return to slow start when nothing has been sent for an RTO. RFC 5681 section 4.1.
     pub slow_start_after_idle: bool,
 
     /// The method of loss detection.
     pub recovery: Recovery,
-    /// The number of segments delivered out of order that indicates a loss. RFC 5681 section 3.2.
+    /// The number of segments delivered out of order that indicates a loss (DupThresh). RFC 5681 section 3.2.
     pub dupthresh: u32,
     /// Send new data on the first duplicate acknowledgments. RFC 3042.
     pub limited_transmit: bool,
-    /// Spread the reduction of the window over the recovery (RFC 6937); otherwise reduce it at once.
+    /// Spread the reduction of the window over the recovery (PRR, RFC 6937); otherwise reduce it at once.
     pub prr: bool,
     /// Reduce the window by one segment with every second acknowledgment during recovery. Not together with
     /// `prr`.
     pub rate_halving: RateHalving,
-    /// Segments that may follow an acknowledgment which indicates a loss or reordering: cwnd is limited to
-    /// the data in flight plus this. 0: no limit.
+    /// Number of segments that may be sent after an acknowledgment that indicates a loss or reordering: cwnd is limited to the data in
+    /// flight plus this. 0: no limit.
     pub cwnd_moderation: u32,
     /// Send a tail loss probe before the retransmission timeout. RFC 8985 section 7.
     pub tlp: bool,
@@ -139,28 +139,28 @@ pub struct Config {
     pub undo: bool,
     /// Merge small segments into a retransmission. RFC 9293 section 3.10.8 permits it.
     pub collapse_on_retransmit: bool,
-    /// The most segments that are merged into a retransmission; 0: as many as fit.
+    /// The maximum number of segments that are merged into a retransmission; 0: as many as fit.
     pub collapse_limit: u32,
 
     /// The estimator of the round-trip time.
     pub rtt_estimator: RttEstimator,
-    /// The timeout before the first sample. RFC 6298 section 2.
+    /// The retransmission timeout before the first round-trip sample. RFC 6298 section 2.
     pub rto_initial: Duration,
-    /// The minimum timeout. RFC 6298 section 2.4.
+    /// The minimum retransmission timeout. RFC 6298 section 2.4.
     pub rto_min: Duration,
-    /// The maximum timeout. RFC 6298 section 2.5.
+    /// The maximum retransmission timeout. RFC 6298 section 2.5.
     pub rto_max: Duration,
     /// The minimum of the variance term that is added to the smoothed RTT: G in the RFC, 200 ms in Linux.
     pub rto_variance_floor: Duration,
     /// The tick of the timer clock; 0 is exact.
     pub clock_granularity: Duration,
-    /// Run timers in a hierarchical wheel: they expire one tick late, long ones at coarser steps, but never early.
+    /// Run timers in a hierarchical wheel: they expire one tick late, long timers at coarser steps, but never early.
     pub timer_wheel: bool,
-    /// Consecutive timeouts before the connection fails. RFC 1122 section 4.2.3.5 (R2).
+    /// Number of consecutive timeouts before the connection fails. RFC 1122 section 4.2.3.5 (R2).
     pub max_retries: u32,
-    /// Timeouts of a SYN before the connection fails.
+    /// Number of timeouts of a SYN before the connection fails.
     pub syn_retries: u32,
-    /// Timeouts of the SYN before RTO doubles, in addition to `syn_retries`.
+    /// Number of timeouts of the SYN before the RTO doubles, in addition to `syn_retries`.
     pub syn_linear_timeouts: u32,
     /// The duration of TIME-WAIT (2 MSL). RFC 9293 section 3.6.1.
     pub time_wait: Duration,
@@ -206,11 +206,11 @@ pub enum CongestionUnit {
     Bytes,
 }
 
-/// How far the window falls, segment by segment, in a recovery.
+/// The window to which a recovery reduces cwnd, segment by segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateHalving {
-    /// It does not fall by segments.
+    /// No reduction segment by segment.
     Off,
     /// To ssthresh, as with Linux's BIC from 2.6.13 on.
     ToSsthresh,

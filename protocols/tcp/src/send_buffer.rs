@@ -47,7 +47,7 @@ impl SendBuffer {
 
     /// Removes exactly `size` octets from the front.
     pub(crate) fn take(&mut self, size: usize) -> Bytes {
-        assert!(size <= self.length, "{size} octets wanted, {} queued", self.length);
+        assert!(size <= self.length, "{size} octets requested, but only {} queued", self.length);
         self.length -= size;
         match self.writes.front_mut() {
             Some(first) if first.len() > size => first.split_to(size),
@@ -60,7 +60,7 @@ impl SendBuffer {
         let mut octets = BytesMut::with_capacity(size);
         while octets.len() < size {
             let missing = size - octets.len();
-            let first = self.writes.front_mut().expect("the length counts what is queued");
+            let first = self.writes.front_mut().expect("the length is the sum of the queued writes");
             if first.len() > missing {
                 octets.extend_from_slice(&first.split_to(missing));
             } else {

@@ -285,13 +285,16 @@ pub fn drain<E: Endpoint + ?Sized>(
     for _ in 0..LIMIT {
         match endpoint.poll(now) {
             Output::Wait(deadline) => {
-                assert!(deadline.is_none_or(|at| at > now), "an endpoint waits for {deadline:?} at {now}");
+                assert!(
+                    deadline.is_none_or(|at| at > now),
+                    "an endpoint waits at {now} until {deadline:?}, which is not in the future"
+                );
                 return deadline;
             }
             output => take(endpoint, output),
         }
     }
-    panic!("an endpoint gave {LIMIT} outputs at {now}");
+    panic!("an endpoint produced {LIMIT} outputs at {now} without waiting");
 }
 
 #[cfg(test)]

@@ -92,9 +92,9 @@ impl Failure {
             Self::MessageTooLong => "a message is longer than the send buffer",
             Self::Violation(violation) => violation.text(),
             Self::StatelessReset => "stateless reset",
-            Self::VersionMismatch => "no common version",
+            Self::VersionMismatch => "no QUIC version in common",
             Self::TooManyGaps => "more gaps in a stream than quinn buffers",
-            Self::ConnectionIdsExhausted => "no connection ID is left",
+            Self::ConnectionIdsExhausted => "all connection IDs are exhausted",
         }
     }
 }
@@ -103,11 +103,11 @@ impl Violation {
     const fn text(self) -> &'static str {
         match self {
             Self::AcknowledgedUnsent => "the peer acknowledged data that were not sent",
-            Self::Bundled => "the peer bundled INIT ACK or SHUTDOWN COMPLETE",
+            Self::Bundled => "the peer bundled INIT ACK or SHUTDOWN COMPLETE with other chunks",
             Self::NoUserData => "the peer sent DATA without user data",
             Self::Data => "the peer sent DATA although I-DATA was negotiated",
             Self::InterleavedData => "the peer sent I-DATA although it was not negotiated",
-            Self::AsconfAck => "an ASCONF-ACK without a request",
+            Self::AsconfAck => "the peer sent an ASCONF-ACK without a request",
             Self::Transport => "transport error",
         }
     }

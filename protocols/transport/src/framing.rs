@@ -11,7 +11,7 @@ pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
 /// An error of framing: the octets do not start a valid message, so the connection cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a message: {0}")]
+#[error("invalid message: {0}")]
 pub struct FramingError(pub &'static str);
 
 /// A message cut from the byte stream.
@@ -65,7 +65,7 @@ impl Framer {
 
     /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
     pub fn push(&mut self, octets: Bytes, delivery_times: DeliveryTimes) {
-        debug_assert!(self.rest.is_empty(), "take every message before the next push");
+        debug_assert!(self.rest.is_empty(), "every message must be taken before the next push");
         self.rest = octets;
         self.rest_times = delivery_times;
     }

@@ -35,7 +35,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
             (!self.t1.is_zero(), "t1", "must be longer than zero"),
-            (self.t2 >= self.t1, "t2", "is shorter than t1; lower t1 too"),
+            (self.t2 >= self.t1, "t2", "is shorter than t1; raise t2 or lower t1"),
             (self.response.0 >= Self::SHORTEST_RESPONSE, "response", "must be at least 16 octets"),
         ])
     }

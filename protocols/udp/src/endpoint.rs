@@ -187,7 +187,8 @@ impl Endpoint {
 
     fn transmit(&mut self, payload: Bytes, stamp: SendTimes) {
         let (source, source_port) = self.local;
-        let (destination, destination_port) = self.peer.expect("a server sends nothing before it is asked");
+        let (destination, destination_port) =
+            self.peer.expect("a server sends nothing before its first request");
         let datagram = Datagram { source_port, destination_port, payload, stamp };
         self.statistics.packets_sent += 1;
         self.ready.push_back(Output::Transmit(Packet::new(source, destination, datagram)));

@@ -145,7 +145,7 @@ impl Packet {
                 let next_header = protocol;
                 Ipv6Header { ecn, payload_length, next_header, hop_limit, source, destination }.emit(out);
             }
-            (source, destination) => unreachable!("{source} and {destination} are of two families"),
+            (source, destination) => unreachable!("{source} and {destination} have different IP versions"),
         }
     }
 

@@ -34,13 +34,12 @@ Examples:
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Advise {
-    /// The experiment, with an axis of numbers under [sweep]
+    /// Experiment file with numbers under at least one key of [sweep]
     file: PathBuf,
     /// Swept key along which to search [default: the first with numeric values]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Precision of the crossover: relative to its value on a logarithmic axis, otherwise to the length of
-    /// the axis
+    /// Precision of the crossover, as a share of its value on a logarithmic axis, otherwise of the length of the axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
     /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
@@ -167,20 +166,21 @@ impl Advise {
         if let Some(zip) = axes.iter().filter(is_asked).find(|axis| axis.keys.len() > 1) {
             let keys = zip.keys.join(" and ");
             return format!(
-                "{keys} advance together, so there are no values between two steps{instead}, or sweep a single key"
+                "{keys} are swept together ([[zip]]), so no value between two steps can be tried; sweep a single key{instead}"
             );
         }
         match (&self.over, axes.iter().find(is_asked), written.iter().find(is_asked)) {
-            (Some(key), Some(_), _) => format!("{key} is swept, but not over numbers{instead}"),
+            (Some(key), Some(_), _) => format!("the values of {key} are not numbers, so no value between two of them can be \
+                tried{instead}"),
             (_, None, Some(fixed)) => {
                 let key = self.over.as_ref().unwrap_or(&fixed.keys[0]);
-                format!("--set {key} fixes the axis to search along; omit it{instead}")
+                format!("--set {key} fixes the key along which to search; omit the option{instead}")
             }
             (Some(key), ..) => format!(
                 "{key} is not swept{instead}; write its smallest and largest value under [sweep], as in \"{key}\" = [.., ..]"
             ),
             (None, ..) => {
-                "no key is swept over numbers; add [sweep] with \"network.loss\" = [\"0.1%\", \"10%\"]"
+                "no key is swept over numbers; add a range under [sweep], such as \"network.loss\" = [\"0.1%\", \"10%\"]"
                     .to_owned()
             }
         }

@@ -121,7 +121,10 @@ impl Sampler<'_> {
             let of = |label: &str| cells.iter().find(|cell| cell.transport == label);
             let (Some(cell), Some(reference)) = (of(compared.transport), of(compared.than)) else {
                 let key = &self.axis.keys[0];
-                return Err(Failure::Failed(format!("{key} = {text}: a transport has no runs")));
+                return Err(Failure::Failed(format!(
+                    "{key} = {text}: the experiment has no point with one of the two transports; give both \
+                    the same axes"
+                )));
             };
             let metric = lead(cells.iter());
             let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);

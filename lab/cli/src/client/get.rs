@@ -29,7 +29,7 @@ pub struct Get {
     id: i64,
     #[command(flatten)]
     at: ServerArgs,
-    /// Directory for the results [default: results/ID]
+    /// Empty or new directory for the results [default: results/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -46,11 +46,15 @@ impl Get {
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
         let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {
-            return Err(Failure::Failed(format!("experiment {} has no results yet", self.id)));
+            return Err(Failure::Failed(format!(
+                "experiment {} has no results yet; `hol watch` shows its progress",
+                self.id
+            )));
         }
         // Files in the directory may be other results of the user.
         if fs::read_dir(&out).is_ok_and(|mut entries| entries.next().is_some()) {
-            let problem = format!("{}: is not empty; choose another directory with --out DIR", out.display());
+            let problem =
+                format!("{}: the directory is not empty; choose another one with --out DIR", out.display());
             return Err(Failure::Usage(problem));
         }
         let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, percent_encoded(path));
@@ -105,7 +109,8 @@ impl Download {
             if tries == MAX_BROKEN_CONNECTIONS {
                 let place = self.place.display();
                 return Err(Failure::Failed(format!(
-                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times: {problem}"
+                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times in a row: {problem}; run the command again with \
+                    another --out"
                 )));
             }
         }
@@ -144,7 +149,7 @@ impl Download {
 }
 
 fn unwritable(place: &Path, problem: &io::Error) -> Failure {
-    Failure::Failed(format!("{}: {problem}; choose another place with --out", place.display()))
+    Failure::Failed(format!("{}: {problem}; choose another directory with --out DIR", place.display()))
 }
 
 #[cfg(test)]

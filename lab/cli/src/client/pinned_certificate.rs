@@ -55,8 +55,8 @@ impl<In: Transport> Connector<In> for PinnedConnector {
             return Ok(Some(Either::A(transport)));
         }
         let host = details.uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-        let name =
-            ServerName::try_from(host.to_owned()).map_err(|_| Error::Tls("this is not a server name"))?;
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| Error::Tls("the host in --to is neither a DNS name nor an IP address"))?;
         let mut connection = ClientConnection::new(self.0.clone(), name)?;
         let mut socket = TransportAdapter::new(transport.boxed(), details.current_time.clone());
         socket.set_timeout(details.timeout);

@@ -30,7 +30,7 @@ pub struct Credentials {
     /// File with your token, for servers that require a login
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-    /// Certificate (PEM) of the server, if no authority has signed it
+    /// Certificate (PEM) of the server, if it is not signed by a public authority
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
 }
@@ -126,8 +126,9 @@ impl Server {
     }
 
     fn parse<T: DeserializeOwned>(&self, mut response: Response<Body>) -> Result<T, Failure> {
-        let unexpected =
-            |e| Failure::Failed(format!("{}: {e}; does the server run the same version of hol?", self.base));
+        let unexpected = |e| {
+            Failure::Failed(format!("{}: {e}; use the same version of hol here and on the server", self.base))
+        };
         response.body_mut().with_config().limit(1 << 30).read_json().map_err(unexpected)
     }
 
@@ -135,7 +136,7 @@ impl Server {
     fn check_status(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, Failure> {
         let mut response = answer.map_err(|e| {
             Failure::Failed(format!(
-                "{}: {e}; does `hol serve` run there? give its address with --to URL",
+                "{}: {e}; start `hol serve` there, or give the address of a server with --to URL",
                 self.base
             ))
         })?;
@@ -145,7 +146,10 @@ impl Server {
         let status = response.status();
         let text = match response.body_mut().read_json::<ErrorResponse>() {
             Ok(problems) => describe_problems(&problems),
-            Err(_) => format!("{}: answered {status}; does `hol serve` run there?", self.base),
+            Err(_) => format!(
+                "{}: the server replied {status}, which `hol serve` does not; check the address",
+                self.base
+            ),
         };
         Err(if status.as_u16() == 422 { Failure::Usage(text) } else { Failure::Failed(text) })
     }

@@ -10,13 +10,13 @@ pub const HELP: &str = "\
 A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C interrupts it. Directory and exported variables are kept.
   @NODE LINE          run one line on another node
   :node NODE          change to another node
-  :wait 5s            let time pass; otherwise it stands still while nothing runs
+  :wait 5s            let virtual time pass; otherwise it stops while no command runs
   :link [NAME|PATH] [up|down] loss=3% delay=50ms rate=1Mbit down=true
-                      change links from now on: all, one, or one direction
-  :snapshot NAME      save the present state
-  :back NAME          return to that state, by repeating all steps up to it
-  :pcap FILE          write the packets so far, for Wireshark
-  :time               print the time in the network
+                      change all links, one link or one direction, from now on
+  :snapshot NAME      save the state of the network and its nodes
+  :back NAME          return to a saved state, by repeating all steps before it
+  :pcap FILE          write all packets so far to a capture file for Wireshark
+  :time               print the virtual time
   :quit               end the shell, as Ctrl-D does
 ";
 
@@ -119,7 +119,7 @@ fn parse_event(text: &str) -> Result<EventSpec, String> {
         };
         if table.insert(key.to_owned(), value).is_some() {
             return Err(match key {
-                "link" | "path" => format!("{word:?} is a second link; change one link or all"),
+                "link" | "path" => format!("{word:?} is a second link; name one link, or none to change all"),
                 _ => format!("{key} is given twice; remove one"),
             });
         }
@@ -128,8 +128,7 @@ fn parse_event(text: &str) -> Result<EventSpec, String> {
     match changes {
         true => table.try_into().map_err(|problem| hol_base::plain_words(problem.message())),
         false => {
-            Err("changes are missing, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`"
-                .to_owned())
+            Err("name the changes, as in `:link up loss=3% delay=50ms rate=1Mbit`, or `down=true`".to_owned())
         }
     }
 }
@@ -196,7 +195,7 @@ mod tests {
             problem(":node").contains("`:node server`") && problem(":quit now").contains("has no arguments")
         );
         assert!(problem(":wait 5").contains("5") && problem(":wait 5").contains("time such as"));
-        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("changes are missing"));
+        assert!(problem(":link").contains("loss=3%") && problem(":link up").contains("name the changes"));
         assert!(problem(":link a b loss=1%").contains("second link"));
         assert!(problem(":link los=1%").contains("did you mean \"loss\""));
         assert!(problem(":link delay=50").contains("50"));

@@ -38,9 +38,8 @@ const FILE_SIZE_EXCEEDED: i32 = 128 + 25;
 
 /// Open a shell on a node; virtual time stops while you type.
 ///
-/// Each line runs in the shell of a node, with the programs of this machine, on a Linux kernel in virtual
-/// time: same lines, same packets, however long you take. `:help` lists further commands: change links, show
-/// packets, go back.
+/// Each line runs in the shell of a node, with the programs of this machine, on a Linux kernel in virtual time: same lines, same packets,
+/// however long you take. `:help` lists further commands, which change links, write captures and return to snapshots.
 #[derive(Debug, Args)]
 pub struct Shell {
     /// tcp, sctp or mptcp, with options as in tcp:cc=reno; or an experiment file with network and programs
@@ -60,8 +59,8 @@ pub struct Shell {
     /// Record your commands as an experiment file for hol run
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Interface for a program that drives the shell: print one JSON object per line, continue after errors, and write
-    /// captures only into the current directory
+    /// Let a program control the shell: print one JSON object per line, continue after errors, and write captures only into the current
+    /// directory
     #[arg(long, value_name = "FORMAT")]
     dialogue: Option<Format>,
     #[command(flatten)]
@@ -104,8 +103,7 @@ impl Shell {
     /// Returns the point with the network, and the text that it was read from.
     pub fn point(&self) -> Result<(Source, Point), Failure> {
         if self.conditions.has_repetitions() {
-            let problem =
-                "--repetitions: a shell is one run; omit the option, or use --seed for other losses";
+            let problem = "--repetitions: a shell is a single run; omit the option, or use --seed for other random losses";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let what = self.what.as_deref().unwrap_or("tcp");
@@ -257,12 +255,12 @@ impl ShellSession {
             self.exit_code = exit_code;
             if exceeded_memory {
                 self.output.note(
-                    "error: it exceeded the memory limit of a program, 640 MB, and was killed; let it use less memory",
+                    "error: the program exceeded its memory limit of 640 MB and was killed; let it use less memory",
                 );
             }
             if exit_code == FILE_SIZE_EXCEEDED {
                 self.output.note(
-                    "error: it wrote more than 256 MB to one file or output; write less, or to /dev/null",
+                    "error: the program wrote more than 256 MB to one file or output; write less, or to /dev/null",
                 );
             }
         }
@@ -325,7 +323,7 @@ fn check_node(nodes: &[String], node: &str) -> Result<(), String> {
     if nodes.iter().any(|known| known == node) {
         return Ok(());
     }
-    Err(format!("unknown node {node:?}; known: {}", nodes.join(", ")))
+    Err(format!("unknown node {node:?}; use one of {}", nodes.join(", ")))
 }
 
 #[cfg(test)]

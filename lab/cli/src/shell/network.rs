@@ -162,7 +162,7 @@ impl Network {
             };
             if output_digest != before.output_digest || !is_same {
                 let what = describe(&before.step.action);
-                self.output.note(&format!("warning: when repeated, {what} had a different result"));
+                self.output.note(&format!("warning: {what} had a different result when it was repeated"));
             }
             done.push(CompletedStep { reply, output_digest, ..before });
         }

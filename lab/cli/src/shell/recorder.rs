@@ -78,7 +78,7 @@ impl ExperimentRecorder {
         let text = toml::to_string_pretty(&self.table).map_err(Failure::failed)?;
         let written = self.file.write_all(format!("{HEAD}{text}").as_bytes());
         written.map_err(|problem| LabError::file("write", &self.path, problem))?;
-        note!("{0} written; hol run {0}", self.path.display());
+        note!("{0} written; `hol run {0}` repeats the session", self.path.display());
         Ok(())
     }
 }

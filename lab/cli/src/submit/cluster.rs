@@ -35,7 +35,7 @@ pub struct ClusterOptions {
     /// Kubernetes: image with `hol` and a shell
     #[arg(long)]
     image: Option<String>,
-    /// Kubernetes: claim of a volume for the results, writable by all pods
+    /// Kubernetes: name of a PersistentVolumeClaim (ReadWriteMany) for the results
     #[arg(long, value_name = "CLAIM")]
     volume: Option<String>,
     /// Write the job scripts without submitting them
@@ -78,7 +78,7 @@ impl ClusterOptions {
         let scripts = self.scripts(to, &job, experiment_args)?;
         let submit = write(&job, &scripts)?;
         if self.dry_run {
-            say(&format!("sh {} hands {} parts over\n", quote_path(&submit), job.missing_parts.len()));
+            say(&format!("`sh {}` submits {} parts\n", quote_path(&submit), job.missing_parts.len()));
             return Ok(());
         }
         say(&format!(
@@ -120,9 +120,10 @@ impl ClusterOptions {
                 Ok(kubernetes::scripts(job, kubernetes::PodTemplate { image, volume, text: &experiment_args.as_single_file()? }))
             }
             (Executor::Kubernetes, ..) => Err(Failure::Usage(
-                "--to kubernetes: give --image IMAGE with `hol` and a shell, and --volume CLAIM, writable by all pods".into(),
+                "--to kubernetes: add --image IMAGE, an image with `hol` and a shell, and --volume CLAIM, a PersistentVolumeClaim \
+                (ReadWriteMany)".into(),
             )),
-            _ => Err(Failure::Usage("--image and --volume are for --to kubernetes; leave them out".into())),
+            _ => Err(Failure::Usage("--image and --volume are for --to kubernetes only; omit them".into())),
         }
     }
 
@@ -142,7 +143,7 @@ impl ClusterOptions {
                 quote_path(submit)
             ))),
             _ => Err(Failure::Failed(format!(
-                "--to {to}: `{tool}` failed, or a job did; `sh {}` tries again, and the logs are in the same directory",
+                "--to {to}: `{tool}` or a job failed; read the logs beside the script, then run `sh {}` to try again",
                 quote_path(submit)
             ))),
         }

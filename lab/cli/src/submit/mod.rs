@@ -19,7 +19,7 @@ use server::{ServerQueueOptions, Submission};
 
 const AFTER: &str = "\
 A cluster runs the experiment in parts, and a last job joins them as `hol merge` does, with the same result as on one machine.
-Its nodes have to see this directory and this program, as on a shared file system; in Kubernetes they are a volume and an image.
+Its nodes need access to this directory and to this program, as on a shared file system; in Kubernetes they are a volume and an image.
 When repeated, the command runs only the missing parts.
 
   hol submit sweep.toml --to slurm --shards 40

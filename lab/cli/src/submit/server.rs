@@ -27,13 +27,13 @@ pub struct ServerQueueOptions {
     /// Swap the experiment out after this time in any case
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
-    /// Start the experiment now, or refuse it
+    /// Start the experiment now, or reject it if not enough cores are free
     #[arg(long)]
     now: bool,
-    /// Do not start the experiment before a user starts it
+    /// Hold the experiment until a user starts it
     #[arg(long)]
     hold: bool,
-    /// Print the answer as JSON
+    /// Print the response of the server as JSON
     #[arg(long)]
     json: bool,
 }

@@ -57,11 +57,10 @@ pub struct Validate {
     /// random scenarios]
     #[arg(long, value_name = "WORLD")]
     world: Option<WorldName>,
-    /// First part of the kernel's release: the former form of --world
+    /// Former form of --world kernel:RELEASE; RELEASE may be the first part of a release, such as 6.1
     #[arg(long, value_name = "RELEASE", hide = true, conflicts_with_all = ["world", "random"])]
     kernel: Option<String>,
-    /// Directory for the results of both worlds [default: results/validate-NAME, with -KERNEL and -quick;
-    /// results/random-SEED]
+    /// Directory for the results of both worlds [default: results/validate-NAME[-KERNEL][-quick], or results/random-SEED with --random]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Number of runs in parallel [default: all cores]
@@ -70,7 +69,7 @@ pub struct Validate {
     /// Judge the throughput, within 3 %, or 10 % if it is shared, instead of the response times
     #[arg(long)]
     throughput: bool,
-    /// Share of points that have to agree
+    /// Fail if a smaller share of the points or scenarios agrees
     #[arg(long, value_name = "SHARE", default_value = "90%")]
     require: Ratio,
     /// Print one JSON object per line, for each point (the worst first) or each random scenario
@@ -260,7 +259,7 @@ fn format_validation(validation: &Validation) -> String {
         text += &format!("{rank}\n");
     }
     if validation.missing > 0 {
-        text += &format!("{} points have no runs in both worlds yet\n", validation.missing);
+        text += &format!("{} points do not have runs in both worlds yet\n", validation.missing);
     }
     text
 }

@@ -38,7 +38,7 @@ pub struct RandomArgs {
     /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
     #[arg(long, value_name = "NAME", requires = "random", conflicts_with = "what")]
     only: Option<String>,
-    /// First world of the comparison; if both are kernels, scenarios include MPTCP, which the model does not have
+    /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support
     #[arg(long, value_name = "WORLD", default_value = "model", requires = "random", conflicts_with = "what")]
     first: WorldName,
     /// Find the smallest scenario for each difference in values, and write it with both traces
@@ -121,7 +121,10 @@ impl RandomArgs {
     /// Compares the remaining scenarios until all are done or the user interrupts, then prints the result.
     pub fn run(&self, count: u64, flags: &Validate) -> Result<(), Failure> {
         if let Some(only) = self.only.as_ref().filter(|only| !Generator::names().contains(only)) {
-            let problem = format!("--only {only}: unknown; known: {}", Generator::names().join(", "));
+            let problem = format!(
+                "--only {only}: unknown transport or workload; use one of {}",
+                Generator::names().join(", ")
+            );
             return Err(Failure::Usage(problem));
         }
         let open = |world: &WorldName| world.open().map_err(|e| Failure::from(LabError::from(e)));
@@ -129,8 +132,9 @@ impl RandomArgs {
         let (model, other) = (open(&self.first)?, open(&second)?);
         for (option, name, world) in [("first", &self.first, &model), ("world", &second, &other)] {
             if !world.is_repeatable() {
-                let problem =
-                    format!("--{option} {name}: its runs cannot be repeated; use kernel or kernel:uml");
+                let problem = format!(
+                    "--{option} {name}: runs of this world cannot be repeated exactly; use kernel or kernel:uml"
+                );
                 return Err(Failure::Usage(problem));
             }
         }
@@ -276,8 +280,8 @@ impl Session<'_> {
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} were always refused; {} has \
-             the reasons\n",
+            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} others were rejected in \
+            every scenario; {} has the reasons\n",
             coverage.keys(),
             coverage.pairs(),
             covered.display(),

@@ -81,15 +81,18 @@ fn what_cannot_be_searched_is_said_with_the_cure() {
     let set = ["--set", "network.loss=1%", "--set", "network.delay=1ms"];
     let (exit, message) = failure(dir.path(), &[&["advise", "mine.toml"], &set[..]].concat());
     assert_eq!(exit, 2);
-    assert!(message.contains("mine.toml: --set network.loss fixes the axis to search along"), "{message}");
+    assert!(
+        message.contains("mine.toml: --set network.loss fixes the key along which to search"),
+        "{message}"
+    );
     let zip = EXPERIMENT.replace("[sweep]", "[[zip]]");
     fs::write(dir.path().join("zip.toml"), zip).unwrap();
     let (exit, message) = failure(dir.path(), &["advise", "zip.toml", "--over", "network.delay"]);
     assert_eq!(exit, 2);
-    assert!(message.contains("zip.toml: network.delay and network.loss advance together"), "{message}");
+    assert!(message.contains("zip.toml: network.delay and network.loss are swept together"), "{message}");
     let names = EXPERIMENT
         .replace("\"network.delay\" = [\"10ms\", \"12ms\"]", "\"network.discipline\" = [\"droptail\"]");
     fs::write(dir.path().join("names.toml"), names).unwrap();
     let (_, message) = failure(dir.path(), &["advise", "names.toml", "--set", "network.loss=1%"]);
-    assert!(message.contains("--set network.loss fixes the axis"), "{message}");
+    assert!(message.contains("--set network.loss fixes the key"), "{message}");
 }

@@ -180,15 +180,15 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
         (&["reproduce", "ikr53", "--only", "exp7"], "ikr53 has buffer, echo, exp1"),
         (&["reproduce", "ikr53", "--only", "filter"], "filter needs --world kernel"),
         (&["compare", "tcp", "--filter", "nftables"], "use the kernel world"),
-        (&["compare", "tcp", "--mix", "enable=1,delete=2"], "enables 1 and deletes 2"),
+        (&["compare", "tcp", "--mix", "enable=1,delete=2"], "1 for enable and 2 for delete"),
         (&["compare", "tcp", "--delay", "-5ms"], "--delay -5ms: \"-5ms\" is not a time"),
         (&["compare", "tcp", "--seed", "-1"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--seed", "99999999999999999999999"], "from 0 to 18446744073709551615"),
         (&["compare", "tcp", "--set", "network.loss=0.5"], "as in \"50%\" for a share of 0.5"),
         (&["compare", "tcp", "--count", "1"], "--repetitions 1"),
-        (&["compare", "tcp", "--jobs", "0"], "write a whole number from 1 on"),
+        (&["compare", "tcp", "--jobs", "0"], "write a whole number of at least 1"),
         (&["compare", "tcp", "--set", "sweep={seed=[1,2]}"], "`hol compare` uses one set of conditions"),
-        (&["verify", "out", "--sample", "0"], "write a whole number from 1 on"),
+        (&["verify", "out", "--sample", "0"], "write a whole number of at least 1"),
         (&["frobnicate"], "unrecognized subcommand"),
     ];
     for (arguments, expected) in cases {
@@ -308,7 +308,7 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
     let (code, message) = failure(here().path(), &["compare", "tcp", "--path", "starlnik"]);
     assert!(code == 2 && message.contains("'starlink'") && message.contains("transatlantic"), "{message}");
     let (code, message) = failure(here().path(), &["list", "stcp"]);
-    assert!(code == 2 && message.contains("known: tcp, sctp"), "{message}");
+    assert!(code == 2 && message.contains("use one of tcp, sctp"), "{message}");
     let found = ok(here().path(), &["doctor"]);
     for word in ["results here", "kernels", "live:namespaces"] {
         assert!(found.contains(word), "{word}: {found}");
@@ -335,7 +335,7 @@ fn a_trace_at_a_node_has_its_packets_alone() {
     let packets = |said: &str| said.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap();
     assert!(0 < packets(&one) && packets(&one) < packets(&whole), "{one} of {whole}");
     let (code, message) = failure(dir.path(), &[&flags[..], &["--at", "middle"]].concat());
-    assert!(code == 2 && message.contains("known: client, server"), "{message}");
+    assert!(code == 2 && message.contains("use one of client, server"), "{message}");
 }
 
 #[test]

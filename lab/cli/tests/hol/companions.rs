@@ -24,7 +24,9 @@ fn without_the_program_the_error_says_how_to_get_it() {
         let output = alone(dir.path(), &[command, "--help"]);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(code(&output), 1, "{message}");
-        for words in [&format!("{program}: not found"), &format!("cargo install --path {crate_of_it}")] {
+        for words in
+            [&format!("{program}: program not found"), &format!("cargo install --path {crate_of_it}")]
+        {
             assert!(message.contains(words), "{words}: {message}");
         }
     }

@@ -162,7 +162,7 @@ fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
         assert!(code == 1 && message.contains(words), "{words}: {message}");
     }
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--host", "192.0.2.1"]);
-    assert!(code == 2 && message.contains("has no packets from or to it"), "{message}");
+    assert!(code == 2 && message.contains("contains no packets from or to this host"), "{message}");
     let (code, message) = failure(dir.path(), &["path", "learn", "run.pcapng", "--interface", "eth0"]);
     assert!(code == 1 && message.contains("client:1, server:1"), "{message}");
 }
@@ -228,9 +228,13 @@ fn another_link_and_one_direction_are_named() {
 
     fs::write(dir.path().join("half.pcap"), [header(101), packets].concat()).unwrap();
     let text = ok(dir.path(), &["path", "learn", "half.pcap"]);
-    for words in
-        ["it covers one direction", "delay: unknown", "0 of 100 packets", "rate: at least", "began before"]
-    {
+    for words in [
+        "it covers only that direction",
+        "delay: unknown",
+        "0 of 100 packets",
+        "rate: at least",
+        "began before",
+    ] {
         assert!(text.contains(words), "{words}: {text}");
     }
 }

@@ -133,7 +133,10 @@ fn what_contradicts_or_belongs_to_another_experiment_is_refused() {
 
     ok(dir, &["run", "one.toml", "--set", "seed=5", "--out", "other"]);
     let (_, said) = failure(dir, &["merge", "results/one-1of2", "other", "--out", "neither"]);
-    assert!(said.contains("other: contains another experiment") && said.contains("leave it out"), "{said}");
+    assert!(
+        said.contains("other: the experiment or its settings differ") && said.contains("omit this directory"),
+        "{said}"
+    );
     let (_, said) = failure(dir, &["run", "one.toml", "--shard", "1/2", "--out", "results/one-2of2"]);
     assert!(said.contains("--out"), "{said}");
     for wrong in ["0/2", "3/2", "half"] {

@@ -201,7 +201,7 @@ fn the_report_is_drawn_again_from_the_directory_alone() {
 
     let (exit, message) = failure(dir.path(), &["report", "out", "out"]);
     assert_eq!(exit, 2);
-    assert!(message.contains("out and out: both are of the model world"), "{message}");
+    assert!(message.contains("out and out: both directories have results of the model world"), "{message}");
 }
 
 /// RO-Crate 1.1: section "Root Data Entity" has the fields, section "RO-Crate JSON-LD" says that every entity is in one flat list.
@@ -329,21 +329,21 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
         ),
         (
             "over = 'network.loss'\nmetric = 'speed'",
-            "mine.toml:5:10: unknown metric \"speed\"; known are response-time",
+            "mine.toml:5:10: unknown metric \"speed\"; use one of response-time",
         ),
-        ("over = 'network.loss'\npanels = 'network.loss'", "another key than the horizontal axis"),
+        ("over = 'network.loss'\npanels = 'network.loss'", "names the key of the horizontal axis"),
         (
             "over = 'network.loss'\nmetric = 'throughput'",
-            "mine.toml:5:10: no point has a throughput: use a workload without replies (oneway, bulk)",
+            "mine.toml:5:10: no point has the metric throughput: use a workload without replies (oneway, bulk)",
         ),
         (
             "over = 'network.loss'\nmetric = 'fairness'\n[[background]]\ntransport = 'tcp'\nmessages = 5",
-            "mine.toml:5:10: no point has a fairness: add a [[background]] that competes",
+            "mine.toml:5:10: no point has the metric fairness: add a [[background]] that competes",
         ),
         (
             "over = 'network.jitter'\npanels = 'network.rate'\n[[zip]]\n'network.jitter' = ['1ms', '2ms']\n\
              'network.rate' = ['1Mbit', '2Mbit']",
-            "\"network.rate\" advances with \"network.jitter\"",
+            "\"network.rate\" is swept together with \"network.jitter\"",
         ),
     ] {
         file(&format!("[[figure]]\n{figure}"));

@@ -120,7 +120,7 @@ fn runs_begin_where_their_seeds_say() {
 
     let (code, message) =
         failure(dir, &["run", "a.toml", "--set", "network.trace={}", "--set", "network.trace_start=1s"]);
-    assert!(code == 2 && message.contains("there is no trace"), "{message}");
+    assert!(code == 2 && message.contains("no trace is set"), "{message}");
 }
 
 /// An outage is at another time in each run, and what it costs counts from there: TCP gives up when its retransmission timer first expires
@@ -155,7 +155,7 @@ fn a_trace_that_cannot_be_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     for (trace, file, words) in [
         ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "lte.csv:4: 1s is before 2s"),
-        ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,0\n", "lte.csv:3: the rate remains 0 until the end"),
+        ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,0\n", "lte.csv:3: the rate is 0 from here to the end"),
         ("'none.csv'", "", "cannot read"),
         ("{ sideways = 'lte.csv' }", "", "sideways"),
         ("7", "", "the name of a file"),

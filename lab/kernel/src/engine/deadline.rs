@@ -18,7 +18,7 @@ pub(super) struct Deadline {
 
 #[expect(
     clippy::disallowed_types,
-    reason = "machines are watched by the wall clock; no result depends on it"
+    reason = "deadlines of machines use the wall clock; no result depends on it"
 )]
 type Clock = std::time::Instant;
 

@@ -51,7 +51,7 @@ pub(crate) trait InteractiveGuest: Debug {
 }
 
 fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
-    let nonsense = || MachineFault::Guest("the message of the guest cannot be parsed".to_owned()).into();
+    let nonsense = || MachineFault::Guest("cannot parse a message of the guest".to_owned()).into();
     GuestMessage::parse(message).ok_or_else(nonsense)
 }
 

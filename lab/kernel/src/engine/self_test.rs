@@ -32,9 +32,9 @@ pub(super) fn differs(
 /// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
 fn job() -> Vec<u8> {
     let scenario = Scenario::alone(
-        from_value(json!({ "loss": "5%" })).expect("a network"),
-        "tcp".parse().expect("a transport"),
-        from_value(json!({ "kind": "simco" })).expect("a workload"),
+        from_value(json!({ "loss": "5%" })).expect("the network of the self-test is valid"),
+        "tcp".parse().expect("the transport of the self-test is valid"),
+        from_value(json!({ "kind": "simco" })).expect("the workload of the self-test is valid"),
         MESSAGES,
     );
     serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false, series_ns: None, shell: false })

@@ -40,7 +40,7 @@ impl Capture {
         for (interface, ring) in &self.0 {
             if ring.is_full() {
                 let max = ring.room();
-                return Err(format!("an interface has more packets than the {max} that fit into a capture"));
+                return Err(format!("an interface captured more than {max} packets, the maximum"));
             }
             for frame in ring.frames() {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
@@ -48,7 +48,7 @@ impl Capture {
             }
             if packets.len() > MAIL {
                 return Err(format!(
-                    "the packets of a run exceed the {} MiB that fit into a capture",
+                    "the packets of the run exceed {} MiB, the maximum of a capture",
                     MAIL >> 20
                 ));
             }

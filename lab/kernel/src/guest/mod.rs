@@ -125,7 +125,8 @@ fn await_exact_timers() -> Result<(), GuestError> {
         }
         std::thread::park_timeout(STEP);
     }
-    Err("no high-resolution timers: this kernel has not accepted a clock source".into())
+    Err("the kernel has no high-resolution timers, because it accepted no clock source; use another kernel"
+        .into())
 }
 
 /// Receives the job, and loads the modules that it needs.

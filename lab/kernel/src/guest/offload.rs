@@ -36,7 +36,7 @@ pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
         let mut now = Value { command: *get, data: 1 };
         ethtool(interface, &mut now).map_err(|e| format!("{interface}: cannot read {name}: {e}"))?;
         if now.data != 0 {
-            return Err(format!("{interface}: {name} stays on").into());
+            return Err(format!("{interface}: the kernel did not turn {name} off").into());
         }
     }
     Ok(())

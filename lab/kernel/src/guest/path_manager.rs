@@ -33,7 +33,8 @@ impl PathManager {
         socket.list(Message::new(CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]), |entry| {
             family = family.or(number(entry.get(4..).unwrap_or_default()));
         })?;
-        let family = family.ok_or("the kernel has no path manager for MPTCP")?;
+        let family =
+            family.ok_or("the kernel has no path manager for MPTCP; use a kernel with CONFIG_MPTCP")?;
         Ok(Self { socket, family })
     }
 

@@ -151,7 +151,7 @@ impl QueueSampler {
             }
             // An error here does not invalidate the run.
             if let Err(problem) = step {
-                eprintln!("hol: {problem}; from now on the time series have no queues");
+                eprintln!("hol: {problem}; the rest of the time series contains no queues");
             }
         };
         thread::Builder::new().name("queues".to_owned()).spawn(follow)?;

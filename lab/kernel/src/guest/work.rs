@@ -68,9 +68,12 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; capture fewer messages").into()),
         // The programs have run, and their output is a result without the packets.
-        Some(Err(problem)) => {
-            (Vec::new(), Some(format!("{problem}: connections and requests are not measured")))
-        }
+        Some(Err(problem)) => (
+            Vec::new(),
+            Some(format!(
+                "{problem}, so connections and requests are not measured; capture fewer packets per run"
+            )),
+        ),
         Some(Ok(packets)) => (packets, None),
         None => (Vec::new(), None),
     };
@@ -150,8 +153,10 @@ fn set_sysctls(
         }
     }
     let lacking: Vec<&str> = lacking.into_iter().collect();
-    let caution =
-        format!("this kernel has no setting {} and behaves as before its introduction", lacking.join(", "));
+    let caution = format!(
+        "this kernel is older than the setting {}, and behaves as kernels did before it; use a newer kernel",
+        lacking.join(", ")
+    );
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 

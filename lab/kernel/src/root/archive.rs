@@ -88,7 +88,10 @@ pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
         return Ok(into);
     }
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    Err(KernelError::image(archive, format!("neither a directory nor an archive that tar can read: {said}")))
+    Err(KernelError::image(
+        archive,
+        format!("this is neither a directory nor an archive that tar can read: {said}"),
+    ))
 }
 
 #[cfg(test)]

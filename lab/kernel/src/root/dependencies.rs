@@ -158,7 +158,7 @@ impl DependencyCollector<'_> {
         if is_elf(path) {
             if !is_for_this_machine(path) {
                 return Err(MachineFault::Program(format!(
-                    "`command` names {:?}, which is a program for another architecture; the guest is x86-64",
+                    "`command` names {:?}, a program for another architecture; use a program for x86-64",
                     path.display()
                 ))
                 .into());

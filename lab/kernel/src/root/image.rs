@@ -93,7 +93,10 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
     if size > MAX_SIZE {
-        return Err(KernelError::image(image, "the root file system exceeds 16 GiB; use a smaller one"));
+        return Err(KernelError::image(
+            image,
+            "the root file system is larger than 16 GiB; use a smaller one",
+        ));
     }
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
 }
@@ -112,7 +115,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
         if !tree.has_real_ancestors(path) {
             return Err(KernelError::image(
                 path,
-                "a directory of this path is a link; use the target of the link instead",
+                "a directory of this path is a symbolic link; use its target instead",
             ));
         }
         let place = stage.join(path);

@@ -54,7 +54,8 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     match origin {
         Origin::Host => dependencies::add_dependencies(tree, programs)?,
         Origin::Path(path) if path.parent().is_none() => {
-            let problem = "this is the whole machine; root = \"host\" finds the files that programs need";
+            let problem =
+                "/ is the whole machine; use root = \"host\", which copies only the files that programs need";
             return Err(KernelError::image(path, problem));
         }
         Origin::Path(path) if path.is_dir() => tree.copy_from_host(path, SHARED)?,

@@ -38,7 +38,7 @@ impl Series {
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA) {
             let problem = format!(
-                "not a time series of layout {SCHEMA}; use the version that wrote it, or run the experiment again"
+                "the file is not a time series of layout {SCHEMA}; use the version of hol that wrote the file, or run the experiment again"
             );
             return Err(LabError::Damaged { path, line: 1, problem });
         }
@@ -68,7 +68,9 @@ fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parqu
 }
 
 fn unread(path: &Path, problem: &ParquetError) -> LabError {
-    let problem = format!("{problem}; remove the file, and its line of runs.jsonl: the run is then repeated");
+    let problem = format!(
+        "{problem}; remove the file and its line of runs.jsonl, and run the experiment again, which repeats the run"
+    );
     LabError::Damaged { path: path.to_owned(), line: 1, problem }
 }
 
@@ -98,7 +100,7 @@ fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
         let numbers = std::array::from_fn(|of| columns[of][at]);
         Some(Row { at: Time::from_nanos(times[at]?), subject, numbers })
     };
-    let damaged = || ParquetError::General("a row that belongs to no object".to_owned());
+    let damaged = || ParquetError::General("a row names neither a flow, nor a path, nor a queue".to_owned());
     rows.map(|at| row(at).ok_or_else(damaged)).collect()
 }
 
@@ -143,7 +145,8 @@ fn cells<T: DataType, C>(
         read += more;
     }
     let mut values = values.into_iter();
-    let mut next = || values.next().ok_or_else(|| ParquetError::General(format!("column {column} is short")));
+    let mut next =
+        || values.next().ok_or_else(|| ParquetError::General(format!("column {column} has too few values")));
     let cells = (0..rows).map(|row| {
         if is_optional && present[row] == 0 { Ok(None) } else { next().and_then(&mut cell).map(Some) }
     });

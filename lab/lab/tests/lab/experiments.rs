@@ -143,7 +143,7 @@ fn mistakes_are_placed_and_name_the_cure() {
         "{nowhere}"
     );
     let idle = with("[hosts.server]\nfilter = 'nftables'\n[workload]\nkind = 'echo'");
-    assert!(idle.contains("no middlebox is measured on \"server\""), "{idle}");
+    assert!(idle.contains("no middlebox runs on \"server\""), "{idle}");
     let misspelt = with("[workload]\nkind = 'echo'\nrat = '1/s'");
     assert!(misspelt.contains(":1: unknown key \"rat\"; did you mean \"rate\"?"), "{misspelt}");
     let wrong = with("[workload]\nkind = 'echo'\nsize = '1B'\nrate = '1 parsec'");

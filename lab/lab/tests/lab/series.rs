@@ -136,7 +136,7 @@ fn a_directory_that_was_begun_without_them_is_not_gone_on_with() {
     let text = "transports = ['tcp']\nmessages = 20\nrepetitions = 1";
     run(text, dir.path()).unwrap();
     let problem = run(&format!("series = '10ms'\n{text}"), dir.path()).unwrap_err().to_string();
-    assert!(problem.contains("contains another experiment or other settings"), "{problem}");
+    assert!(problem.contains("contains results of another experiment"), "{problem}");
 }
 
 #[test]

@@ -86,9 +86,9 @@ fn what_is_no_position_is_refused_at_its_place() {
         (
             "[network]\ntrace_start = 'random'",
             "t.toml:4:15",
-            "there is no trace; name its file, as in trace = \"lte.csv\"",
+            "no trace is set; name its file, as in trace = \"lte.csv\"",
         ),
-        ("[network]\ntrace = {}\ntrace_start = '0s'", "t.toml:5:15", "there is no trace"),
+        ("[network]\ntrace = {}\ntrace_start = '0s'", "t.toml:5:15", "no trace is set"),
         (
             "[network]\ntrace = 'lte.csv'\ntrace_start = '41s'",
             "t.toml:5:15",
@@ -130,5 +130,5 @@ fn a_trace_with_one_line_has_no_other_position() {
     };
     assert!(parse("0s").is_ok());
     let error = parse("random").unwrap_err().to_string();
-    assert!(error.contains("a.csv has only its beginning"), "{error}");
+    assert!(error.contains("all lines of a.csv have the time 0"), "{error}");
 }

@@ -80,7 +80,7 @@ pub(crate) fn authenticate<R: Read, W: Write>(
     let other: Hello = frame::parse(&heard)?;
     if other.hol != own.hol || other.nonce == own.nonce {
         return Err(ControlError::Malformed(
-            "the other program did not answer with hol's greeting; is `hol live serve` what listens there?"
+            "the program that listens there is not hol; start `hol live serve` on that host, or check host and port"
                 .to_owned(),
         ));
     }

@@ -19,22 +19,22 @@ pub enum ControlError {
     #[error("{0}")]
     Io(io::Error),
     /// No message arrived before the timeout.
-    #[error("no message from the other host for 10 s; check the host and the path")]
+    #[error("the other host sent no message for 10 s; check the host and the path to it")]
     Timeout,
     /// The other side closed the channel, perhaps within a message.
     #[error("the other host closed the control channel")]
     Closed,
     /// A message exceeds the maximum length.
-    #[error("control message too long: {0} octets, maximum {1}; run fewer messages")]
+    #[error("a control message has {0} octets, but the maximum is {1}; lower `messages`")]
     TooLong(usize, usize),
     /// The HMAC is wrong, or the message is out of sequence.
-    #[error("a message is forged or repeated")]
+    #[error("a control message is forged or repeated; run the command again")]
     Forged,
     /// A message cannot be parsed.
-    #[error("cannot parse a message: {0}")]
+    #[error("cannot parse a control message: {0}")]
     Malformed(String),
     /// The other side's program has another version.
-    #[error("the other host has hol {theirs}, this one {ours}; install the same version on both")]
+    #[error("the other host has hol {theirs}, but this one {ours}; install the same version on both")]
     Version {
         /// The version of the other side's program.
         theirs: String,
@@ -47,7 +47,7 @@ pub enum ControlError {
     )]
     Secret,
     /// The system provides no random numbers.
-    #[error("no random numbers available: {0}")]
+    #[error("the system has no random numbers: {0}")]
     Randomness(String),
 }
 

@@ -58,7 +58,7 @@ fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     let mut route = None;
     socket
         .get(question.with(RTA_DST, &octets), |answer| route = read(answer))
-        .map_err(|problem| format!("it has no route to {address}: {problem}"))?;
+        .map_err(|problem| format!("the router has no route to {address}: {problem}"))?;
     match route {
         Some(Route { is_onward: true, interface }) => {
             let name = name(socket, interface).map_err(|problem| problem.to_string())?;

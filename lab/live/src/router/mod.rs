@@ -99,7 +99,7 @@ impl RouterService {
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
         let lines = lines(network).map_err(|why| why.to_string())?;
         let [client, server] =
-            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+            self.interfaces.as_ref().ok_or("the two hosts of the path have not been set")?;
         shape::restore().map_err(|problem| problem.to_string())?;
         self.is_shaped = true;
         // Upstream packets leave towards the server.
@@ -111,7 +111,7 @@ impl RouterService {
 
     fn restore(&mut self) -> Result<Reply, String> {
         let [client, server] =
-            self.interfaces.as_ref().ok_or("the hosts between which to shape the path have not been set")?;
+            self.interfaces.as_ref().ok_or("the two hosts of the path have not been set")?;
         let passed = shape::counters([server, client]);
         let done = shape::restore();
         self.is_shaped = done.is_err();

@@ -12,7 +12,7 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
-        return refuse(key, "a router supports one path with settings that do not change");
+        return refuse(key, "a router emulates a single path, whose settings do not change during a run");
     }
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
@@ -24,7 +24,10 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
 fn possible(line: &ShapedLink) -> Result<(), Unsupported> {
     let Settings { mtu, duplicate, .. } = &line.settings;
     if *mtu != Settings::default().mtu {
-        return refuse("mtu", "the path's interfaces have their own (`ip link set dev … mtu …` changes it)");
+        return refuse(
+            "mtu",
+            "the MTU is that of the interfaces on the path (`ip link set dev … mtu …` changes it)",
+        );
     }
     if !duplicate.is_zero() {
         return refuse("duplicate", "a router cannot duplicate packets");

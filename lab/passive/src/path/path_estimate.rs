@@ -137,7 +137,10 @@ impl PathEstimate {
         for (direction, name) in DIRECTIONS.iter().enumerate() {
             if self.fates[direction].is_some() && !self.answered[direction] {
                 let problem = "the capture has no replies to packets in the direction";
-                writeln!(f, "# {problem} {name}: it covers one direction, and its losses are a guess.")?;
+                writeln!(
+                    f,
+                    "# {problem} {name}: it covers only that direction, and the estimate of its losses is uncertain."
+                )?;
             }
         }
         Ok(())
@@ -166,12 +169,12 @@ impl PathEstimate {
                     let problem = "so the mean delay may be longer";
                     return writeln!(
                         f,
-                        "# jitter: unknown; only {samples} packets were answered at once and without queueing, {problem}."
+                        "# jitter: unknown; only {samples} packets had an immediate reply and no queueing delay, {problem}."
                     );
                 }
                 writeln!(
                     f,
-                    "# jitter: none, by {samples} packets that were answered at once and without queueing."
+                    "# jitter: none, as {samples} packets with an immediate reply and no queueing delay show."
                 )
             }
             Some((jitter, median)) => {
@@ -211,7 +214,7 @@ impl PathEstimate {
             Some(agreed) => {
                 (agreed, format!("From the MSS of the hosts; the longest packet has {longest} octets"))
             }
-            None => (longest, "At least: the longest packet".to_owned()),
+            None => (longest, "The length of the longest packet, so the MTU may be larger".to_owned()),
         };
         writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN } else { 576 }))
     }
@@ -219,13 +222,18 @@ impl PathEstimate {
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {
         match self.rates[direction] {
             Some(Rate::Measured { rate: Bounds { value, low, high }, trains }) => {
-                writeln!(f, "# {} to {}, by {trains} trains of queued packets.", bits(low), bits(high))?;
+                writeln!(
+                    f,
+                    "# {} to {}, measured with {trains} trains of queued packets.",
+                    bits(low),
+                    bits(high)
+                )?;
                 writeln!(f, "rate = \"{}\"", bits(value))?;
             }
             Some(Rate::AtLeast(rate)) => {
                 writeln!(
                     f,
-                    "# rate: at least {}, that of the fastest train; no train queued long enough for an estimate.",
+                    "# rate: at least {}, the rate of the fastest train of packets; no train was queued long enough for an estimate.",
                     bits(rate)
                 )?;
             }
@@ -245,7 +253,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     if loss.high >= 1.0 {
         return writeln!(
             f,
-            "# loss: unknown; none of {packets} packets with data is known to have arrived, although others did."
+            "# loss: unknown; the capture shows the arrival of none of the {packets} packets with data, although the handshakes arrived."
         );
     }
     let range = |bounds: &Bounds| format!("{} to {}", percent(bounds.low), percent(bounds.high));
@@ -269,7 +277,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
     if let Some(reordering) = reordering {
         writeln!(
             f,
-            "# {} are overtaken, and delayed by {} to {}.",
+            "# {} of the packets are overtaken, and delayed by {} to {}.",
             range(&reordering.share),
             ms(reordering.by.low),
             ms(reordering.by.high)
@@ -284,7 +292,7 @@ fn write_fates(f: &mut Formatter<'_>, fates: &LossEstimate) -> fmt::Result {
 impl Display for PathEstimate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
-        writeln!(f, "# Intervals are of 95 %.\n\n[network]")?;
+        writeln!(f, "# Intervals are 95 % confidence intervals.\n\n[network]")?;
         if self.is_ipv6() {
             writeln!(f, "ip = \"v6\"")?;
         }

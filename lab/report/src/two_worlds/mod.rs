@@ -183,7 +183,11 @@ mod tests {
         let refusal = |one: &Results, other: &Results| Report::of_both(one, other).unwrap_err().to_string();
         let model = of_ikr53("model", &[24; 10]);
         let twice = refusal(&model, &model);
-        assert!(twice.contains("both are of the model world") && twice.contains("--world kernel"), "{twice}");
+        assert!(
+            twice.contains("both directories have results of the model world")
+                && twice.contains("--world kernel"),
+            "{twice}"
+        );
         let own = results("kernel", None, measured("exp1", EXP1, &[24; 8]));
         let other = refusal(&model, &own);
         assert!(other.contains("the study ikr53") && other.contains("the experiment exp1"), "{other}");

@@ -8,10 +8,14 @@ use hol_lab::{Manifest, Point, PointResult, Results};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// The directories belong to different experiments.
-    #[error("one is of {0}, the other of {1}; give the results of one study or experiment in two worlds")]
+    #[error(
+        "one directory has results of {0}, the other of {1}; give the results of one study or experiment in two worlds"
+    )]
     Question(String, String),
     /// Both directories belong to the same world.
-    #[error("both are of the {0} world; run one with `--world {1}` into its own directory")]
+    #[error(
+        "both directories have results of the {0} world; run the experiment with `--world {1}` into another directory"
+    )]
     World(String, &'static str),
 }
 

@@ -701,7 +701,7 @@ async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
     let refused = json!({ "text": "transports=['tcp']\n[sweep]\nroot=['host','/nowhere']\n" });
     let read = lab.post("/api/read").by(&mallory).json(&refused).send().await.json();
     let message = read["errors"][0]["message"].as_str().unwrap();
-    assert!(message.contains("would read files") && read["errors"][0]["line"] == 3, "{read}");
+    assert!(message.contains("would have access to files") && read["errors"][0]["line"] == 3, "{read}");
 }
 
 #[tokio::test]

@@ -199,16 +199,16 @@ fn sctp_is_used_or_its_absence_is_reported_with_the_cure() {
 fn impossible_runs_are_refused_before_any_socket_is_opened() {
     for (transport, expected) in [
         ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: a kernel has its own stack"),
-        ("tcp:rto_min=1s", "rto_min=1s: Linux limits the variance term of the RTO by it"),
-        ("tcp:nagle=classic", "nagle=classic: Linux has Minshall's variant"),
-        ("tcp:hystart=false", "hystart=false: it is a parameter of the module tcp_cubic"),
-        ("sctp:sack_delay=600ms", "sack_delay=600ms: RFC 9260 section 6.2"),
-        ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end accepts at most"),
-        ("sctp:lifetime=500us", "lifetime=500us: Linux counts it in whole milliseconds"),
+        ("tcp:rto_min=1s", "rto_min=1s: in Linux this is also the minimum of the RTO's variance term"),
+        ("tcp:nagle=classic", "nagle=classic: Linux implements only Minshall's variant"),
+        ("tcp:hystart=false", "hystart=false: the module tcp_cubic has one such parameter"),
+        ("sctp:sack_delay=600ms", "sack_delay=600ms: the maximum is 500ms"),
+        ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end accepts only"),
+        ("sctp:lifetime=500us", "lifetime=500us: Linux supports only whole milliseconds"),
     ] {
         let mut enter = |_| panic!("{transport} is opened");
         let error = run(&assignment(transport, "echo"), &mut enter).unwrap_err().to_string();
-        assert!(error.starts_with("the kernel cannot honour ") && error.contains(expected), "{error}");
+        assert!(error.starts_with("the kernel does not support ") && error.contains(expected), "{error}");
     }
     let mut large = assignment("udp", "echo");
     large.workload = toml::from_str("kind = 'echo'\nsize = '65508B'").unwrap();
@@ -217,7 +217,7 @@ fn impossible_runs_are_refused_before_any_socket_is_opened() {
     assert!(matches!(here(&nothing), Err(SocketsError::NoMessages)));
     let nowhere =
         Assignment { server: EndAddresses { addresses: vec![], port: 0 }, ..assignment("udp", "echo") };
-    assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; it needs at least one");
+    assert_eq!(here(&nowhere).unwrap_err().to_string(), "the server has no address; give it at least one");
 }
 
 /// Repeats runs on the same ports: no packet or state of a run affects the next one.

@@ -126,9 +126,12 @@ fn the_tail_of_the_closed_form_agrees() {
 fn the_limits_name_their_reason() {
     let reason = |transfer: Transfer| applies(&transfer).unwrap_err().to_string();
     let window = reason(transfer(3000.0, 10, 0.01, 1, RACK));
-    assert_eq!(window, "60 packets in flight, but losses keep cwnd near 12");
+    assert_eq!(window, "the rate needs 60 packets in flight, but losses keep cwnd near 12");
     let timeouts = reason(transfer(100.0, 10, 0.1, 1, sctp(1000, false)));
-    assert_eq!(timeouts, "1.00 further timeouts begin during one: they repair each other's losses");
+    assert_eq!(
+        timeouts,
+        "1.00 further timeouts begin during a timeout, which then repairs their losses, too"
+    );
     assert_eq!(
         applies(&transfer(3000.0, 10, 0.01, 8, RACK)),
         Ok(()),

@@ -76,10 +76,10 @@ impl Header {
     /// Splits a whole frame into header and block.
     pub(super) fn read(frame: &[u8]) -> Result<(Self, &[u8]), &'static str> {
         let (header, block) = frame.split_first_chunk::<HEADER>().ok_or("a request without a header")?;
-        let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("36 octets");
+        let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("the header has 36 octets");
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| words[4 * at + octet]));
-        let command = *COMMANDS.get(word(0) as usize).ok_or("an unknown kind of request")?;
-        let digest = Digest(u128::from_be_bytes(digest.try_into().expect("16 octets")));
+        let command = *COMMANDS.get(word(0) as usize).ok_or("an unknown command")?;
+        let digest = Digest(u128::from_be_bytes(digest.try_into().expect("a digest has 16 octets")));
         let [number, file, offset, octets] = [1, 2, 3, 4].map(word);
         Ok((Self { command, number, file, offset, octets, digest }, block))
     }
@@ -93,7 +93,7 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     if (HEADER as u64..=WorkloadError::MAX_SIZE).contains(&length.into()) {
         Ok(Some(length as usize))
     } else {
-        Err(FramingError("impossible length"))
+        Err(FramingError("an invalid length"))
     }
 }
 

@@ -114,22 +114,22 @@ impl Workload for Files {
     fn check_own(&self) -> Result<(), WorkloadError> {
         let files = |problem| Err(WorkloadError::Files(problem));
         if self.files == 0 || self.operations.is_empty() {
-            return files("a batch needs at least one of the `files` and one of the `operations`");
+            return files("`files` is 0 or `operations` is empty; set at least one of each");
         }
         let Some(kept) = self.max_stored_files() else {
-            return files("`operations` gets or removes a file before it exists; \"put\" it first");
+            return files("`operations` gets or removes a file before it exists; begin with \"put\"");
         };
         if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
-            return files("`block` needs at least 1 octet and less than 16 MiB");
+            return files("`block` must be at least 1 octet and less than 16 MiB");
         }
         if self.size.0.saturating_mul(kept) > Self::MAX_STORED {
             return files(
-                "a server stores at most 256 MiB; lower `size`, or `remove` each file before the next",
+                "the files would exceed the server's 256 MiB; lower `size`, or add \"remove\" to `operations`",
             );
         }
         if self.requests() > Self::MAX_REQUESTS {
             return files(
-                "a batch has at most 1048576 requests; lower `files`, or raise `block` or `messages`",
+                "a batch would have more than 1048576 requests; raise `block`, or lower `files` and raise `messages`",
             );
         }
         Ok(())
@@ -188,11 +188,11 @@ mod tests {
         for (keys, cure) in [
             (r#"{"files":0}"#, "at least"),
             (r#"{"operations":[]}"#, "at least"),
-            (r#"{"operations":["get"]}"#, "\"put\" it first"),
-            (r#"{"operations":["put","remove","get"]}"#, "\"put\" it first"),
+            (r#"{"operations":["get"]}"#, "begin with \"put\""),
+            (r#"{"operations":["put","remove","get"]}"#, "begin with \"put\""),
             (r#"{"block":"0B"}"#, "at least 1 octet"),
             (r#"{"block":"16MiB"}"#, "less than 16 MiB"),
-            (r#"{"size":"100MB","operations":["put"]}"#, "`remove` each file"),
+            (r#"{"size":"100MB","operations":["put"]}"#, "add \"remove\""),
             (r#"{"size":"100MB","block":"100B"}"#, "raise `block`"),
         ] {
             assert!(check(keys).unwrap_err().contains(cure), "{keys}");

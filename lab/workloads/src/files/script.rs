@@ -88,7 +88,7 @@ impl FileClient {
     /// Checks that a reply is correct.
     fn check(&self, pending: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
         if (Header { digest: pending.digest, ..replied }) != pending {
-            return Err("a reply to another request");
+            return Err("the peer replied to another request");
         }
         let (due, stored) = match pending.command {
             Command::Read => {
@@ -145,7 +145,7 @@ impl RequestSource for FileClient {
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
         let (replied, block) = Header::read(payload)?;
-        let pending = self.pending.take().ok_or("a reply to no request")?;
+        let pending = self.pending.take().ok_or("the peer sent a reply without a request")?;
         self.check(pending, replied, block)?;
         Ok(RepliedRequest::Message(pending.number))
     }
@@ -251,8 +251,8 @@ mod tests {
         let (_, request) = script.next(Time::ZERO, 0);
         let (pending, _) = Header::read(&request).unwrap();
         let other = Header { number: 1, ..pending }.with(&[]);
-        assert_eq!(script.reply(Time::ZERO, &other), Err("a reply to another request"));
-        assert_eq!(script.reply(Time::ZERO, &request), Err("a reply to no request"));
+        assert_eq!(script.reply(Time::ZERO, &other), Err("the peer replied to another request"));
+        assert_eq!(script.reply(Time::ZERO, &request), Err("the peer sent a reply without a request"));
     }
 
     proptest! {

@@ -26,7 +26,7 @@ impl FileServer {
     /// Reserves the whole size at once: a growing file would be in memory twice.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
         if u64::from(octets) > Files::MAX_STORED {
-            return Err("a file larger than the storage of the server");
+            return Err("the file is larger than the storage of the server");
         }
         self.files.insert(file, Vec::with_capacity(octets as usize));
         Ok(())
@@ -35,7 +35,9 @@ impl FileServer {
     fn write(&mut self, file: u32, offset: u32, block: &[u8]) -> Result<(), &'static str> {
         let file = self.file(file)?;
         if file.len() != offset as usize || file.len() + block.len() > file.capacity() {
-            return Err("a block that does not follow the previous one, or was not announced");
+            return Err(
+                "the block does not follow the previous one, or exceeds the announced size of the file",
+            );
         }
         file.extend_from_slice(block);
         Ok(())
@@ -50,7 +52,7 @@ impl FileServer {
     fn block(&mut self, file: u32, offset: u32, octets: u32) -> Result<&[u8], &'static str> {
         let (start, length) = (offset as usize, octets as usize);
         let block = self.file(file)?.get(start..).and_then(|rest| rest.get(..length));
-        block.ok_or("a block that the file does not have")
+        block.ok_or("the block lies beyond the end of the file")
     }
 
     fn remove(&mut self, file: u32) -> Result<(), &'static str> {

@@ -76,7 +76,8 @@ impl FromStr for Fec {
         let numbers = fraction.split_once('/').and_then(|(k, n)| number(k).zip(number(n)));
         numbers.and_then(|(k, n)| code(k, n)).ok_or_else(|| {
             format!(
-                "`fec` is {text:?}, but needs the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 one more than the packets of a group, which are at most {}, as in \"{ULPFEC}6/7\"",
+                "`fec` is {text:?}; write the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 the \
+                packets of a group, at most {}, and one more, as in \"{ULPFEC}6/7\"",
                 ParityCode::MAX,
                 ulpfec::MAX
             )

@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-const PARTS: Malformed = Malformed("invalid parts of a frame");
+const PARTS: Malformed = Malformed("the parts of a frame contradict each other");
 
 impl Frames {
     /// Creates an empty buffer.
@@ -100,7 +100,7 @@ impl Frames {
 
     fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
         if number >= self.frames.end().saturating_add(MAX_AGE) {
-            return Err(Malformed("a timestamp far ahead"));
+            return Err(Malformed("a timestamp is too far ahead"));
         }
         while self.frames.end() <= number {
             self.frames.push(Frame::default());

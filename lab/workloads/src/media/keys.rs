@@ -23,7 +23,7 @@ pub struct Media {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub fec: Option<Fec>,
-    /// Jitter buffer: from arrival of the first packet until it is played. Default 200 ms.
+    /// Jitter buffer: time from the arrival of the first packet until its playout. Default 200 ms.
     pub buffer: Duration,
     /// Octets of the longest packet, including the RTP header. Default 1400.
     pub packet: ByteCount,

@@ -62,25 +62,28 @@ impl Workload for Media {
         if self.kbps().is_none() {
             let known = hol_rtp::BIT_RATES.map(|kbps| kbps.to_string()).join(", ");
             return refused(format!(
-                "`bitrate` is {bitrate}, but MPEG-1 layer III has only {known} kbit/s; use one of these"
+                "`bitrate` is {bitrate}, but MPEG-1 layer III defines only {known} kbit/s; use one of them"
             ));
         }
         if !Self::PACKETS.contains(&packet.0) {
-            return refused("`packet` needs at least 128 octets and at most 65507");
+            return refused("`packet` must be 128 to 65507 octets");
         }
         if *interleave == 0 {
-            return refused("`interleave` is 0, but a cycle has at least one unit; 1 means no interleaving");
+            return refused(
+                "`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving",
+            );
         }
         if *interleave > 1 && *packing == Packing::Mpa {
             return refused(
-                "`interleave` needs self-contained units, which frames are not; set `packing` to \"adu\", or remove it",
+                "`interleave` needs self-contained units, but packing = \"mpa\" sends MP3 frames; set packing = \"adu\", or remove \
+                `interleave`",
             );
         }
         let [group, cycle] = self.max_waits();
         let ms = |time: Duration| time.as_millis_f64().ceil();
         let (takes, cure) = match (group > *buffer, cycle > *buffer, group + cycle > *buffer) {
             (true, _, _) => (
-                format!("`fec` restores the first packet of a group {} ms after it", ms(group)),
+                format!("`fec` restores the first packet of a group {} ms later", ms(group)),
                 "the group smaller",
             ),
             (_, true, _) => {
@@ -92,7 +95,7 @@ impl Workload for Media {
             ),
             _ => return Ok(()),
         };
-        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or the buffer longer"))
+        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or `buffer` longer"))
     }
 
     fn pace(&self) -> Pace {
@@ -146,18 +149,18 @@ mod tests {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",
-                "`fec` restores the first packet of a group 236 ms after it, but `buffer` is 200ms",
+                "`fec` restores the first packet of a group 236 ms later, but `buffer` is 200ms",
             ),
-            ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or the buffer longer"),
+            ("{\"fec\":\"ulpfec:10/11\"}", "make the group smaller or `buffer` longer"),
             ("{\"packing\":\"adu\",\"interleave\":16}", "`interleave` delays a unit by up to 236 ms"),
             (
                 "{\"packing\":\"adu\",\"interleave\":8,\"fec\":\"5/7\"}",
                 "`fec` and `interleave` together take 236 ms",
             ),
-            ("{\"interleave\":4}", "set `packing` to \"adu\""),
-            ("{\"interleave\":0}", "1 means no interleaving"),
+            ("{\"interleave\":4}", "set packing = \"adu\""),
+            ("{\"interleave\":0}", "use 1 for no interleaving"),
             ("{\"bitrate\":\"193kbit\"}", "`bitrate` is 193kbit"),
-            ("{\"packet\":\"127B\"}", "at least 128 octets"),
+            ("{\"packet\":\"127B\"}", "128 to 65507 octets"),
         ] {
             let problem = problem(keys).unwrap_or_default();
             assert!(problem.contains(words), "{keys}: {problem}");

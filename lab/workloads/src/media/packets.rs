@@ -24,7 +24,7 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) else {
         return Ok(None);
     };
-    if length < Header::OCTETS { Err(FramingError("impossible length")) } else { Ok(Some(LENGTH + length)) }
+    if length < Header::OCTETS { Err(FramingError("an invalid length")) } else { Ok(Some(LENGTH + length)) }
 }
 
 /// Returns the largest number of frames that a unit of a cycle of this size waits after the first unit sent,

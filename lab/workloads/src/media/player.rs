@@ -81,7 +81,7 @@ impl Player {
     }
 }
 
-const NEVER: Malformed = Malformed("a timestamp before the first");
+const NEVER: Malformed = Malformed("a timestamp precedes the first one");
 
 impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {

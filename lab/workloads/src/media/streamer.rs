@@ -127,7 +127,7 @@ impl Application for Streamer {
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
             Input::Message(_) => {
-                self.quit = Some(AbortReason::Nonsense("a message from the player, which sends none"));
+                self.quit = Some(AbortReason::Nonsense("the player sent a message, although it sends none"));
             }
             Input::Accepted(_) | Input::Closed(_) => {}
         }

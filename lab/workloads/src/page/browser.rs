@@ -121,7 +121,7 @@ impl Browser {
     /// Handles a part of a response.
     fn receive_part(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
         let frame = Frame::read(&delivery.payload)?;
-        let loading = self.loading.as_mut().ok_or("a response to no request")?;
+        let loading = self.loading.as_mut().ok_or("the server sent a response without a request")?;
         let arrived = MessageArrival { delivery_times: delivery.delivery_times, delivered: now };
         let octets = frame::octets(self.page.way, frame, delivery.payload.len());
         let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
@@ -135,7 +135,7 @@ impl Browser {
     /// Finishes a file.
     fn finish(&mut self, now: Time, number: u32, arrived: MessageArrival) -> Result<(), &'static str> {
         if !self.ledger.note_reply(number, arrived, false) {
-            return Err("a response was received twice");
+            return Err("the server sent a response twice");
         }
         self.done += 1;
         let Some(loading) = &mut self.loading else { return Ok(()) };

@@ -39,7 +39,7 @@ impl Frame {
 
     /// Parses a whole frame.
     pub(crate) fn read(octets: &[u8]) -> Result<Self, &'static str> {
-        let Some(header) = octets.first_chunk::<HEADER>() else { return Err("a frame without a header") };
+        let Some(header) = octets.first_chunk::<HEADER>() else { return Err("the frame has no header") };
         let number = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
         match header[3] {
             DATA => Ok(Self { kind: FrameKind::Data, number }),
@@ -54,7 +54,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some([a, b, c]) = octets.first_chunk() else { return Ok(None) };
     let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
     if length as u64 > Frame::MAX {
-        Err(FramingError("impossible length"))
+        Err(FramingError("an invalid length"))
     } else {
         Ok(Some(HEADER + length))
     }

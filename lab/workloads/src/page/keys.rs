@@ -34,10 +34,11 @@ pub struct Page {
     /// Send requests before the connection is open, if the transport allows that: SCTP sends the request
     /// with the COOKIE ECHO, which saves a round trip (RFC 9260 section 5.1). Default no.
     pub early: bool,
-    /// Use a pair of streams per file: the request on one, the response on the next. Default the same stream.
+    /// Use a pair of streams per file: the request on one, the response on the next. Default no: the response uses the stream of its
+    /// request.
     pub pair: bool,
-    /// Reopen a failed connection and request incomplete files again from the beginning, like a browser whose
-    /// host changes networks. Default no: the run is aborted.
+    /// Reopen a failed connection and request incomplete files again from the beginning, like a browser whose host changes networks.
+    /// Default no: a failed connection ends the run.
     pub reopen: bool,
 }
 

@@ -164,9 +164,10 @@ impl PageLoad {
 
     /// Counts octets of the response whose file has this record.
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
-        let index = self.index(number).ok_or("a response to no request")?;
+        let index = self.index(number).ok_or("the server sent a response without a request")?;
         let missing = &mut self.missing[self.known[index].file];
-        *missing = missing.checked_sub(octets).ok_or("a response longer than announced")?;
+        *missing =
+            missing.checked_sub(octets).ok_or("the server sent a response that is longer than announced")?;
         let is_last = *missing == 0;
         let is_first = index == 0 && !std::mem::replace(&mut self.has_response, true);
         Ok(Part { is_first, is_last })

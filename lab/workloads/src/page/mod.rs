@@ -54,27 +54,26 @@ impl Workload for Page {
         let Self { document, objects, size, waves, request, head, .. } = self;
         let page = |problem| Err(WorkloadError::Page(problem));
         if document.0 == 0 && *objects == 0 {
-            return page("the page has neither a `document` nor `objects`; set one of them");
+            return page("`document` and `objects` are both 0; set one of them");
         }
         if document.0 > 0 && !Self::is_possible(document.0) {
-            return page("`document` needs at least 16 octets and at most 1 GiB; \"0B\" means none");
+            return page("`document` must be 16 octets to 1 GiB, or \"0B\" for no document");
         }
         if !size.is_possible(Self::is_possible) {
             return page(
-                "`size` needs at least 16 octets and at most 1 GiB, and `sigma` has to be between 0 and 4, `max` no less \
-                 than `median`, and one of weights above 0",
+                "`size` must be 16 octets to 1 GiB, `sigma` between 0 and 4, `max` at least `median`, and at least one weight above 0",
             );
         }
         if *waves == 0 || *waves > (*objects).max(1) {
             return page(
-                "`waves` has to be between 1 and the number of `objects`, because each wave has at least one",
+                "`waves` must be between 1 and the number of `objects`, because each wave has at least one",
             );
         }
         if !(Frame::MIN..=Frame::MAX).contains(&request.0) {
-            return page("`request` needs at least 16 octets and at most 16384");
+            return page("`request` must be 16 to 16384 octets");
         }
         if !(Frame::MIN..=Frame::MAX).contains(&head.0) {
-            return page("`head` needs at least 16 octets and at most 16384");
+            return page("`head` must be 16 to 16384 octets");
         }
         Ok(())
     }

@@ -54,9 +54,10 @@ impl Server {
     fn take_request(&mut self, now: Time, delivery: Delivery) -> Result<(), &'static str> {
         let Delivery { connection, stream, payload, delivery_times } = delivery;
         let Frame { kind: FrameKind::Headers, number } = Frame::read(&payload)? else {
-            return Err("data instead of a request");
+            return Err("the client sent data instead of a request");
         };
-        let left = frame::requested_octets(&payload).ok_or("a request without the size of the response")?;
+        let left = frame::requested_octets(&payload)
+            .ok_or("the client sent a request without the size of the response")?;
         let arrived = MessageArrival { delivery_times, delivered: now };
         let entry = if self.page.reopen {
             self.ledger.note_request_again(number, arrived)

@@ -130,7 +130,8 @@ impl RequestSource for Agent {
     }
 
     fn reply(&mut self, now: Time, octets: &Bytes) -> Result<RepliedRequest, &'static str> {
-        let Message { tid, body } = Message::parse(octets).map_err(|_| "not a SIMCO message")?;
+        let Message { tid, body } =
+            Message::parse(octets).map_err(|_| "the peer sent an invalid SIMCO message")?;
         let Some(number) = tid.0.checked_sub(self.control) else {
             let session = ConnectionId(tid.0 % u32::from(self.sessions));
             return Ok(match body {

@@ -77,7 +77,7 @@ impl ReplySource for Firewall {
         self.middlebox.receive(now, session, request, &mut self.batch);
         self.enforce(now);
         let reply = self.batch.release().filter_map(reply_of).next();
-        reply.map(|reply| Some(self.octets.of(&reply))).ok_or("not a SIMCO request")
+        reply.map(|reply| Some(self.octets.of(&reply))).ok_or("the client sent an invalid SIMCO request")
     }
 
     fn end(&mut self, now: Time) {

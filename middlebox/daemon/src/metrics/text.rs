@@ -44,7 +44,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
             text.value(&format!("{name}{{agent=\"{}\"}}", escape(agent)), value(usage) as u64);
         }
     }
-    text.one("simco_nat_ports", "gauge", "Ports of the NAT for each protocol", numbers.ports);
+    text.one("simco_nat_ports", "gauge", "Ports of the NAT in use for each protocol", numbers.ports);
     text.one("simco_mappings", "gauge", "Mappings by PCP and NAT-PMP", numbers.mappings);
     text.head(
         "simco_mapping_answers_total",
@@ -58,18 +58,24 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_standby_synchronized", "gauge", "1 if a standby has every rule", numbers.standbys);
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
-    let failures = "Batches refused as a whole by packet filter or journal, or for lack of a standby";
+    let failures =
+        "Batches that failed as a whole, because of the packet filter, the journal or a missing standby";
     text.one("simco_failures_total", "counter", failures, numbers.failures);
     let lost = "Log lines dropped because they were not read in time";
     text.one("simco_log_lost_lines_total", "counter", lost, numbers.dropped_lines);
-    text.histogram("simco_turn_seconds", "Time of a turn", &numbers.turns, SECOND);
-    let work = "Estimated processor time of a turn";
+    text.histogram("simco_turn_seconds", "Duration of a turn of the event loop", &numbers.turns, SECOND);
+    let work = "Estimated processor time of a turn of the event loop";
     text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
     text.histogram("simco_batch_changes", "Changes per batch", &numbers.batches, 1.0);
-    text.histogram("simco_filter_seconds", "Time of the packet filter for a batch", &numbers.filter, SECOND);
+    text.histogram(
+        "simco_filter_seconds",
+        "Time that the packet filter needs for a batch",
+        &numbers.filter,
+        SECOND,
+    );
     text.histogram(
         "simco_journal_seconds",
-        "Time of the journal for a batch, including the standby",
+        "Time that the journal and the standby need for a batch",
         &numbers.journal,
         SECOND,
     );

@@ -171,7 +171,10 @@ impl ReplicationThread {
         perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE)?;
         let names = names_of(&session).unwrap_or_default();
         if !names.contains(&self.name) {
-            let problem = format!("the certificate of {peer} is not for {}", self.name);
+            let problem = format!(
+                "the certificate of {peer} does not name {}, as `name` in [standby] requires",
+                self.name
+            );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -205,7 +208,7 @@ impl ReplicationThread {
             await_number(stream, number)?;
             shared.acknowledge(number);
         }
-        Err(io::Error::other("no acknowledgement in time"))
+        Err(io::Error::other("the standby did not acknowledge in time"))
     }
 
     /// Sends all rules, and waits until they are on the standby's disk.
@@ -352,7 +355,7 @@ impl Replicator {
         state.queue.push_back((number, entries.to_vec()));
         state.waiting += entries.len();
         if state.waiting > MAX_QUEUED {
-            state.lose("its queue is full");
+            state.lose("the queue of changes for the standby is full");
         }
         self.shared.changed.notify_all();
         if state.phase == Phase::Synchronized {
@@ -365,7 +368,7 @@ impl Replicator {
                 .expect(NOT_POISONED)
                 .0;
             if is_waiting(&mut state) {
-                state.lose("no acknowledgement in time");
+                state.lose("the standby did not acknowledge in time");
                 self.shared.changed.notify_all();
             }
         }

@@ -43,7 +43,8 @@ pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     from.read_exact(&mut version)?;
     let other = |version| {
         format!(
-            "the other middlebox uses version {version} of the replication protocol, this one version {VERSION}; install the same version of simcod on both"
+            "the other middlebox uses version {version} of the replication protocol, but this one version {VERSION}; install the same \
+            version of simcod on both"
         )
     };
     match version {
@@ -76,7 +77,7 @@ pub(super) fn time_of(content: &[u8]) -> io::Result<Time> {
 fn malformed() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        "invalid message; both middleboxes need the same version of simcod",
+        "the other middlebox sent an invalid message; install the same version of simcod on both",
     )
 }
 
@@ -86,8 +87,8 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<(MessageKind, u64, Vec
     from.read_exact(&mut head)?;
     let kinds = [MessageKind::Snapshot, MessageKind::Complete, MessageKind::Batch, MessageKind::Heartbeat];
     let kind = kinds.into_iter().find(|kind| *kind as u8 == head[0]).ok_or_else(malformed)?;
-    let number = u64::from_be_bytes(head[1..9].try_into().expect("eight"));
-    let length = u32::from_be_bytes(head[9..].try_into().expect("four"));
+    let number = u64::from_be_bytes(head[1..9].try_into().expect("the slice has eight octets"));
+    let length = u32::from_be_bytes(head[9..].try_into().expect("the slice has four octets"));
     if length > MAX {
         return Err(malformed());
     }

@@ -158,7 +158,7 @@ fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
         let false_agent = with(ours, Some((&certificate, &key)));
         assert!(false_agent.contains("the middlebox sent this alert"), "{false_agent}");
         let nobody = with(ours, None);
-        assert!(nobody.contains("does it require a certificate"), "{nobody}");
+        assert!(nobody.contains("check whether it requires a certificate"), "{nobody}");
         let false_middlebox = with(&other.certificate, None);
         assert!(
             false_middlebox.contains("check that the certificate names this middlebox"),
@@ -221,7 +221,7 @@ fn settings_that_cannot_work_are_refused_with_the_cure() {
     let swapped = complaint(|settings| settings.tls.key = settings.tls.certificate.clone());
     assert!(swapped.contains("chmod 600"), "{swapped}");
     let mismatch = complaint(|settings| settings.tls.certificate = settings.tls.agents.clone());
-    assert!(mismatch.contains("does the key belong to the first certificate?"), "{mismatch}");
+    assert!(mismatch.contains("check that the key belongs to the first certificate"), "{mismatch}");
     let unbound = complaint(|settings| settings.protected.listen = vec!["127.0.0.1:0".parse().unwrap()]);
     assert!(unbound.contains("WireGuard or IPsec"), "{unbound}");
 }

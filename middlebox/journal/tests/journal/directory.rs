@@ -26,7 +26,7 @@ fn a_second_journal_in_the_same_directory_is_refused_until_the_first_is_closed()
     let store = Store::new();
     let (journal, _) = store.open();
     let refused = message(store.try_open());
-    assert!(refused.contains("another process records its rules there"), "{refused}");
+    assert!(refused.contains("another process records its rules in this directory"), "{refused}");
     drop(journal);
     store.open();
 }
@@ -157,7 +157,7 @@ fn a_segment_that_ends_early_before_another_is_damaged() {
     assert!(error.contains("journal.0000000001: octet"), "{error}");
     fs::write(store.segment(1), &octets[..octets.len() - CLOSING]).unwrap();
     let error = message(store.try_open());
-    assert!(error.contains("the last records are missing"), "{error}");
+    assert!(error.contains("the end of this segment is missing"), "{error}");
 }
 
 /// Octets of the frame that closes a segment.
@@ -194,7 +194,7 @@ fn a_record_that_is_removed_repeated_or_exchanged_is_seen() {
         let octets: Vec<u8> = order.iter().flat_map(|at| frames[*at].clone()).collect();
         fs::write(store.segment(1), [&header[..], &octets].concat()).unwrap();
         let error = message(store.try_open());
-        assert!(error.contains("a record does not follow the one before"), "{order:?}: {error}");
+        assert!(error.contains("a record does not follow the previous one"), "{order:?}: {error}");
     }
 }
 
@@ -205,7 +205,7 @@ fn a_segment_under_another_name_is_seen() {
     fs::rename(store.segment(1), store.segment(2)).unwrap();
     let error = message(store.try_open());
     assert!(
-        error.contains("journal.0000000002: octet 16: a record does not follow the one before"),
+        error.contains("journal.0000000002: octet 16: a record does not follow the previous one"),
         "{error}"
     );
 }
@@ -258,7 +258,7 @@ fn a_file_that_is_no_journal_is_not_overwritten() {
     let store = Store::new();
     fs::write(store.segment(1), "a letter to somebody").unwrap();
     let error = message(store.try_open());
-    assert!(error.contains("octet 0: this is not the header of a journal"), "{error}");
+    assert!(error.contains("octet 0: the file does not begin with the header of a journal"), "{error}");
     assert_eq!(fs::read(store.segment(1)).unwrap(), b"a letter to somebody");
 }
 

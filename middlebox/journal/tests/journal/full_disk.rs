@@ -23,7 +23,7 @@ fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
     limit_files(Some(20_000));
     let error = try_record(&mut journal, &batch[10..]).unwrap_err();
     assert!(matches!(error, JournalError::Refused { .. }), "{error}");
-    assert!(error.to_string().contains("nothing was recorded"), "{error}");
+    assert!(error.to_string().contains("no change was recorded"), "{error}");
     record(&mut journal, &batch[10..20]);
     drop(journal);
     let (mut journal, held) = store.open();

@@ -34,7 +34,7 @@ fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is()
     for end in last + 1..whole.len() {
         missing(&whole[..end], "an acknowledged record is incomplete or overwritten");
     }
-    missing(&whole[..last], "the file ends here, but acknowledged records followed");
+    missing(&whole[..last], "the file ends here, but more records had been acknowledged");
     let mut zeroed = whole.clone();
     zeroed[whole.len() - 8..].fill(0);
     missing(&zeroed, "an acknowledged record is incomplete or overwritten");
@@ -55,10 +55,7 @@ fn what_follows_the_mark_was_never_acknowledged() {
     assert_eq!(held.0.len(), 4);
     let truncated_tail = journal.truncated_tail().unwrap();
     assert_eq!(truncated_tail.offset, whole.len() as u64);
-    assert!(
-        truncated_tail.to_string().ends_with("an incomplete batch, never acknowledged"),
-        "{truncated_tail}"
-    );
+    assert!(truncated_tail.to_string().ends_with("which was never acknowledged"), "{truncated_tail}");
 }
 
 /// The journal has the same number of records, but of another history.

@@ -101,8 +101,8 @@ fn a_refusal_is_named_with_code_text_and_cure_and_exits_with_1() {
     let bench = Bench::new();
     let (code, message) = bench.failure("status 7");
     assert_eq!(code, 1);
-    let expected = "error: rule 7: the middlebox refuses: 0x0343 Specified policy rule does not exist; \
-                    it may have ended; `simcod list` shows the existing ones\n";
+    let expected = "error: rule 7: the middlebox refused the request: 0x0343 Specified policy rule does not exist; \
+                    the rule may have ended; `simcod list` shows the existing rules\n";
     assert_eq!(message, expected);
     let output = program::simcod(bench.dir.path(), &bench.arguments("status 7 --json"));
     let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -117,7 +117,9 @@ fn what_was_granted_is_shown_beside_what_was_refused() {
     let output = program::simcod(bench.dir.path(), &bench.arguments("status 1 2"));
     assert_eq!(program::code(&output), 1);
     assert!(String::from_utf8_lossy(&output.stdout).contains("10.0.0.5:5004"));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("rule 2: the middlebox refuses: 0x0343"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("rule 2: the middlebox refused the request: 0x0343")
+    );
 }
 
 #[test]
@@ -267,7 +269,7 @@ fn a_batch_is_one_session_and_names_the_line_that_is_wrong() {
     write("status 1\nstatus 4711");
     let (code, message) = bench.failure("batch rules");
     assert!(
-        code == 1 && message.contains("error: rules:2: rule 4711: the middlebox refuses: 0x0343"),
+        code == 1 && message.contains("error: rules:2: rule 4711: the middlebox refused the request: 0x0343"),
         "{message}"
     );
     let (code, message) = bench.failure("batch none");
@@ -312,15 +314,15 @@ fn a_watch_shows_rules_that_begin_change_and_end() {
     let bench = Bench::new();
     let mut watch = Watch::start(&bench, "watch --count 4");
     bench.ok("enable 10.0.0.5:5004 any --udp");
-    assert_eq!(watch.event().unwrap(), "rule 1 has 5m  enabled udp 10.0.0.5:5004 <- any");
+    assert_eq!(watch.event().unwrap(), "rule 1 has a lifetime of 5m  enabled udp 10.0.0.5:5004 <- any");
     bench.ok("lifetime 1 1m");
-    assert!(watch.event().unwrap().starts_with("rule 1 has 1m"));
+    assert!(watch.event().unwrap().starts_with("rule 1 has a lifetime of 1m"));
     let mut objects = Watch::start(&bench, "watch --json --count 1");
     bench.ok("disallow 1");
     assert_eq!(watch.event().unwrap(), "rule 1 has ended");
     assert_eq!(objects.event().unwrap(), r#"{"pid":1,"lifetime_s":0,"rule":null}"#);
     bench.ok("enable 10.0.0.5:5004 any --udp --lifetime 1s");
-    assert!(watch.event().unwrap().starts_with("rule 2 has 1s"));
+    assert!(watch.event().unwrap().starts_with("rule 2 has a lifetime of 1s"));
     assert_eq!((watch.event(), objects.event()), (None, None), "each has seen what it was to see");
     assert_eq!([watch.end(), objects.end()].map(|(code, _)| code), [Some(0), Some(0)]);
 }

@@ -250,7 +250,12 @@ fn an_agent_inside_proves_who_it_is_and_opens_the_firewall_for_its_own_host_alon
     assert_eq!(ask(&format!("enable {HOST}:5004 {PEER}:6000")), (0, String::new()));
     assert_eq!(talk(&outside, &inside), 50);
     let (code, complaint) = ask(&format!("enable 10.1.0.3:5004 {PEER}:6000"));
-    assert!(code == 1 && complaint.contains("0x034A") && complaint.contains("its policy"), "{complaint}");
+    assert!(
+        code == 1
+            && complaint.contains("0x034A")
+            && complaint.contains("in the policy file of the middlebox"),
+        "{complaint}"
+    );
     let other = world.udp(Inside, "10.1.0.3:5004");
     assert_eq!(talk(&outside, &other), 0);
 }

@@ -165,7 +165,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
         ("--config nameless.toml", &["nameless.toml", "line 2", "localhost", "write 127.0.0.1:7626"]),
         ("--config twice.toml", &["192.0.2.1 is listed twice", "[nat]"]),
         ("--config any.toml", &[":: is not a host address", "[nat]"]),
-        ("--secrets empty.toml", &["empty.toml: contains no secret", "NAME = \"SECRET\""]),
+        ("--secrets empty.toml", &["empty.toml: the file contains no secret", "NAME = \"SECRET\""]),
         ("--policy policy.toml", &["policy.toml", "secrets"]),
         ("--policy policy.toml --secrets secrets.toml", &["secrets.toml", "chmod 600"]),
         ("--policy ghost.toml --secrets mine.toml", &["ghost.toml", "secret in mine.toml", "anonymous"]),

@@ -239,7 +239,7 @@ fn rules_are_copied_to_nobody_else() {
     let (_active, log) = pair.active();
     let (_standby, _) = pair.standby("stranger");
     let refused = await_event(&log, "standby-refused");
-    assert!(refused.contains("is not for fw2"), "{refused}");
+    assert!(refused.contains("does not name fw2"), "{refused}");
     assert!(hosts(&pair, "copy").is_empty());
     for lacking in ["--state active", "--config settings.toml"] {
         let arguments: Vec<&str> = ["serve", "--check"].into_iter().chain(lacking.split(' ')).collect();

@@ -54,7 +54,7 @@ fn an_agent_is_who_its_certificate_says_and_certificates_are_renewed_by_a_hangup
     let as_agent = "--certificate call-server.pem --key call-server.key --tls";
     assert_eq!(middlebox.list(path, &format!("{as_agent} authority.pem")), (Some(0), String::new()));
     let (code, complaint) = middlebox.list(path, "--tls authority.pem");
-    assert!(code == Some(3) && complaint.contains("does it require a certificate"), "{complaint}");
+    assert!(code == Some(3) && complaint.contains("check whether it requires a certificate"), "{complaint}");
     let (code, complaint) = middlebox.list(path, "--tls policy.toml");
     assert!(code == Some(3) && complaint.contains("policy.toml: contains no certificate"), "{complaint}");
     let (code, complaint) = middlebox.list(path, "--tls authority.pem --over sctp");

@@ -56,7 +56,7 @@ impl<R: Read> Input<R> {
     /// Returns the next octets; `None` at the end of the file, an error if the file ends within them.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         let octets = self.octets(N)?;
-        Ok(octets.try_into().expect("as many as were asked for"))
+        Ok(octets.try_into().expect("the slice has the requested length"))
     }
 
     /// Returns a number of octets given by the file; allocates no more memory than the file has octets.

@@ -72,9 +72,9 @@ pub enum CaptureError {
 /// Returns the format of files with other magic numbers, if known.
 const fn hint(magic: &[u8; 4]) -> &'static str {
     match magic {
-        [0x1f, 0x8b, ..] => "; it is compressed: gunzip it first",
-        [0x28, 0xb5, 0x2f, 0xfd] => "; it is compressed: unzstd it first",
-        [b'P', b'K', ..] => "; it is an archive: unzip it first",
+        [0x1f, 0x8b, ..] => "; the file is compressed: decompress it with gunzip",
+        [0x28, 0xb5, 0x2f, 0xfd] => "; the file is compressed: decompress it with unzstd",
+        [b'P', b'K', ..] => "; the file is an archive: unpack it with unzip",
         _ => "",
     }
 }

@@ -49,7 +49,7 @@ impl Pcap {
         let (fields, _) = header.as_chunks::<4>();
         let [seconds, ticks, length, _] = [0, 1, 2, 3].map(|at| self.order.word(fields[at]));
         if length as usize > MAX_RECORD {
-            return Err(StopReason::Broken(begin, "a packet of more than 256 KiB"));
+            return Err(StopReason::Broken(begin, "a packet is longer than 256 KiB"));
         }
         let time = u64::from(seconds) * 1_000_000_000 + u64::from(ticks) * self.tick;
         let octets = input.rest(length as usize)?;

@@ -53,14 +53,14 @@ impl Pcapng {
                 continue;
             }
             let body = self.body(input, begin)?;
-            let broken = StopReason::Broken(begin, "a block that is shorter than its fields");
+            let broken = StopReason::Broken(begin, "a block is shorter than its fields");
             match kind {
                 block_type::INTERFACE_DESCRIPTION => self.interface(&body).ok_or(broken)?,
                 block_type::ENHANCED_PACKET => return self.enhanced(&body, 4).ok_or(broken),
                 // Appendix A: the interface number has two octets, followed by two for drops.
                 block_type::OBSOLETE_PACKET => return self.enhanced(&body, 2).ok_or(broken),
                 block_type::SIMPLE_PACKET => {
-                    return Err(StopReason::Broken(begin, "a packet without a time (a Simple Packet Block)"));
+                    return Err(StopReason::Broken(begin, "a packet has no time (a Simple Packet Block)"));
                 }
                 _ => {}
             }
@@ -76,9 +76,9 @@ impl Pcapng {
         let order = [ByteOrder::Little, ByteOrder::Big]
             .into_iter()
             .find(|order| order.word(magic) == BYTE_ORDER_MAGIC);
-        self.order = order.ok_or(StopReason::Broken(begin, "no byte-order magic of a section"))?;
+        self.order = order.ok_or(StopReason::Broken(begin, "a section has no byte-order magic"))?;
         let left = block_length(self.order.word(length), begin)?.checked_sub(12);
-        input.rest(left.ok_or(StopReason::Broken(begin, "a section header that is too short"))?)?;
+        input.rest(left.ok_or(StopReason::Broken(begin, "a section header is too short"))?)?;
         Ok(())
     }
 
@@ -162,7 +162,7 @@ const fn ticks(resolution: u8) -> Option<u64> {
 }
 
 fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
-    Ok(input.rest(4)?.try_into().expect("as many as were asked for"))
+    Ok(input.rest(4)?.try_into().expect("the slice has the requested length"))
 }
 
 /// Checks the length of a block, which includes itself, its type and a second copy, in words.
@@ -170,6 +170,6 @@ fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {
         12..=MAX_BLOCK if length.is_multiple_of(4) => Ok(length),
-        _ => Err(StopReason::Broken(begin, "a block of an impossible length")),
+        _ => Err(StopReason::Broken(begin, "a block has an invalid length")),
     }
 }

@@ -56,7 +56,7 @@ impl Secrets {
             for (sender, side) in [(Side::Client, "CLIENT"), (Side::Server, "SERVER")] {
                 let secret = Self { sender, ..self }.secret(space);
                 let (random, secret) = (hexadecimal(&self.client_random()), hexadecimal(&secret));
-                writeln!(log, "{side}_{words} {random} {secret}").expect("a string takes all");
+                writeln!(log, "{side}_{words} {random} {secret}").expect("writing to a string does not fail");
             }
         }
         log
@@ -96,7 +96,7 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
     let key: [u8; 16] = expand(&secret, "quic key");
     Aes128Gcm::new(&key.into())
         .encrypt_in_place(&Nonce::<Aes128Gcm>::from(nonce), &header, &mut body)
-        .expect("a packet is short enough");
+        .expect("a packet is shorter than the limit of AES-GCM");
     let start = out.len();
     out.extend_from_slice(&header);
     out.extend_from_slice(&body);
@@ -118,7 +118,7 @@ fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
 fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
     let length = [(LENGTH >> 8) as u8, LENGTH as u8, (6 + label.len()) as u8];
     let block = hmac(secret, &[&length, b"tls13 ", label.as_bytes(), &[0, 1]]);
-    *block.first_chunk().expect("a key is no longer than a block")
+    *block.first_chunk().expect("a key is at most as long as a block")
 }
 
 fn hmac(key: &[u8], parts: &[&[u8]]) -> Secret {

@@ -96,7 +96,7 @@ fn kubernetes_gets_what_its_published_schema_allows() {
     let pods = ["--image", "lab/hol", "--volume", "results"];
     let said = ok(dir, &[&arguments[..], &pods].concat());
     let scripts = dir.join("results/my one-parts/submit");
-    assert!(said.contains("submit.sh' hands 5 parts over"), "{said}");
+    assert!(said.contains("submit.sh'` submits 5 parts"), "{said}");
     let check = "import json, sys, kubernetes_validate as k\n\
                  for path in sys.argv[1:]: print('valid for', k.validate(json.load(open(path)), '1.29', strict=True))";
     let checked = Command::new(python())
@@ -117,14 +117,14 @@ fn what_cannot_be_is_refused_with_a_cure() {
         (&["--to", "condor"][..], "use slurm, hyperqueue, kubernetes, or an address"),
         (&["--to", "slurm", "--priority", "3"], "for a server only"),
         (&["--to", "http://127.0.0.1:1", "--shards", "3"], "for a cluster only"),
-        (&["--to", "http://127.0.0.1:1", "--set", "seed=3"], "write them into the file"),
-        (&["--to", "slurm", "--image", "x"], "leave them out"),
+        (&["--to", "http://127.0.0.1:1", "--set", "seed=3"], "write the settings into the file"),
+        (&["--to", "slurm", "--image", "x"], "omit them"),
     ] {
         let (code, said) = refused(more);
         assert!(code == 2 && said.contains(cure), "{more:?}: {said}");
     }
     let (code, said) = failure(dir, &["submit", "-", "--to", "slurm"]);
-    assert!(code == 2 && said.contains("give a file"), "{said}");
+    assert!(code == 2 && said.contains("give the path of a file"), "{said}");
 
     let nothing = Command::new(BIN)
         .args(["submit", "my one.toml", "--to", "slurm", "--shards", "2"])
@@ -142,7 +142,7 @@ fn what_cannot_be_is_refused_with_a_cure() {
     let (code, said) = refused(&["--to", "slurm", "--shards", "3"]);
     assert!(code == 2 && said.contains("already has 2 parts"), "{said}");
     let said = ok(dir, &["submit", "my one.toml", "--to", "slurm", "--dry-run"]);
-    assert!(said.contains("hands 1 parts over"), "{said}");
+    assert!(said.contains("submits 1 parts"), "{said}");
 }
 
 mod nightly {

@@ -96,7 +96,7 @@ fn what_cannot_be_is_refused_with_its_cure() {
         failure(dir.path(), &["run", "a.toml", "--out", "out"]).1
     };
     assert!(refused("ip = 'v5'").contains("a.toml:3"));
-    assert!(refused("ip = 'v6'\nmtu = '1000B'").contains("at least 1280"));
+    assert!(refused("ip = 'v6'\nmtu = '1000B'").contains("the minimum of IPv6 is 1280"));
     let links = "nodes = ['client', 'server']\nlinks = [{ from = 'client', to = 'server', addresses = ['10.1.1.2', 'fd00::1'] }]";
     assert!(refused(links).contains("set `ip` in [network]"));
 }

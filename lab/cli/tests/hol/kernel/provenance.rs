@@ -64,7 +64,7 @@ fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
     install_disguised_qemu(directory.path(), "8.2.0");
     let told = text(&hol(directory.path(), &["doctor"]).stdout);
     let line = told.lines().find(|line| line.contains("kernel engine")).unwrap();
-    for word in ["partly", "qemu 8.2.0", "only tested with QEMU 7.2.x", "slower", "digests", "Debian 12"] {
+    for word in ["partly", "qemu 8.2.0", "tested only with QEMU 7.2.x", "slower", "digests", "Debian 12"] {
         assert!(line.contains(word), "{word}: {line}");
     }
 }
@@ -118,7 +118,7 @@ mod nightly {
         let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;
         let script = format!("[ \"$1\" = --version ] || export {without}\nexec {} \"$@\"", qemu_path());
         replace_qemu(directory.path(), &script);
-        let reason = "two runs of one job differ";
+        let reason = "two runs of the same job differed";
         let told = || text(&hol(directory.path(), &["doctor"]).stdout);
         assert!(!told().contains(reason) && told().contains(", exact stepping"), "{}", told());
         let (journal, said) = sweep(directory.path());

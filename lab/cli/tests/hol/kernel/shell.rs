@@ -145,7 +145,7 @@ fn what_was_recorded_runs_as_an_experiment() {
 fn a_mistake_is_named_with_its_line_and_the_cure() {
     let dir = tempfile::tempdir().unwrap();
     for (line, words) in [
-        (":node srv", "unknown node \"srv\"; known: client, "),
+        (":node srv", "unknown node \"srv\"; use one of client, "),
         (":nod server", "did you mean `:node`"),
         (":link xy loss=1%", "xy"),
         (":link delay=50", "50"),

@@ -43,7 +43,7 @@ fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
         assert_eq!(row["world"], format!("live:{PEER}"));
     }
     let (ended_well, said) = serving.output();
-    assert!(ended_well && said.contains("--peer THIS-HOST") && said.contains("done"), "{said}");
+    assert!(ended_well && said.contains("--peer THIS-HOST") && said.contains("finished"), "{said}");
 }
 
 /// A workload without replies, a competing one, and one in the reverse direction; the results name the hosts.
@@ -122,7 +122,7 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
         ["compare", "tcp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
     let mut serving = hosts.serve(&[]);
     let client = hosts.begin(&long);
-    serving.wait_for_problem("served");
+    serving.wait_for_problem("connected");
     hosts.wait_for_run();
     serving.kill();
     let output = client.wait_with_output().unwrap();
@@ -133,11 +133,11 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
     // The client dies: nothing of it remains on the other host, which serves the next client.
     let mut serving = hosts.serve(&[]);
     let mut client = hosts.begin(&long);
-    serving.wait_for_problem("served");
+    serving.wait_for_problem("connected");
     hosts.wait_for_run();
     client.kill().unwrap();
     client.wait().unwrap();
-    serving.wait_for_problem("done");
+    serving.wait_for_problem("finished");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
     hosts.ok(&[&["compare", "tcp"], &FEW[..], &["--repetitions", "1"]].concat());
 }
@@ -174,15 +174,15 @@ fn a_path_that_breaks_in_the_middle_ends_both_sides() {
     let ask =
         ["compare", "udp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
     let client = hosts.begin(&ask);
-    serving.wait_for_problem("served");
+    serving.wait_for_problem("connected");
     hosts.wait_for_run();
     hosts.cut();
     let output = client.wait_with_output().unwrap();
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(
-        !output.status.success() && complaint.contains("no message from the other host for 10 s"),
+        !output.status.success() && complaint.contains("the other host sent no message for 10 s"),
         "{complaint}"
     );
-    serving.wait_for_problem("no message from the other host for 10 s");
+    serving.wait_for_problem("the other host sent no message for 10 s");
     assert_eq!(hosts.open_sockets(), [] as [String; 0]);
 }

@@ -32,7 +32,7 @@ pub(super) struct Guest {
 impl Guest {
     /// Creates a guest without a deadline: the user may take any time, and can interrupt a step.
     pub(super) fn new(mut machine: Machine, work: TempDir) -> Self {
-        let gates = machine.take_gates().expect("the machine was started with gates");
+        let gates = machine.take_gates().expect("an interactive machine is started with gates");
         Self { machine, gates, has_started: false, message: Vec::new(), work }
     }
 
@@ -53,8 +53,11 @@ impl Guest {
 impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
         if step.len() > shared_memory::MAX_FRAGMENT {
-            let what = format!("a line that takes {} octets with its variables", step.len());
-            let why = format!("the maximum is {}; read the input from a file", shared_memory::MAX_FRAGMENT);
+            let what = format!("a command of {} octets including its variables", step.len());
+            let why = format!(
+                "the maximum is {}; let the command read its input from a file",
+                shared_memory::MAX_FRAGMENT
+            );
             return Err(KernelError::Unsupported { what, why });
         }
         self.gates.shared_memory.write(FragmentKind::Step, step).map_err(self.memory_error("write"))
@@ -81,7 +84,7 @@ impl InteractiveGuest for Guest {
         };
         if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
             return Err(MachineFault::Guest(
-                "it sends messages faster than this program reads them".to_owned(),
+                "the guest sends messages faster than hol reads them".to_owned(),
             )
             .into());
         }

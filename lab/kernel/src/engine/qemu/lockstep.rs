@@ -109,10 +109,10 @@ fn loader_problem(messages: &str) -> String {
     match why {
         Some((why, _)) => {
             format!(
-                "the loader refused the library: {why}; set TMPDIR to a directory from which programs may be loaded"
+                "the dynamic loader rejected the library of hol: {why}; set TMPDIR to a directory from which libraries may be loaded"
             )
         }
-        None => "QEMU did not load the library".to_owned(),
+        None => "QEMU did not load the library of hol".to_owned(),
     }
 }
 

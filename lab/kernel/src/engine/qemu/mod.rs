@@ -51,7 +51,7 @@ impl Engine for Qemu {
             Some(module) => Err(KernelError::ModuleMissing {
                 directory: image.modules(),
                 module,
-                cure: "programs need it; repeat `hol kernel fetch` or `use`, which now include it",
+                cure: "programs need this module; run `hol kernel fetch` or `hol kernel use` again, which now include it",
             }),
             None => Ok(()),
         }

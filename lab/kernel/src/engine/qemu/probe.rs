@@ -58,9 +58,9 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let number = edition.split_once("version ").and_then(|(_, rest)| rest.split_whitespace().next());
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
-        StepExactness::Absent("its library could not be built together with hol".to_owned())
+        StepExactness::Absent("the library for exact stepping was not built with hol".to_owned())
     } else if !version.starts_with(TRIED) {
-        StepExactness::Absent(format!("it was only tested with QEMU {TRIED}x"))
+        StepExactness::Absent(format!("exact stepping was tested only with QEMU {TRIED}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };
@@ -110,8 +110,8 @@ mod tests {
             (&*probe.version, &*probe.edition),
             ("8.2.0", "QEMU emulator version 8.2.0 (some distribution)")
         );
-        assert_eq!(reason(&probe), "it was only tested with QEMU 7.2.x");
-        assert_eq!(reason(&probed("exit 1")), "it was only tested with QEMU 7.2.x");
+        assert_eq!(reason(&probe), "exact stepping was tested only with QEMU 7.2.x");
+        assert_eq!(reason(&probed("exit 1")), "exact stepping was tested only with QEMU 7.2.x");
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub(super) fn machine(
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused("migrate-incoming", &format!("{} is missing or empty", state.display())));
+        return Err(refused(
+            "migrate-incoming",
+            &format!("the snapshot {} is missing or empty", state.display()),
+        ));
     }
     set_capabilities(&mut machine, task)?;
     machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
@@ -47,7 +50,10 @@ pub(super) fn machine(
         over
     })?;
     if ended != "completed" {
-        return Err(refused("migrate-incoming", &format!("it cannot restore {}", state.display())));
+        return Err(refused(
+            "migrate-incoming",
+            &format!("QEMU cannot restore the snapshot {}", state.display()),
+        ));
     }
     // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
     if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {

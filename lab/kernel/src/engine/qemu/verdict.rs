@@ -14,7 +14,7 @@ use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
 /// The reason for inexact stepping if the self-test failed.
-pub(super) const DIFFER: &str = "two runs of one job differ";
+pub(super) const DIFFER: &str = "two runs of the same job differed";
 
 /// Returns whether two runs of the last self-test differed.
 pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {

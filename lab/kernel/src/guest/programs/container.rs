@@ -48,7 +48,7 @@ impl Container {
         thread::scope(|scope| {
             let made = scope.spawn(|| set_up(node, network, hosts).map_err(|problem| problem.to_string()));
             let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =
-                made.join().map_err(|_| "a container was not created")??;
+                made.join().map_err(|_| "the thread that creates a container panicked")??;
             Ok(Self {
                 network_namespace: network.try_clone()?,
                 mount_namespace,

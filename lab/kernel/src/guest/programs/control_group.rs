@@ -62,7 +62,7 @@ impl ControlGroup {
             }
             std::thread::park_timeout(ROUND);
         }
-        Err("they start processes faster than these can be killed; use Linux 5.14 or later".into())
+        Err("the programs start processes faster than hol can kill them; use Linux 5.14 or later".into())
     }
 
     /// Sends a signal to all processes of the group; returns whether there are any.

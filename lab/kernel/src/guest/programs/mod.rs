@@ -88,7 +88,7 @@ impl<'s> Programs<'s> {
             while !ready::is_ready(ready, process, network)? {
                 let failed = process.poll_exit()?.and_then(|status| status.problem());
                 let late = (begin.elapsed() > READY_LIMIT)
-                    .then(|| format!("is not ready after {} s", READY_LIMIT.as_secs()));
+                    .then(|| format!("was not ready after {} s", READY_LIMIT.as_secs()));
                 if let Some(problem) = failed.or(late) {
                     return Err(format!("{} {problem}{}", describe(program), process.stderr_clause()).into());
                 }

@@ -105,7 +105,11 @@ fn add_files(
         } else if kind.is_file() {
             let length = entry.metadata().map_err(said)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
-                return Err(format!("{} and the files before it exceed {} MiB", name.display(), MAX >> 20));
+                return Err(format!(
+                    "{} and the files collected before it together exceed {} MiB",
+                    name.display(),
+                    MAX >> 20
+                ));
             };
             *left = rest;
             archive.append_path_with_name(entry.path(), &name).map_err(said)?;

@@ -92,7 +92,9 @@ impl Process {
                 )
             }
             _ => match problem.raw_os_error() {
-                Some(libc::ENOEXEC) => format!("{first} is not a program for this machine's architecture"),
+                Some(libc::ENOEXEC) => {
+                    format!("{first} is not a program for the architecture of this machine")
+                }
                 _ => format!("cannot start {first}: {problem}"),
             },
         })?;
@@ -191,7 +193,7 @@ impl Process {
     /// Returns the last lines of standard error as a clause for an error message.
     pub(super) fn stderr_clause(&self) -> String {
         if self.was_out_of_memory() {
-            return "; it used more memory than the node has".to_owned();
+            return "; it exceeded the memory of its node".to_owned();
         }
         let [stdout, stderr] = self.output();
         let said = if stderr.trim().is_empty() { stdout } else { stderr };

@@ -28,7 +28,10 @@ impl Programs<'_> {
         });
         let late = || {
             let (_, (program, process)) = all().find(|(index, _)| self.overdue.contains(index))?;
-            let problem = format!("had not ended after {} s (workload.limit) and was ended", limit.as_secs());
+            let problem = format!(
+                "still ran after {} s (workload.limit) and was ended; raise the limit",
+                limit.as_secs()
+            );
             Some((program, process.as_ref()?, problem))
         };
         let problem = failed.or_else(|| late().filter(|_| !was_stopped));

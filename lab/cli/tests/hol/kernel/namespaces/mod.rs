@@ -135,7 +135,7 @@ fn everybody_learns_what_he_may(left: &Path) {
     assert!(interrupted.contains("interrupted"), "{interrupted}");
     let unprivileged = read(&left.join("unprivileged"));
     assert!(
-        unprivileged.contains("run it as root") && unprivileged.contains("unshare --map-root-user --net"),
+        unprivileged.contains("run hol as root") && unprivileged.contains("unshare --map-root-user --net"),
         "{unprivileged}"
     );
     let rootless = read(&left.join("rootless"));

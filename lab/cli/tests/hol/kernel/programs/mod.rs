@@ -247,7 +247,7 @@ fn what_goes_wrong_with_a_program_is_named() {
     }
     let limit = "workload={ kind = 'programs', limit = '5s' }";
     let late = ok(Path::new("."), &line(&["--set", limit, "--", "sleep", "9"]));
-    assert!(late.contains("had not ended after 5 s (workload.limit)"), "{late}");
+    assert!(late.contains("still ran after 5 s (workload.limit)"), "{late}");
     let failed = ok(Path::new("."), &line(&["--", "sh", "-c", "echo no such luck >&2; exit 3"]));
     assert!(failed.contains("exit 3\n    stderr | no such luck"), "{failed}");
 }

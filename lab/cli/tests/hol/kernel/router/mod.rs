@@ -106,7 +106,7 @@ fn what_goes_wrong_is_told(results: &RouterResults) {
         ("client/interrupted", &["interrupted"][..]),
         ("client/died", &["router router: the other host closed the control channel"]),
         ("client/refused", &["on the router router", "link2", "pfifo 1:", "tc qdisc del dev link2 root"]),
-        ("router/served", &["no message from the other host for 10 s", "waiting for the next"]),
+        ("router/served", &["the other host sent no message for 10 s", "waiting for the next"]),
         ("router/unprivileged", &["CAP_NET_ADMIN", "as root"]),
         ("router/second", &["another `hol live route` runs on this host"]),
     ] {

@@ -8,7 +8,7 @@ setpriv --bounding-set -net_admin "$hol" live route >/out/unprivileged 2>&1
 route=$!
 sleep 0.2
 "$hol" live route --listen 0.0.0.0:7641 >/out/second 2>&1
-until [ "$(grep -c 'done\|waiting for the next' /out/served)" = 4 ]; do sleep 0.5; done
+until [ "$(grep -c 'finished\|waiting for the next' /out/served)" = 4 ]; do sleep 0.5; done
 look put-back
 kill $route
 wait $route
