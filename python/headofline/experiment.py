@@ -111,7 +111,7 @@ class FairSpec(TypedDict, closed=True):
 
     ce_threshold: NotRequired[Duration]
     """
-    Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
+    Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
@@ -123,8 +123,8 @@ class FairSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
-    ms.
+    Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    section 4.3). Default 100 ms.
     """
     quantum: NotRequired[ByteCount]
     """
@@ -186,7 +186,7 @@ class HandoverSpec(TypedDict, closed=True):
 
     at: NotRequired[Duration]
     """
-    When the client enters the overlap, since the start of the run. Default 1 s.
+    Time from the start of the run until the client enters the overlap. Default 1 s.
     """
     attach: NotRequired[Duration]
     """
@@ -195,17 +195,17 @@ class HandoverSpec(TypedDict, closed=True):
     """
     changes: NotRequired[HandoverChange]
     """
-    What the handover changes. With `"address"` the client gets an address on the second path and loses the one on the
-    first with that path. With `"route"` it keeps its address, and both ends send over the second path
-    from then on: mobility below the transport, as with Mobile IP, a tunnel or GTP. Default `"address"`.
+    What the handover changes. `"address"`: the client gets an address on the second path, and loses its address on the first when it
+    leaves that path. `"route"`: the client keeps its address, and both ends send over the second path from then on (mobility below the
+    transport, as with Mobile IP, a tunnel or GTP). Default `"address"`.
     """
     overlap: NotRequired[float]
     """
-    Length of the overlap, where both paths work, in m. Default 5.
+    Length of the overlap, in which both paths work, in m. Default 5.
     """
     speed: NotRequired[float]
     """
-    Speed in m/s. Default 10.
+    Speed of the client in m/s. Default 10.
     """
 
 
@@ -221,8 +221,7 @@ class HostSpec(TypedDict, closed=True):
     """
     service: NotRequired[Duration]
     """
-    Processing time of each message that an application on this host reads, one after the other. Default
-    none.
+    Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
     """
 
 
@@ -243,13 +242,13 @@ class LogNormal(TypedDict, closed=True):
     A log-normal distribution of sizes.
     """
 
+    max: NotRequired[ByteCount]
+    """
+    Maximum size; larger draws are reduced to it. Default: the longest possible message. Its former name `most` is accepted, too.
+    """
     median: ByteCount
     """
     Median of the sizes.
-    """
-    most: NotRequired[ByteCount]
-    """
-    Maximum size; larger draws are reduced to it. Default: the longest possible message.
     """
     sigma: float
     """
@@ -275,7 +274,7 @@ Octets per message, by default `DEFAULT`.
 """
 
 
-MetricAggregation: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'least', 'most']
+MetricAggregation: TypeAlias = Literal['mean', 'sum', 'first', 'last', 'min', 'max']
 """
 How several numbers are combined.
 """
@@ -433,11 +432,11 @@ class RedSpec(TypedDict, closed=True):
     """
     max: NotRequired[QueueLimit]
     """
-    Average queue from which everything is dropped (ns-2: `maxthresh_`). Default 15 packets.
+    Average queue length from which every packet is dropped (ns-2: `maxthresh_`). Default 15 packets.
     """
     min: NotRequired[QueueLimit]
     """
-    Average queue below which nothing is dropped (ns-2: `thresh_`). Default 5 packets.
+    Average queue length below which no packet is dropped (ns-2: `thresh_`). Default 5 packets.
     """
     packet: NotRequired[ByteCount]
     """
@@ -854,8 +853,8 @@ class Background(TypedDict, closed=True):
     """
     messages: NotRequired[int]
     """
-    Number of messages that each background flow sends before it closes its connections. Default:
-    unlimited, until the workload has ended.
+    Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
+    ended.
     """
     spread: NotRequired[Duration]
     """
@@ -879,7 +878,7 @@ class CodelSpec(TypedDict, closed=True):
 
     ce_threshold: NotRequired[Duration]
     """
-    Mark every packet that waits longer than this, if its endpoints support ECN; for DCTCP. Default off.
+    Mark every packet whose queueing delay exceeds this, if its endpoints support ECN; for DCTCP. Default off.
     """
     ecn: NotRequired[bool]
     """
@@ -887,8 +886,8 @@ class CodelSpec(TypedDict, closed=True):
     """
     interval: NotRequired[Duration]
     """
-    How long the delay must exceed the target before packets are dropped; a long round trip. Default 100
-    ms.
+    Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
+    section 4.3). Default 100 ms.
     """
     target: NotRequired[Duration]
     """
@@ -916,16 +915,16 @@ class DualPi2Spec(TypedDict, closed=True):
     """
     classic_protection: NotRequired[int]
     """
-    Least share of the classic queue in the rate, in percent (`tc`: `classic_protection`). Default 10.
+    Minimum share of the rate for the classic queue, in percent (`tc`: `classic_protection`). Default 10.
     """
     coupling: NotRequired[int]
     """
-    How many times as often the low-latency queue marks as the square root of the classic drop probability (`tc`:
-    `coupling_factor`). Default 2.
+    Coupling factor: the low-latency queue's marking probability is at least this factor times the square root of the classic drop
+    probability (`tc`: `coupling_factor`, RFC 9332: k). Default 2.
     """
     step: NotRequired[Duration]
     """
-    Packets that wait longer than this in the low-latency queue are marked (`tc`: `step_thresh`). Default 1 ms.
+    Mark packets that wait longer than this in the low-latency queue (`tc`: `step_thresh`). Default 1 ms.
     """
     target: NotRequired[Duration]
     """
@@ -1006,7 +1005,7 @@ PoliceSpec: TypeAlias = Literal['none'] | TokenBucket
 
 class Program(TypedDict, closed=True):
     """
-    A program on a node. With `ready` it is a service; otherwise the run lasts until it ends.
+    A program on a node. With `ready` the program is a service; otherwise the run lasts until the program ends.
     """
 
     command: Command
@@ -1035,16 +1034,16 @@ class Program(TypedDict, closed=True):
     """
     ready: NotRequired[Ready]
     """
-    When the program counts as ready. With this key it is a service: the run does not wait for it to end.
+    Condition under which the program is ready. With this key the program is a service: the run does not wait for its end.
     """
     start: NotRequired[Duration]
     """
-    Start time, counted from when all services are ready; for a service, from the start of the run. Default at once.
+    Start time: since all services are ready; for a service, since the start of the run. Default 0.
     """
     stop: NotRequired[Duration]
     """
-    When to send SIGTERM to the program, counted as `start` is. Default: services get it when all other programs have ended, other
-    programs never.
+    Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
+    ended; other programs get none.
     """
 
 
@@ -1072,11 +1071,11 @@ class EventSpec(TypedDict, closed=True):
     """
     delay: NotRequired[Duration]
     """
-    The new delay, from the next packet on; order is kept.
+    The new delay, from the next packet on; packets keep their order.
     """
     direction: NotRequired[LinkDirection]
     """
-    Direction of the link that changes. Default both.
+    Direction in which the link changes. Default both.
     """
     down: NotRequired[bool]
     """
@@ -1084,7 +1083,7 @@ class EventSpec(TypedDict, closed=True):
     """
     link: NotRequired[str]
     """
-    Name of the link or LAN (long form). Default all.
+    Name of the link or LAN that changes (long form). Default all.
     """
     loss: NotRequired[LossSpec]
     """
@@ -1092,7 +1091,7 @@ class EventSpec(TypedDict, closed=True):
     """
     path: NotRequired[int]
     """
-    Index of the path, counted from 1. Default all.
+    Number of the path that changes, counted from 1. Default all.
     """
     rate: NotRequired[BitRate]
     """
@@ -1111,8 +1110,8 @@ class LanSpec(TypedDict, closed=True):
     """
     channel: NotRequired[str]
     """
-    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
-    world only. Default `"own"`: not shared.
+    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
+    Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1133,8 +1132,8 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
-    packets keep their order. At most 2 s in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
+    order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
@@ -1144,19 +1143,17 @@ class LanSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
-    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
-    negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
+    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
-    `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    octets.
+    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     name: NotRequired[str]
     """
@@ -1181,15 +1178,15 @@ class LanSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of reordered packets.
+    Additional delay of reordered packets; needs `reorder`. Default none.
     """
 
 
@@ -1200,8 +1197,8 @@ class Overrides(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
-    world only. Default `"own"`: not shared.
+    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
+    Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1222,8 +1219,8 @@ class Overrides(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
-    packets keep their order. At most 2 s in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
+    order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
@@ -1233,19 +1230,17 @@ class Overrides(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
-    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
-    negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
+    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
-    `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    octets.
+    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     overhead: NotRequired[ByteCount]
     """
@@ -1262,15 +1257,15 @@ class Overrides(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of reordered packets.
+    Additional delay of reordered packets; needs `reorder`. Default none.
     """
 
 
@@ -1287,8 +1282,8 @@ class PathSpec(TypedDict, closed=True):
     """
     channel: NotRequired[str]
     """
-    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
-    world only. Default `"own"`: not shared.
+    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
+    Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1313,8 +1308,8 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
-    packets keep their order. At most 2 s in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
+    order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
@@ -1324,19 +1319,17 @@ class PathSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
-    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
-    negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
+    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
-    `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    octets.
+    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     overhead: NotRequired[ByteCount]
     """
@@ -1344,8 +1337,8 @@ class PathSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
-    `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
+    the paths; `hol help lte` shows the settings and sources of one. Default none.
     """
     police: NotRequired[PoliceSpec]
     """
@@ -1358,15 +1351,15 @@ class PathSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of reordered packets.
+    Additional delay of reordered packets; needs `reorder`. Default none.
     """
     rtt: NotRequired[Duration]
     """
@@ -1417,8 +1410,8 @@ class NetworkSpec(TypedDict, closed=True):
 
     channel: NotRequired[str]
     """
-    Channel shared with all links that name it: one packet at a time over all of them, in turns. Model
-    world only. Default `"own"`: not shared.
+    Name of the channel of the link: links that name the same channel take turns and transmit one packet at a time. Model world only.
+    Default `"own"`: not shared.
     """
     corrupt: NotRequired[Ratio]
     """
@@ -1456,8 +1449,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter: NotRequired[Duration]
     """
-    Jitter: the delay varies uniformly by up to this much either way, or as `jitter_distribution` says;
-    packets keep their order. At most 2 s in the kernel world. Default none.
+    Jitter: the delay varies uniformly by up to plus or minus this time, or as `jitter_distribution` specifies; packets keep their
+    order. At most 2 s in the kernel world. Default none.
     """
     jitter_correlation: NotRequired[Ratio]
     """
@@ -1467,9 +1460,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     jitter_distribution: NotRequired[Distribution]
     """
-    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation;
-    `"pareto"` or `"paretonormal"`, as in tc-netem; or `{ file = "measured.dist" }` in its format. A
-    negative delay becomes zero. Default `"uniform"`.
+    Distribution of the jitter: `"uniform"`; `"normal"`, with `jitter` as the standard deviation; `"pareto"` or `"paretonormal"`, as in
+    tc-netem; or `{ file = "measured.dist" }`, a file in the format of tc-netem. A negative delay becomes zero. Default `"uniform"`.
     """
     lans: NotRequired[list[LanSpec]]
     """
@@ -1481,13 +1473,12 @@ class NetworkSpec(TypedDict, closed=True):
     """
     loss: NotRequired[LossSpec]
     """
-    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts are counted in packets or last a time, or
-    `{ drop = [3, 7] }`. Default none.
+    Packet loss: `"1%"`, a Gilbert–Elliott table whose bursts have a mean length in packets or in time, or `{ drop = [3, 7] }`. Default
+    none.
     """
     mtu: NotRequired[ByteCount]
     """
-    Longest IP packet; longer ones are dropped. At most 65535 octets in the kernel world. Default 1500
-    octets.
+    Maximum size of an IP packet; longer packets are dropped. At most 65535 octets in the kernel world. Default 1500 octets.
     """
     nodes: NotRequired[list[str]]
     """
@@ -1499,8 +1490,8 @@ class NetworkSpec(TypedDict, closed=True):
     """
     path: NotRequired[NamedPath]
     """
-    A path by name, such as `"lte"`: other keys of the table override its settings in both directions.
-    `hol list paths` shows them, `hol help lte` the sources of one. Default none.
+    A path by name, such as `"lte"`: other keys of the table override its settings in both directions. `hol list paths` lists
+    the paths; `hol help lte` shows the settings and sources of one. Default none.
     """
     paths: NotRequired[list[PathSpec]]
     """
@@ -1518,15 +1509,15 @@ class NetworkSpec(TypedDict, closed=True):
     """
     rate: NotRequired[BitRate]
     """
-    Bit rate; a packet occupies the link for its length divided by this. Default 100 Mbit/s.
+    Bit rate; a packet occupies the link for its length divided by this rate. Default 100 Mbit/s.
     """
     reorder: NotRequired[Ratio]
     """
-    Probability that a packet is delayed by `reorder_by`, so that later ones overtake it. Default 0.
+    Probability that a packet is delayed by `reorder_by`, so that later packets overtake it. Default 0.
     """
     reorder_by: NotRequired[Duration]
     """
-    Extra delay of reordered packets.
+    Additional delay of reordered packets; needs `reorder`. Default none.
     """
     rtt: NotRequired[Duration]
     """
@@ -1534,15 +1525,14 @@ class NetworkSpec(TypedDict, closed=True):
     """
     trace: NotRequired[TraceSpec]
     """
-    A file with more events, relative to the experiment file: a table with `time` and some of
-    `rate`, `delay`, `loss` (CSV), or the times at which a packet may leave (mahimahi). One file
-    per direction: `{ up = "a.csv", down = "b.csv" }`.
+    A trace of the link, as a file whose path is relative to the experiment file: a table (CSV) with `time` and some of `rate`,
+    `delay` and `loss`, or the times at which a packet may leave (mahimahi). One file per direction: `{ up = "a.csv", down =
+    "b.csv" }`.
     """
     trace_start: NotRequired[TraceStart]
     """
-    Position in the trace at which a run begins: a time from its beginning on, or `"random"`, which
-    each run draws from its seed, so that all transports of a repetition have the same one. Default the
-    beginning.
+    Position in the trace at which a run begins: a time since the beginning of the trace, or `"random"`, which each run draws
+    from its seed, so that all transports of a repetition begin at the same position. Default the beginning.
     """
     up: NotRequired[Overrides]
     """
@@ -1581,8 +1571,8 @@ class Experiment(TypedDict, closed=True):
     """
     precision: NotRequired[Ratio]
     """
-    Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean. Default:
-    unlimited.
+    Repeat until the half width of the 95 % confidence interval of the mean is at most this share of the mean; needs a range of
+    `repetitions`. Default: no requirement.
     """
     program: NotRequired[list[Program]]
     """
@@ -1594,7 +1584,7 @@ class Experiment(TypedDict, closed=True):
     """
     repetitions: NotRequired[Repetitions]
     """
-    Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs. Default 10.
+    Number of runs of a point, each with its own seed; `"5..40"`: as many as `precision` needs, within these limits. Default 10.
     """
     root: NotRequired[str]
     """
@@ -1610,7 +1600,7 @@ class Experiment(TypedDict, closed=True):
     """
     sweep: NotRequired[Axes]
     """
-    Axes: lists of values by dotted key; every combination is a point.
+    Axes: a list of values for each dotted key; every combination is a point.
     """
     timeline: NotRequired[Duration]
     """
@@ -1630,12 +1620,12 @@ class Experiment(TypedDict, closed=True):
     """
     workload: NotRequired[WorkloadSpec]
     """
-    The workload: what the application does. Default `simco`.
+    The workload: the application, its messages and their schedule. Default `simco`.
     """
     world: NotRequired[str]
     """
-    Where runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this machine's
-    loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
+    World in which the runs take place: `"model"`, `"kernel"`, `"kernel:6.1"` for that version, `"kernel:uml"`, `"live"` over this
+    machine's loopback, `"live:namespaces"` over a path of network namespaces, `"live:HOST"` between this host and another,
     `"live:server=HOST,cross=OTHER"` between several hosts by node, or `"live:HOST via ROUTER"` through a router. Default `model`.
     """
     zip: NotRequired[Axes]

@@ -244,8 +244,8 @@ mod tests {
                 ..ProgramResult::default()
             })
         };
-        assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor".to_owned()));
+        assert_eq!((of(0), of(20)), (String::new(), ", 20.0 ms of processor time".to_owned()));
         let large = of(50);
-        assert!(large.contains("25 % of its time") && large.contains("hol kernel build"), "{large}");
+        assert!(large.contains("25 % of its duration") && large.contains("hol kernel build"), "{large}");
     }
 }
