@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn errors_have_a_position() {
         for (text, place, cure) in [
-            ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"? known: wifi, lte"),
+            ("network.path = 'wfi'", "t.toml:3:16", "did you mean \"wifi\"?"),
             ("network.path = 4", "t.toml:3:16", "path = \"lte\""),
-            ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "known: wifi, lte"),
-            ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "known: wifi, lte"),
+            ("network.paths = [{}, { path = 'moon' }]", "t.toml:3:31", "use one of wifi, lte"),
+            ("[sweep]\n'network.path' = ['lte', 'moon']", "t.toml:4:26", "use one of wifi, lte"),
             ("[network]\npath = 'lte'\nnodes = ['client', 'server']", "t.toml:4:8", "set it for each"),
             ("[network]\npath = 'lte'\ndelay = '1ms'", "t.toml:4:8", "lower `jitter` or raise `delay`"),
         ] {

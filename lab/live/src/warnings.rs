@@ -123,7 +123,7 @@ mod tests {
             told(None, RunEnd::Finished),
             told(Some(40), RunEnd::NotConnected { within: Duration::from_secs(20) }),
         ] {
-            assert!(caution.unwrap().contains("192.0.2.7: check that a firewall"));
+            assert!(caution.unwrap().contains("192.0.2.7: check that its firewall"));
         }
     }
 

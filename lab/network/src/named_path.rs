@@ -70,9 +70,11 @@ impl FromStr for NamedPath {
     fn from_str(name: &str) -> Result<Self, String> {
         let names = || Self::ALL.iter().map(|path| path.name());
         Self::ALL.iter().copied().find(|path| path.name() == name).ok_or_else(|| {
-            let near =
-                nearest(name, names()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-            format!("unknown path {name:?}; {near}use one of {}", names().collect::<Vec<_>>().join(", "))
+            let cure = match nearest(name, names()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
+            };
+            format!("unknown path {name:?}; {cure}")
         })
     }
 }

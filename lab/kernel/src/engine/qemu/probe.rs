@@ -124,6 +124,6 @@ mod tests {
     fn a_library_that_was_not_loaded_is_reported() {
         // Like a loader that refuses the library, or a program without a loader.
         let probe = probed(": > \"$(dirname \"$0\")/lockstep.log\"; echo QEMU emulator version 7.2.1");
-        assert_eq!(reason(&probe), "QEMU did not load the library");
+        assert_eq!(reason(&probe), "QEMU did not load the library of hol");
     }
 }
