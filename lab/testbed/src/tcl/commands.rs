@@ -3,7 +3,7 @@
 use super::budget::{ENTRY, check_length};
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION};
-use super::list::list;
+use super::list::{PARSED, list, list_behind, list_of};
 use super::number::{MEASURED, Number};
 use super::variables::Scope;
 use super::{Word, WordError};
@@ -46,16 +46,7 @@ impl<H: Host> Interpreter<H> {
                 let more: String = more.iter().map(|word| word.text.as_str()).collect();
                 self.append(name, &more)
             }
-            ("lappend", [name, more @ ..]) => {
-                let more = list(more.iter().map(|word| word.text.as_str()));
-                let needs_blank = |old: &str| !old.is_empty() && !old.ends_with(char::is_whitespace);
-                match self.variables.get(&name.text) {
-                    Some(old) if !more.is_empty() && needs_blank(old) => {
-                        self.append(name, &format!(" {more}"))
-                    }
-                    _ => self.append(name, &more),
-                }
-            }
+            ("lappend", [name, more @ ..]) => self.append_elements(name, more),
             ("expr", [only]) => self.expression(only.script()),
             ("expr", [first, ..]) => {
                 let joined = words[1..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -115,6 +106,24 @@ impl<H: Host> Interpreter<H> {
         check_length(name.at, self.variables.get(&name.text).map_or(0, str::len) + more.len())?;
         self.budget.octets(name.at, ENTRY)?;
         Ok(self.variables.append(&name.text, more).to_owned())
+    }
+
+    /// Adds elements to a list in a variable.
+    fn append_elements(&mut self, name: &Word, more: &[Word]) -> Outcome {
+        let old = self.variables.get(&name.text).unwrap_or_default();
+        // Blanks that a list would not have are dropped.
+        if old.starts_with(' ')
+            || old.ends_with(' ')
+            || ["  ", "\n", "\t"].iter().any(|blanks| old.contains(blanks))
+        {
+            let old = Word { text: old.to_owned(), ..name.clone() };
+            self.budget.octets(name.at, old.text.len() * PARSED)?;
+            let old = list(list_of(&old)?.iter().map(AsRef::as_ref));
+            self.assign(name.at, &name.text, old)?;
+        }
+        let has_elements = self.variables.get(&name.text).is_some_and(|old| !old.is_empty());
+        let more = list_behind(has_elements, more.iter().map(|word| word.text.as_str()));
+        self.append(name, &more)
     }
 
     fn read(&mut self, name: &Word) -> Outcome {

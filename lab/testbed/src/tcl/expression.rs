@@ -12,8 +12,8 @@ use super::{Text, WordError, error_at};
 const OPERATORS: [(&str, u8); 16] = [
     ("||", 1),
     ("&&", 2),
-    ("eq", 3),
-    ("ne", 3),
+    ("eq", 4),
+    ("ne", 4),
     ("==", 4),
     ("!=", 4),
     ("<=", 5),
@@ -194,7 +194,8 @@ impl<H: Host> Expression<'_, '_, H> {
             self.parser.take();
         }
         match Number::parse(&text) {
-            Some(number) => Ok(number.to_string()),
+            // As it is written, for eq and ne compare texts.
+            Some(_) => Ok(text),
             None => wrong(at, Number::problem(&text)),
         }
     }

@@ -16,7 +16,7 @@ const COMMANDS: [&str; 12] = [
 ];
 
 /// The octets that an octet of a list counts for besides its own.
-const PARSED: usize = 4;
+pub(super) const PARSED: usize = 4;
 /// The octets that an octet of a list to be sorted counts for.
 const SORTED: usize = 16;
 
@@ -100,14 +100,18 @@ fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
     }
 }
 
-/// A list of these elements.
+/// Returns a list of these elements.
 pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
+    list_behind(false, elements)
+}
+
+/// Returns these elements as they stand behind the others of a list, if it has some.
+pub(super) fn list_behind<'e>(mut has_elements: bool, elements: impl IntoIterator<Item = &'e str>) -> String {
     let mut list = String::new();
-    for (index, text) in elements.into_iter().enumerate() {
-        if index > 0 {
-            list.push(' ');
-        }
-        push_element(&mut list, text, index == 0);
+    for text in elements {
+        list.push_str(if has_elements { " " } else { "" });
+        push_element(&mut list, text, !has_elements);
+        has_elements = true;
     }
     list
 }

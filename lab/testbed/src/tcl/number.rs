@@ -132,7 +132,7 @@ impl fmt::Display for Number {
             Real(real) => {
                 let (digits, exponent) = split(&format!("{real:e}"));
                 match (-4..=16).contains(&exponent) {
-                    true if real.fract() == 0.0 => write!(f, "{real:.1}"),
+                    true if real.fract() == 0.0 => write!(f, "{real}.0"),
                     true => write!(f, "{real}"),
                     false => write!(f, "{digits}e{exponent:+}"),
                 }

@@ -44,7 +44,8 @@ impl<H: Host> Interpreter<H> {
         let [pattern, text, names @ ..] = rest else { return usage(at, FORM) };
         let ignores_case = is_known(&options, &["-nocase"], FORM)?.contains(&"-nocase");
         let (pattern, letters) = (parsed(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
-        let search = Search { text: &letters, pattern: &pattern, budget: &mut self.budget, at }.first(0)?;
+        let search =
+            Search { text: &letters, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
         let Some(found) = search else { return Ok("0".to_owned()) };
         for (group, name) in names.iter().enumerate() {
             self.assign(name.at, &name.text, matched(&letters, &found, group).collect())?;
@@ -56,7 +57,8 @@ impl<H: Host> Interpreter<H> {
     pub(super) fn has_match(&mut self, pattern: &Word, text: &str) -> Result<bool, Stop> {
         self.budget.octets(pattern.at, pattern.text.len())?;
         let (at, pattern, text) = (pattern.at, parsed(pattern, false)?, text.chars().collect::<Vec<_>>());
-        let search = Search { text: &text, pattern: &pattern, budget: &mut self.budget, at }.first(0)?;
+        let search =
+            Search { text: &text, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
         Ok(search.is_some())
     }
 
@@ -72,8 +74,8 @@ impl<H: Host> Interpreter<H> {
         let letters: Vec<char> = text.text.chars().collect();
         let (mut replaced, mut from, mut count) = (String::new(), 0, 0);
         while from <= letters.len() && (count == 0 || options.contains(&"-all")) {
-            let mut search = Search { text: &letters, pattern: &pattern, budget: &mut self.budget, at };
-            let Some(found) = search.first(from)? else { break };
+            let mut search = Search { text: &letters, pattern: &pattern, from, budget: &mut self.budget, at };
+            let Some(found) = search.first()? else { break };
             let (start, end) = found[0].unwrap_or_default();
             replaced.extend(&letters[from..start]);
             push_replacement(&mut replaced, &by.text, |group| matched(&letters, &found, group));
@@ -97,13 +99,16 @@ impl<H: Host> Interpreter<H> {
 const PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
 fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
-    let (directory, tail) = name.rsplit_once('/').unwrap_or((".", name));
-    let dot = tail.rfind('.').map_or(name.len(), |dot| name.len() - tail.len() + dot);
-    match part {
-        "dirname" if directory.is_empty() => "/",
-        "dirname" => directory,
-        "tail" => tail,
-        "rootname" => &name[..dot],
+    let path = name.trim_end_matches('/');
+    let (directory, tail) = path.rsplit_once('/').map_or((None, path), |(above, tail)| (Some(above), tail));
+    let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
+    let dot = last.rfind('.').map_or(name.len(), |dot| name.len() - last.len() + dot);
+    match (part, directory.map(|directory| directory.trim_end_matches('/'))) {
+        ("dirname", Some("")) => "/",
+        ("dirname", None) if path.len() < name.len() && path.is_empty() => "/",
+        ("dirname", directory) => directory.unwrap_or("."),
+        ("tail", _) => tail,
+        ("rootname", _) => &name[..dot],
         _ => &name[dot..],
     }
 }

@@ -26,18 +26,20 @@ pub(super) type Found = Vec<Option<(usize, usize)>>;
 pub(super) struct Search<'s> {
     pub text: &'s [char],
     pub pattern: &'s Pattern,
+    /// The first letter that is searched; those in front of it are not looked at.
+    pub from: usize,
     pub budget: &'s mut Budget,
     /// Where errors are reported.
     pub at: usize,
 }
 
 impl Search<'_> {
-    /// Returns the first match that begins at `from` or behind.
-    pub fn first(&mut self, from: usize) -> Result<Option<Found>, Stop> {
+    /// Returns the first match.
+    pub fn first(&mut self) -> Result<Option<Found>, Stop> {
         let root = &self.pattern.root;
-        for start in from..=self.text.len() {
+        for start in self.from..=self.text.len() {
             // Whether it matches anywhere is found faster than where.
-            let tried = start - from;
+            let tried = start - self.from;
             if tried >= TRIED && tried.is_power_of_two() {
                 let rest: Vec<usize> = (start..=self.text.len()).collect();
                 if self.ends(root, &rest)?.is_empty() {
@@ -83,7 +85,7 @@ impl Search<'_> {
         let is_word = |place: Option<usize>| {
             place.and_then(|place| self.text.get(place)).is_some_and(|c| is_of_word(*c))
         };
-        let before = || is_word(place.checked_sub(1));
+        let before = || is_word(place.checked_sub(1).filter(|before| *before >= self.from));
         let behind = || is_word(Some(place));
         match node {
             Node::Letter(set) => {
@@ -171,15 +173,25 @@ impl Search<'_> {
                     }
                 }
             }
-            Node::Repeat { node, least, most, .. } => {
+            // As Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
+            Node::Repeat { node: own, least: least @ 1.., most, .. } => {
+                let mut places = self.repeated(own, least - 1, most.saturating_sub(1), &[from])?;
+                if node.is_lazy() != Some(true) {
+                    places.reverse();
+                }
+                for place in places {
+                    if self.ends(own, &[place])?.contains(&to) {
+                        return self.dissect(own, place, to, found);
+                    }
+                }
+            }
+            Node::Repeat { node, most, .. } => {
                 let (mut place, mut count) = (from, 0);
-                while place < to || count < *least {
-                    // Only a repetition that has to be may be empty.
-                    let first = if count < *least { place } else { place + 1 };
+                while place < to {
                     count += 1;
-                    let (least, most) = (least.saturating_sub(count), most - count);
-                    let end = self.end(node, place, first..=to, |search, end| {
-                        search.repeated(node, least, most, &[end])
+                    // None of these repetitions is empty.
+                    let end = self.end(node, place, place + 1..=to, |search, end| {
+                        search.repeated(node, 0, most - count, &[end])
                     })?;
                     // Groups have what they match in the last repetition.
                     forget(node, found);
