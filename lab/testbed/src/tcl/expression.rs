@@ -8,6 +8,9 @@ use super::number::{MEASURED, Number, TOO_LARGE};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
+/// The octets that an octet of an expression counts for.
+const CALCULATED: usize = 32;
+
 /// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 16] = [
     ("||", 1),
@@ -70,7 +73,7 @@ struct Expression<'i, 't, H> {
 impl<H: Host> Interpreter<H> {
     /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
-        self.budget.octets(text.place(0), text.text.len())?;
+        self.budget.octets(text.place(0), text.text.len() * CALCULATED)?;
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
         match expression.parser.peek() {

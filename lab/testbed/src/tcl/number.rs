@@ -23,6 +23,12 @@ impl Number {
     /// Parses a number: `12`, `014`, `0xc`, `0b1100`, `1.2e1`. A leading zero means octal: expr(n) of Tcl 8.6.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
+        // Most numbers are decimal.
+        if !text.trim_start_matches(['+', '-']).starts_with('0')
+            && let Ok(whole) = text.parse()
+        {
+            return Some(Whole(whole));
+        }
         if let Some((sign, digits, radix)) = whole(text) {
             return i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Whole);
         }
