@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::budget::ENTRY;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::list::{elements, list, list_of};
+use super::list::{list, list_at, list_of};
 use super::parse::Command;
 use super::variables::Frame;
 use super::{Text, Word, WordError};
@@ -266,10 +266,9 @@ impl<H: Host> Interpreter<H> {
         self.budget.octets(parameters.at, (1 + all.len()) * ENTRY)?;
         let mut settled = Vec::new();
         for parameter in all {
-            let parts = elements(&parameter).map_err(|problem| WordError { at: parameters.at, problem })?;
-            match &parts[..] {
-                [name] => settled.push((name.clone(), None)),
-                [name, default] => settled.push((name.clone(), Some(default.clone()))),
+            match &list_at(&parameter, parameters.at)?[..] {
+                [name] => settled.push((name.to_string(), None)),
+                [name, default] => settled.push((name.to_string(), Some(default.to_string()))),
                 _ => return usage(parameters.at, "proc name {first {second default}} {commands}"),
             }
         }

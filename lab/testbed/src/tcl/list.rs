@@ -27,7 +27,12 @@ pub(crate) fn elements(text: &str) -> Result<Vec<String>, String> {
 
 /// Parses a word as a list.
 pub(super) fn list_of(word: &Word) -> Result<Vec<Cow<'_, str>>, WordError> {
-    parts(&word.text).map_err(|problem| WordError { at: word.at, problem })
+    list_at(&word.text, word.at)
+}
+
+/// Parses a text of the word at `at` as a list.
+pub(super) fn list_at(text: &str, at: usize) -> Result<Vec<Cow<'_, str>>, WordError> {
+    parts(text).map_err(|problem| WordError { at, problem })
 }
 
 fn parts(text: &str) -> Result<Vec<Cow<'_, str>>, String> {
