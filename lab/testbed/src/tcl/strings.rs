@@ -9,7 +9,7 @@ use super::number::{MEASURED, Number, general, scientific};
 use super::{Word, WordError, error_at};
 
 /// The widest field of a format.
-const WIDEST: usize = 1000;
+const WIDEST: u64 = 1000;
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `string` nor `format`.
@@ -184,18 +184,20 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
     };
     rest = rest.trim_start_matches('l');
     let kind = rest.chars().next().filter(|kind| "diuxXocfeEgGs".contains(*kind));
-    let Some(kind) = kind.filter(|_| !(flags.contains('-') && flags.contains('0'))) else {
+    let is_wide = |size: i64| size.unsigned_abs() > WIDEST;
+    let is_odd =
+        flags.contains('-') && flags.contains('0') || is_wide(width) || precision.is_some_and(is_wide);
+    let Some(kind) = kind.filter(|_| !is_odd) else {
         return error_at(
             at,
             format!(
-                "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision"
+                "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
             ),
         );
     };
-    let size = |size: i64| usize::try_from(size.unsigned_abs()).map_or(WIDEST, |size| size.min(WIDEST));
     // A negative precision is none.
-    let precision = precision.filter(|precision| *precision >= 0).map(size);
-    Ok((Field { flags, width: size(width), precision, kind }, &rest[1..]))
+    let precision = precision.and_then(|precision| usize::try_from(precision).ok());
+    Ok((Field { flags, width: width.unsigned_abs() as usize, precision, kind }, &rest[1..]))
 }
 
 impl Field {

@@ -308,6 +308,36 @@ fn commands_give_what_tclsh_8_6_gives() {
     }
 }
 
+/// What tclsh refuses, too, or knows and hol does not.
+#[test]
+fn what_is_not_supported_is_refused() {
+    for (command, problem) in [
+        ("expr {99999999999999999999 + 1}", "has more than 64 bits"),
+        ("expr {99999999999999999999 == 1e20}", "has more than 64 bits"),
+        ("expr {int(1e30)}", "too large for a whole number"),
+        ("expr {2 ** 63}", "too large for a whole number"),
+        ("expr {0 ** -1}", "zero has no negative power"),
+        ("expr {08 + 1}", "\"08\" is not a number"),
+        ("lsort -integer {a 1}", "\"a\" is not a number of lsort -integer"),
+        ("lsort -dictionary {a 1}", "the syntax is lsort"),
+        ("lsearch -sorted {a b} a", "the syntax is lsearch"),
+        ("lindex {a b} x", "\"x\" is not an index"),
+        ("format %d 3.5", "\"3.5\" is not a whole number"),
+        ("format %#x 5", "is not supported"),
+        ("format %2000d 5", "is not supported"),
+        (r"regexp {(a)\1} aa", "\\1 is not supported"),
+        ("regexp {a(?=b)} ab", "(? is supported only as"),
+        ("regexp {a(b} ab", "a parenthesis is never closed"),
+        ("regexp {a{2,1}} aa", "repetitions are written"),
+        ("switch -regexp a {a {}}", "the syntax is switch"),
+    ] {
+        match Interpreter::new(Nobody, "a.tcl").run(command) {
+            Err(error) => assert!(error.problem.contains(problem), "{command}: {}", error.problem),
+            Ok(()) => panic!("{command} is accepted"),
+        }
+    }
+}
+
 /// Sets x to 1 MiB of this letter.
 const LONG: &str = "proc long {letter} {append x $letter; for {set i 0} {$i < 20} {incr i} {append x $x}; return $x}; set x [long a];";
 
