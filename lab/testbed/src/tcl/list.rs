@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use super::budget::check_length;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome};
 use super::number::Number;
@@ -185,6 +186,7 @@ impl<H: Host> Interpreter<H> {
                 Ok(parts.collect::<Vec<_>>().join(" "))
             }
             ("llength", [list]) => list_of(list).map(|list| list.len().to_string()).map_err(Into::into),
+            ("lindex", [list]) => Ok(list.text.clone()),
             ("lindex", [list, index]) => (|| {
                 let list = list_of(list)?;
                 let index = usize::try_from(position(index, list.len())?);
@@ -222,9 +224,11 @@ impl<H: Host> Interpreter<H> {
                 spent.and_then(|()| Ok(sorted(options, source)?))
             }
             ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
-            ("join", [list, between]) => {
-                list_of(list).map(|list| list.join(&between.text)).map_err(Into::into)
-            }
+            ("join", [list, between]) => (|| {
+                let all = list_of(list)?;
+                check_length(at, all.len().saturating_mul(between.text.len()))?;
+                Ok(all.join(&between.text))
+            })(),
             ("split", [text]) => Ok(split(&text.text, " \t\n\r")),
             ("split", [text, letters]) => {
                 let spent = self.budget.octets(at, text.text.len().saturating_mul(letters.text.len()));

@@ -219,6 +219,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("split {} ,", ""),
     ("split ,a,b, ,", "{} a b {}"),
     ("join {a {b c}} -", "a-b c"),
+    ("lindex {a b}", "a b"),
     ("concat { a  b } {} c", "a  b c"),
     ("set i 1; set j 2; list $i:$j ${i}::x", "1:2 1::x"),
     ("set ::m 4; list $::m", "4"),
@@ -366,6 +367,7 @@ fn scripts_end_at_the_limits() {
             octets,
         ),
         (format!("{LONG} string trim $x $x"), octets),
+        (format!("{LONG} string length [join [split $x {{}}] $x]"), "grows beyond"),
         (format!("{LONG} split $x $x"), octets),
         (format!("{LONG} regexp {{(a*)*b}} $x"), octets),
         (
