@@ -156,6 +156,8 @@ impl<H: Host> Interpreter<H> {
     ) -> Outcome {
         let (at, length) = (text.place(0), text.text.len());
         self.budget.octets(at, length)?;
+        // The script itself may have any length.
+        let length = if self.depth == 0 { 0 } else { length };
         if self.nested + length > MOST_NESTED {
             let problem = format!("commands of more than {MOST_NESTED} octets are nested; use procedures");
             return Err(Stop::Limit(WordError { at, problem }));
