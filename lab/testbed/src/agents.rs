@@ -3,7 +3,8 @@
 //! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets (ns
 //! 2.35, `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents are those of its hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use hol_base::Duration;
 
@@ -118,7 +119,9 @@ pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
-    READ.contains(&name) || MARKS.contains(&name) || defaults().any(|(_, known, _)| known == name)
+    static KNOWN: LazyLock<BTreeSet<&str>> =
+        LazyLock::new(|| defaults().map(|(_, known, _)| known).collect());
+    READ.contains(&name) || MARKS.contains(&name) || KNOWN.contains(name)
 }
 
 impl Agent {

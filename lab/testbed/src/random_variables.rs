@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::quantity::{any_number, seconds};
 use crate::random::{LARGEST, Stream, Streams};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED, Word, WordError, error_at, general, scientific};
 
 /// The generators and random variables of a script; the first generator is ns's default.
 #[derive(Debug)]
@@ -113,14 +113,6 @@ impl Randoms {
     }
 }
 
-/// Returns a number as `%6e` of C writes it: `4.483996e-01`.
-fn scientific(value: f64) -> String {
-    let text = format!("{value:.6e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = exponent.strip_prefix('-').map_or(("+", exponent), |exponent| ("-", exponent));
-    format!("{digits}e{sign}{exponent:0>2}")
-}
-
 impl Simulator<'_> {
     /// Creates a generator or a random variable; `None` for another class.
     pub(crate) fn make_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
@@ -199,10 +191,10 @@ impl Simulator<'_> {
             ("exponential", []) => text(-((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
             ("exponential", [mean]) => text(-mean * ((generator.next() as f64 + 1.0) / (largest + 1.0)).ln()),
             ("normal", [mean, deviation]) => {
-                Ok(short(generator.normal(&mut self.randoms.spare, *mean, *deviation)))
+                Ok(general(generator.normal(&mut self.randoms.spare, *mean, *deviation), 6))
             }
             ("lognormal", [mean, deviation]) => {
-                Ok(short(generator.normal(&mut self.randoms.spare, *mean, *deviation).exp()))
+                Ok(general(generator.normal(&mut self.randoms.spare, *mean, *deviation).exp(), 6))
             }
             _ => {
                 let problem = format!(
@@ -230,7 +222,7 @@ impl Simulator<'_> {
     /// Executes a command of a random variable.
     pub(crate) fn ask_variable(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
-            ("value", []) => Ok(scientific(self.randoms.value(index))),
+            ("value", []) => Ok(scientific(self.randoms.value(index), 6)),
             ("set", [name]) => Ok(format!("{:?}", self.randoms.variables[index].get(&name.text))),
             ("set", [name, value]) => {
                 self.set_variable(index, name, value)?;
@@ -276,22 +268,5 @@ impl Simulator<'_> {
         };
         variable.own.insert(name.text.clone(), number);
         Ok(())
-    }
-}
-
-/// Returns a number as `%g` of C writes it, with six digits.
-fn short(value: f64) -> String {
-    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
-    format!("{rounded:?}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_written_as_in_c() {
-        assert_eq!([scientific(0.448_399_6), scientific(-1.268_476)], ["4.483996e-01", "-1.268476e+00"]);
-        assert_eq!(short(0.486_208_412), "0.486208");
     }
 }

@@ -170,7 +170,10 @@ impl Host for Simulator<'_> {
         if words.iter().any(|word| matches!(self.object(word), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
-        self.look_for_causes(words);
+        // What a script prints says nothing about what it needs.
+        if ignored::reason(&words[0].text).is_none() {
+            self.look_for_causes(words);
+        }
         if self.is_hopeless() {
             return Some(Ok(String::new()));
         }
@@ -209,7 +212,7 @@ impl Host for Simulator<'_> {
     }
 
     /// Nodes, links and LANs are named after the first variable that holds them; `node(3)` gives `node-3`.
-    fn assigned(&mut self, variable: &str, value: &str) {
+    fn name_after_variable(&mut self, variable: &str, value: &str) {
         let Some(object) = handle(value).and_then(|index| self.objects.get(index)) else { return };
         let name = match *object {
             Object::Node(node) => &mut self.draft.nodes[node].name,
@@ -222,11 +225,11 @@ impl Host for Simulator<'_> {
         }
     }
 
-    fn lost(&mut self, complaint: WordError) -> Outcome {
+    fn report_unknown(&mut self, complaint: WordError) -> Outcome {
         self.unknown(complaint.at, complaint.problem)
     }
 
-    fn owns(&self, object: &str, attribute: &str) -> bool {
+    fn has_attribute(&self, object: &str, attribute: &str) -> bool {
         self.object_called(object).is_some_and(|object| self.has_attribute(object, attribute))
     }
 
@@ -234,20 +237,20 @@ impl Host for Simulator<'_> {
         self.object_called(object).map(|object| self.class_name(object).to_owned())
     }
 
-    fn unseeded(&mut self, at: usize) {
+    fn note_unseeded(&mut self, at: usize) {
         let (name, line, _) = self.sources.place(at);
         let (place, command) = (format!("{name}:{line}"), "rand()".to_owned());
         let reason = "Tcl takes the seed from the clock; here it is 1, unless srand() sets one";
         self.ignored.push(Ignored { place, command, reason });
     }
 
-    fn sets_own(&mut self, words: &[Word]) {
+    fn note_script_variable(&mut self, words: &[Word]) {
         if let Some(Object::Agent(_) | Object::Application(_)) = self.object(&words[0]) {
             let _ = self.ignore(words, "ns has no such attribute, so it is a variable of the script alone");
         }
     }
 
-    fn defines(&mut self, class: &Word, method: &Word, extends: bool) {
+    fn check_method(&mut self, class: &Word, method: &Word, extends: bool) {
         if let Some(cause) = unsupported::method(class, method, extends) {
             self.refuse(cause);
         }

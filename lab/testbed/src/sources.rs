@@ -47,10 +47,12 @@ impl Sources {
         text.get(at - base..).unwrap_or_default()
     }
 
-    /// Returns the words of all texts outside of comments, with their offsets.
+    /// Returns the words of all texts outside of comments and of what is printed, with their offsets.
     pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
         self.texts.iter().flat_map(|Source { text, base, .. }| {
             let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+            // What a script prints is only text.
+            let lines = lines.filter_map(|line| line.split("puts ").next());
             let words =
                 lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[]{}\"();".contains(c)));
             words.map(move |word| (word, base + (word.as_ptr() as usize - text.as_ptr() as usize)))

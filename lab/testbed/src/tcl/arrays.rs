@@ -1,38 +1,27 @@
 //! Executes the commands `array`, `info` and `lassign`.
 
-use super::control::{list_of, usage};
-use super::interpreter::{Host, Interpreter, Outcome};
-use super::list::list;
-use super::strings::matches;
+use super::control::usage;
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::list::{list, list_of};
 use super::variables::Scope;
 use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `array` nor `info` nor `lassign`.
-    pub(super) fn array(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(super) fn array_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
         let flag = |holds: bool| Ok(i64::from(holds).to_string());
         Some(match (words[0].text.as_str(), &texts[..]) {
-            ("array", ["exists", name]) => flag(!self.variables.indices(name).is_empty()),
-            ("array", ["size", name]) => Ok(self.variables.indices(name).len().to_string()),
-            ("array", ["names", name]) => Ok(list(self.variables.indices(name).iter().map(String::as_str))),
-            ("array", ["names", name, pattern]) => {
-                let all = self.variables.indices(name);
-                Ok(list(all.iter().map(String::as_str).filter(|index| matches(pattern, index))))
-            }
-            ("array", ["get", name]) => {
-                let mut pairs = Vec::new();
-                for index in self.variables.indices(name) {
-                    let value = self.value_of(at, &format!("{name}({index})")).unwrap_or_default();
-                    pairs.extend([index, value]);
-                }
-                Ok(list(pairs.iter().map(String::as_str)))
-            }
-            ("array", ["unset", name]) => {
+            ("array", ["exists", name]) => self.indices(at, name).and_then(|all| flag(!all.is_empty())),
+            ("array", ["size", name]) => self.indices(at, name).map(|all| all.len().to_string()),
+            ("array", ["names", name]) => self.names(at, name, "*"),
+            ("array", ["names", name, pattern]) => self.names(at, name, pattern),
+            ("array", ["get", name]) => self.pairs(at, name),
+            ("array", ["unset", name]) => self.indices(at, name).map(|_| {
                 self.variables.unset(name);
-                Ok(String::new())
-            }
+                String::new()
+            }),
             ("array", ["set", name, _]) => self.set_array(name, &words[3]),
             ("array", _) => usage(at, "array set name {index value …}, array names name, array size name"),
             ("info", ["exists" | "exist", name]) => flag(self.has_variable(name)),
@@ -47,9 +36,37 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
+    /// Returns the indices of an array, in order.
+    fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
+        let indices = self.variables.indices(array);
+        let octets = indices.iter().map(|index| size_of::<String>() + index.len());
+        self.budget.octets(at, octets.sum())?;
+        Ok(indices)
+    }
+
+    fn names(&mut self, at: usize, array: &str, pattern: &str) -> Outcome {
+        let mut names = Vec::new();
+        for index in self.indices(at, array)? {
+            if self.matches(at, pattern, &index)? {
+                names.push(index);
+            }
+        }
+        Ok(list(names.iter().map(String::as_str)))
+    }
+
+    fn pairs(&mut self, at: usize, array: &str) -> Outcome {
+        let mut pairs = Vec::new();
+        for index in self.indices(at, array)? {
+            let value = self.value_of(at, &format!("{array}({index})"))?;
+            self.budget.octets(at, value.len())?;
+            pairs.extend([index, value]);
+        }
+        Ok(list(pairs.iter().map(String::as_str)))
+    }
+
     fn has_variable(&self, name: &str) -> bool {
         let (scope, own) = self.variables.place(name);
-        let is_attribute = matches!(scope, Scope::Object(object) if self.host.owns(&object, &own));
+        let is_attribute = matches!(scope, Scope::Object(object) if self.host.has_attribute(&object, &own));
         is_attribute || self.variables.exists(name)
     }
 
@@ -60,7 +77,7 @@ impl<H: Host> Interpreter<H> {
             return Err(WordError { at: pairs.at, problem }.into());
         };
         for [index, value] in pairs_of {
-            self.assign(pairs.at, &format!("{name}({index})"), value.clone())?;
+            self.assign(pairs.at, &format!("{name}({index})"), value.to_string())?;
         }
         Ok(String::new())
     }
@@ -68,8 +85,8 @@ impl<H: Host> Interpreter<H> {
     fn assign_each(&mut self, values: &Word, names: &[Word]) -> Outcome {
         let all = list_of(values)?;
         for (place, name) in names.iter().enumerate() {
-            self.assign(name.at, &name.text, all.get(place).cloned().unwrap_or_default())?;
+            self.assign(name.at, &name.text, all.get(place).map(ToString::to_string).unwrap_or_default())?;
         }
-        Ok(list(all.iter().skip(names.len()).map(String::as_str)))
+        Ok(list(all.iter().skip(names.len()).map(AsRef::as_ref)))
     }
 }

@@ -1,8 +1,9 @@
-//! Executes Tcl's commands on variables and lists.
+//! Executes Tcl's commands on variables.
 
-use super::control::{list_of, usage};
-use super::interpreter::{Host, Interpreter, Outcome};
-use super::list::list;
+use super::budget::{ENTRY, check_length};
+use super::control::usage;
+use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION};
+use super::list::{PARSED, list, list_behind, list_of};
 use super::number::{MEASURED, Number};
 use super::variables::Scope;
 use super::{Word, WordError};
@@ -17,7 +18,7 @@ pub(crate) const COMMANDS: [&str; 42] = [
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is not one of these.
-    pub(super) fn plain(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("set", [name]) => self.read(name),
@@ -25,7 +26,7 @@ impl<H: Host> Interpreter<H> {
                 // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
                 let (scope, own) = self.variables.place(&name.text);
                 if !matches!(scope, Scope::Call(_)) {
-                    self.host.assigned(&own, &value.text);
+                    self.host.name_after_variable(&own, &value.text);
                 }
                 self.assign(name.at, &name.text, value.text.clone())
             }
@@ -34,24 +35,18 @@ impl<H: Host> Interpreter<H> {
                 names.for_each(|name| self.variables.unset(&name.text));
                 Ok(String::new())
             }
-            ("global", names) => {
+            ("global", names) => self.budget.octets(at, names.len() * ENTRY).map(|()| {
                 names.iter().for_each(|name| self.variables.link_global(&name.text));
-                Ok(String::new())
-            }
+                String::new()
+            }),
             ("upvar", arguments) => self.upvar(at, arguments),
             ("incr", [name]) => self.increment(name, &Word { text: "1".to_owned(), ..name.clone() }),
             ("incr", [name, step]) => self.increment(name, step),
             ("append", [name, more @ ..]) => {
                 let more: String = more.iter().map(|word| word.text.as_str()).collect();
-                let old = self.read(name).unwrap_or_default();
-                self.assign(name.at, &name.text, old + &more)
+                self.append(name, &more)
             }
-            ("lappend", [name, more @ ..]) => {
-                let old = self.read(name).unwrap_or_default().trim().to_owned();
-                let all = [old, list(more.iter().map(|word| word.text.as_str()))];
-                let all: Vec<_> = all.into_iter().filter(|part| !part.is_empty()).collect();
-                self.assign(name.at, &name.text, all.join(" "))
-            }
+            ("lappend", [name, more @ ..]) => self.append_elements(name, more),
             ("expr", [only]) => self.expression(only.script()),
             ("expr", [first, ..]) => {
                 let joined = words[1..].iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -63,99 +58,72 @@ impl<H: Host> Interpreter<H> {
             }
             ("expr", []) => usage(at, "expr {expression}"),
             _ => {
-                let done = self.list_command(words).or_else(|| self.array(words));
-                return done.or_else(|| self.text(words)).or_else(|| self.pattern(words));
+                let done = self.list_command(words).or_else(|| self.array_command(words));
+                return done.or_else(|| self.string_command(words)).or_else(|| self.regexp_command(words));
             }
-        })
-    }
-
-    fn list_command(&mut self, words: &[Word]) -> Option<Outcome> {
-        let at = words[0].at;
-        Some(match (words[0].text.as_str(), &words[1..]) {
-            ("list", elements) => Ok(list(elements.iter().map(|word| word.text.as_str()))),
-            ("concat", lists) => {
-                let parts = lists.iter().map(|word| word.text.trim()).filter(|part| !part.is_empty());
-                Ok(parts.collect::<Vec<_>>().join(" "))
-            }
-            ("llength", [list]) => list_of(list).map(|list| list.len().to_string()).map_err(Into::into),
-            ("lindex", [list, index]) => (|| {
-                let list = list_of(list)?;
-                let index = position(index, list.len())?;
-                Ok(usize::try_from(index).ok().and_then(|index| list.get(index).cloned()).unwrap_or_default())
-            })(),
-            ("lrange", [source, first, last]) => (|| {
-                let source = list_of(source)?;
-                let (first, last) = (position(first, source.len())?.max(0), position(last, source.len())?);
-                let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
-                Ok(list(source.iter().skip(first as usize).take(count).map(String::as_str)))
-            })(),
-            ("lreverse", [list]) => (|| {
-                let all = list_of(list)?;
-                Ok(self::list(all.iter().rev().map(String::as_str)))
-            })(),
-            ("linsert", [source, index, more @ ..]) => (|| {
-                let mut all = list_of(source)?;
-                // Behind the end is `end` here.
-                let last = all.len() as i64;
-                let at = position(index, all.len() + 1)?.clamp(0, last) as usize;
-                all.splice(at..at, more.iter().map(|word| word.text.clone()));
-                Ok(list(all.iter().map(String::as_str)))
-            })(),
-            ("lreplace", [source, first, last, more @ ..]) => (|| {
-                let mut all = list_of(source)?;
-                let length = all.len() as i64;
-                let first = position(first, all.len())?.clamp(0, length);
-                let behind = position(last, all.len())?.saturating_add(1).clamp(first, length);
-                all.splice(first as usize..behind as usize, more.iter().map(|word| word.text.clone()));
-                Ok(list(all.iter().map(String::as_str)))
-            })(),
-            ("lsearch", [.., source, wanted]) => (|| {
-                let found = list_of(source)?.iter().position(|own| *own == wanted.text);
-                Ok(found.map_or(-1, |index| index as i64).to_string())
-            })(),
-            ("lsort", [options @ .., source]) => sorted(options, source).map_err(Into::into),
-            ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
-            ("join", [list, between]) => {
-                list_of(list).map(|list| list.join(&between.text)).map_err(Into::into)
-            }
-            ("split", [text]) => Ok(list(text.text.split(char::is_whitespace))),
-            ("split", [text, at]) => Ok(list(text.text.split(|c| at.text.contains(c)))),
-            ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
-                at,
-                "llength list, lindex list index, lrange list first last, join list text, split text letters",
-            ),
-            ("lreverse" | "linsert" | "lreplace" | "lsearch" | "lsort", _) => usage(
-                at,
-                "lreverse list, linsert list index value, lreplace list first last value, lsearch list value, lsort list",
-            ),
-            _ => return None,
         })
     }
 
     /// Assigns a value to a variable; an attribute of a host's object is set by the host.
     pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.place(name)
-            && self.host.owns(&object, &attribute)
+            && self.host.has_attribute(&object, &attribute)
         {
-            return self.ask(at, &object, &["set", &attribute, &value]);
+            return self.attribute_command(at, &object, &["set", &attribute, &value]);
         }
-        self.variables.set(name, value.clone()).map_err(|problem| WordError { at, problem })?;
+        check_length(at, value.len())?;
+        self.budget.octets(at, ENTRY + name.len() + value.len())?;
+        self.variables.set(name, value.clone());
         Ok(value)
     }
 
     /// Returns the value of a variable; of an attribute of a host's object the host's.
     pub(super) fn value_of(&mut self, at: usize, name: &str) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.place(name)
-            && self.host.owns(&object, &attribute)
+            && self.host.has_attribute(&object, &attribute)
         {
-            return self.ask(at, &object, &["set", &attribute]);
+            return self.attribute_command(at, &object, &["set", &attribute]);
         }
-        match self.variables.get(name) {
-            Ok(value) => Ok(value.to_owned()),
-            // The environment is that of the machine, on which nothing may depend.
-            Err(_) if name.trim_start_matches("::").starts_with("env(") => Ok(MEASURED.to_owned()),
-            Err(problem) => Err(WordError { at, problem }.into()),
+        if let Some(value) = self.variables.get(name) {
+            return Ok(value.to_owned());
         }
+        // The environment is that of the machine, on which nothing may depend.
+        if name.trim_start_matches("::").starts_with("env(") {
+            return Ok(MEASURED.to_owned());
+        }
+        self.budget.octets(at, SUGGESTION)?;
+        Err(WordError { at, problem: self.variables.unknown(name) }.into())
+    }
+
+    /// Adds text to a variable, which may be new.
+    fn append(&mut self, name: &Word, more: &str) -> Outcome {
+        if let (Scope::Object(object), attribute) = self.variables.place(&name.text)
+            && self.host.has_attribute(&object, &attribute)
+        {
+            let old = self.read(name)?;
+            return self.assign(name.at, &name.text, old + more);
+        }
+        check_length(name.at, self.variables.get(&name.text).map_or(0, str::len) + more.len())?;
+        self.budget.octets(name.at, ENTRY)?;
+        Ok(self.variables.append(&name.text, more).to_owned())
+    }
+
+    /// Adds elements to a list in a variable.
+    fn append_elements(&mut self, name: &Word, more: &[Word]) -> Outcome {
+        let old = self.variables.get(&name.text).unwrap_or_default();
+        // Blanks that a list would not have are dropped.
+        if old.starts_with(' ')
+            || old.ends_with(' ')
+            || ["  ", "\n", "\t"].iter().any(|blanks| old.contains(blanks))
+        {
+            let old = Word { text: old.to_owned(), ..name.clone() };
+            self.budget.octets(name.at, old.text.len() * PARSED)?;
+            let old = list(list_of(&old)?.iter().map(AsRef::as_ref));
+            self.assign(name.at, &name.text, old)?;
+        }
+        let has_elements = self.variables.get(&name.text).is_some_and(|old| !old.is_empty());
+        let more = list_behind(has_elements, more.iter().map(|word| word.text.as_str()));
+        self.append(name, &more)
     }
 
     fn read(&mut self, name: &Word) -> Outcome {
@@ -181,6 +149,7 @@ impl<H: Host> Interpreter<H> {
             levelled => levelled,
         };
         let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
+        self.budget.octets(at, pairs.len() * ENTRY)?;
         for [theirs, own] in pairs {
             let place = self.variables.place_at(depth, &theirs.text);
             self.variables.link(&own.text, place);
@@ -189,52 +158,10 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// `lsort -integer list`, with the options of `lsort(n)` that need no command.
-fn sorted(options: &[Word], source: &Word) -> Result<String, WordError> {
-    let mut all = list_of(source)?;
-    let (mut is_numeric, mut is_reversed, mut is_unique) = (false, false, false);
-    for option in options {
-        match option.text.as_str() {
-            "-integer" | "-real" => is_numeric = true,
-            "-decreasing" => is_reversed = true,
-            "-unique" => is_unique = true,
-            "-ascii" | "-increasing" => {}
-            _ => return usage_of(option.at, "lsort -integer -decreasing -unique list"),
-        }
-    }
-    let number = |text: &String| Number::parse(text).map_or(f64::NAN, Number::real);
-    match is_numeric {
-        true => all.sort_by(|a, b| number(a).total_cmp(&number(b))),
-        false => all.sort(),
-    }
-    if is_reversed {
-        all.reverse();
-    }
-    if is_unique {
-        all.dedup();
-    }
-    Ok(list(all.iter().map(String::as_str)))
-}
-
-fn usage_of<T>(at: usize, form: &str) -> Result<T, WordError> {
-    Err(WordError { at, problem: format!("the syntax is {form}") })
-}
-
-fn whole(word: &Word) -> Result<i64, WordError> {
+/// Parses a whole number.
+pub(super) fn whole(word: &Word) -> Result<i64, WordError> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
         _ => Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
-    }
-}
-
-/// Parses an index into a list: a number, `end`, or `end-1`.
-pub(super) fn position(word: &Word, length: usize) -> Result<i64, WordError> {
-    let last = length as i64 - 1;
-    match word.text.strip_prefix("end") {
-        Some("") => Ok(last),
-        Some(back) if back.starts_with('-') => {
-            Ok(last.saturating_add(whole(&Word { text: back.to_owned(), ..word.clone() })?))
-        }
-        _ => whole(word),
     }
 }

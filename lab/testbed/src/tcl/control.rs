@@ -1,36 +1,24 @@
 //! Executes commands for control flow: conditions, loops, procedures.
 
+use std::borrow::Cow;
+use std::rc::Rc;
+
+use super::budget::ENTRY;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::parse::script;
-use super::strings::matches;
+use super::list::{list, list_at, list_of};
+use super::parse::Command;
 use super::variables::Frame;
-use super::{Text, Word, WordError, elements};
+use super::{Text, Word, WordError};
 
 /// A procedure's parameters, each with its default, and its body.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Procedure {
     parameters: Vec<(String, Option<String>)>,
     body: Word,
 }
 
-impl Procedure {
-    /// Returns a procedure with these parameters, each a name, or a name and a default.
-    pub(super) fn new(parameters: &Word, body: &Word) -> Result<Self, WordError> {
-        let mut settled = Vec::new();
-        for parameter in list_of(parameters)? {
-            let parts = elements(&parameter).map_err(|problem| WordError { at: parameters.at, problem })?;
-            match &parts[..] {
-                [name] => settled.push((name.clone(), None)),
-                [name, default] => settled.push((name.clone(), Some(default.clone()))),
-                _ => {
-                    let problem = "the syntax is proc name {first {second default}} {commands}".to_owned();
-                    return Err(WordError { at: parameters.at, problem });
-                }
-            }
-        }
-        Ok(Self { parameters: settled, body: body.clone() })
-    }
-}
+/// How the message of an error begins that the script reports itself.
+const OF_SCRIPT: &str = "the script itself says: ";
 
 /// What a turn of a loop's body says about the next.
 enum Turn {
@@ -60,7 +48,7 @@ impl<H: Host> Interpreter<H> {
             ("catch", [body]) => self.catch(body, None),
             ("catch", [body, name, ..]) => self.catch(body, Some(name)),
             ("error", [problem, ..]) => {
-                Err(WordError { at, problem: format!("the script itself says: {}", problem.text) }.into())
+                Err(WordError { at, problem: format!("{OF_SCRIPT}{}", problem.text) }.into())
             }
             ("switch", arguments) => self.switch(at, arguments),
             ("uplevel", arguments) => self.uplevel(at, arguments),
@@ -133,7 +121,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Runs the commands of another file.
     fn source(&mut self, words: &[Word]) -> Outcome {
-        self.step(words[0].at)?;
+        self.budget.turn(words[0].at)?;
         let Some((text, base)) = self.host.file(words)? else { return Ok(String::new()) };
         match self.evaluate(Text::at(&text, base)) {
             Err(Stop::Return(value)) => Ok(value),
@@ -141,12 +129,17 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// Gives 1 for what is wrong, and 0 otherwise; the variable has the result.
+    /// Returns why the commands end, 0 if they do not end early; the variable has their result. catch(n).
     fn catch(&mut self, body: &Word, name: Option<&Word>) -> Outcome {
         let (code, value) = match self.evaluate(body.script()) {
             Ok(value) => ("0", value),
-            Err(Stop::Wrong(complaint)) => ("1", complaint.problem),
-            Err(other) => return Err(other),
+            Err(Stop::Wrong(WordError { problem, .. })) => {
+                ("1", problem.strip_prefix(OF_SCRIPT).map_or(problem.clone(), str::to_owned))
+            }
+            Err(Stop::Return(value)) => ("2", value),
+            Err(Stop::Break(_)) => ("3", String::new()),
+            Err(Stop::Continue(_)) => ("4", String::new()),
+            Err(stop @ (Stop::Limit(_) | Stop::Over)) => return Err(stop),
         };
         if let Some(name) = name {
             self.assign(name.at, &name.text, value)?;
@@ -174,19 +167,28 @@ impl<H: Host> Interpreter<H> {
         let cases = match cases {
             // Their places are those of the list.
             [only] => {
-                let word = |text| Word { text, at: only.at, verbatim: None };
+                let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
+                self.budget.octets(only.at, listed.len() * ENTRY)?;
                 &listed[..]
             }
             cases => cases,
         };
         let (pairs, []) = cases.as_chunks() else { return usage(at, FORM) };
         let is_last = |index: usize| index + 1 == pairs.len();
-        let holds = |(index, [pattern, _]): &(usize, &[Word; 2])| {
-            let is_default = is_last(*index) && pattern.text == "default";
-            is_default || pattern.text == value.text || is_glob && matches(&pattern.text, &value.text)
-        };
-        let Some((first, _)) = pairs.iter().enumerate().find(holds) else { return Ok(String::new()) };
+        let mut first = None;
+        for (index, [pattern, _]) in pairs.iter().enumerate() {
+            let is_default = is_last(index) && pattern.text == "default";
+            let is_match = match is_glob {
+                true => self.matches(pattern.at, &pattern.text, &value.text)?,
+                false => pattern.text == value.text,
+            };
+            if is_default || is_match {
+                first = Some(index);
+                break;
+            }
+        }
+        let Some(first) = first else { return Ok(String::new()) };
         // A body of - is that of the next pattern.
         match pairs[first..].iter().find(|[_, body]| body.text != "-") {
             Some([_, body]) => self.evaluate(body.script()),
@@ -195,25 +197,26 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn while_loop(&mut self, condition: &Word, body: &Word) -> Outcome {
-        let commands = script(body.script())?;
-        while self.condition(condition.script())? {
-            self.step(condition.at)?;
-            if let Turn::Last = turn(self.commands(&commands))? {
-                break;
-            }
-        }
-        Ok(String::new())
+        self.parsed(body.script(), |interpreter, commands| interpreter.repeat(condition, commands, None))
     }
 
     fn for_loop(&mut self, start: &Word, condition: &Word, next: &Word, body: &Word) -> Outcome {
-        let commands = script(body.script())?;
         self.evaluate(start.script())?;
+        self.parsed(body.script(), |interpreter, commands| {
+            interpreter.repeat(condition, commands, Some(next))
+        })
+    }
+
+    /// Executes commands, and then `next`, as long as a condition holds.
+    fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
-            self.step(condition.at)?;
-            if let Turn::Last = turn(self.commands(&commands))? {
+            self.budget.turn(condition.at)?;
+            if let Turn::Last = turn(self.commands(commands))? {
                 break;
             }
-            self.evaluate(next.script())?;
+            if let Some(next) = next {
+                self.evaluate(next.script())?;
+            }
         }
         Ok(String::new())
     }
@@ -221,7 +224,6 @@ impl<H: Host> Interpreter<H> {
     /// `foreach names list … commands`: with several lists as often as the longest needs.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const FORM: &str = "foreach name list {commands}";
-        let commands = script(body.script())?;
         let (pairs, []) = pairs.as_chunks() else { return usage(body.at, FORM) };
         let mut columns = Vec::new();
         for [names, list] in pairs {
@@ -231,26 +233,46 @@ impl<H: Host> Interpreter<H> {
             }
             columns.push((names_at, names, list_of(list)?));
         }
+        // The elements are held during the loop.
+        let held = columns.iter().map(|(_, _, values)| values.len() * size_of::<Cow<'_, str>>());
+        self.budget.octets(body.at, held.sum())?;
         let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
-        for number in 0..turns.unwrap_or_default() {
-            self.step(body.at)?;
-            for (at, names, values) in &columns {
-                for (place, name) in names.iter().enumerate() {
-                    let value = values.get(number * names.len() + place).cloned().unwrap_or_default();
-                    self.assign(*at, name, value)?;
+        self.parsed(body.script(), |interpreter, commands| {
+            for number in 0..turns.unwrap_or_default() {
+                interpreter.budget.turn(body.at)?;
+                for (at, names, values) in &columns {
+                    for (place, name) in names.iter().enumerate() {
+                        let value = values.get(number * names.len() + place).cloned().unwrap_or_default();
+                        interpreter.assign(*at, name, value.into_owned())?;
+                    }
+                }
+                if let Turn::Last = turn(interpreter.commands(commands))? {
+                    break;
                 }
             }
-            if let Turn::Last = turn(self.commands(&commands))? {
-                break;
-            }
-        }
-        Ok(String::new())
+            Ok(String::new())
+        })
     }
 
     fn define(&mut self, name: &Word, parameters: &Word, body: &Word) -> Outcome {
-        let procedure = Procedure::new(parameters, body)?;
+        let procedure = self.procedure(parameters, body)?;
         self.procedures.insert(name.text.clone(), procedure);
         Ok(String::new())
+    }
+
+    /// Returns a procedure with these parameters, each a name, or a name and a default.
+    pub(super) fn procedure(&mut self, parameters: &Word, body: &Word) -> Result<Rc<Procedure>, Stop> {
+        let all = list_of(parameters)?;
+        self.budget.octets(parameters.at, (1 + all.len()) * ENTRY)?;
+        let mut settled = Vec::new();
+        for parameter in all {
+            match &list_at(&parameter, parameters.at)?[..] {
+                [name] => settled.push((name.to_string(), None)),
+                [name, default] => settled.push((name.to_string(), Some(default.to_string()))),
+                _ => return usage(parameters.at, "proc name {first {second default}} {commands}"),
+            }
+        }
+        Ok(Rc::new(Procedure { parameters: settled, body: body.clone() }))
     }
 
     /// Calls a procedure; a last parameter `args` gets all remaining arguments, as a list. The call begins
@@ -263,7 +285,8 @@ impl<H: Host> Interpreter<H> {
         implied: &[(&str, &str)],
     ) -> Outcome {
         let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
-        self.step(at)?;
+        self.budget.turn(at)?;
+        self.budget.octets(at, procedure.parameters.len() * ENTRY)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
             frame.own.insert((*variable).to_owned(), (*value).to_owned());
@@ -271,7 +294,7 @@ impl<H: Host> Interpreter<H> {
         let last = procedure.parameters.len();
         for (place, (name, default)) in (1..).zip(&procedure.parameters) {
             let value = if name == "args" && place == last {
-                super::list::list(arguments.by_ref().map(|word| word.text.as_str()))
+                list(arguments.by_ref().map(|word| word.text.as_str()))
             } else {
                 let given = arguments.next().map(|word| word.text.clone()).or_else(|| default.clone());
                 let problem = || format!("\"{called}\" needs a value for its parameter \"{name}\"");
@@ -293,13 +316,8 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// Parses a word as a list.
-pub(super) fn list_of(word: &Word) -> Result<Vec<String>, WordError> {
-    elements(&word.text).map_err(|problem| WordError { at: word.at, problem })
-}
-
 /// Creates the error of a command with wrong arguments.
-pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
+pub(super) fn usage<T, E: From<WordError>>(at: usize, form: &str) -> Result<T, E> {
     Err(WordError { at, problem: format!("the syntax is {form}") }.into())
 }
 

@@ -1,38 +1,51 @@
 //! Executes a script, command by command.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use hol_base::nearest;
 
+use super::budget::Budget;
 use super::control::Procedure;
 use super::objects::Objects;
 use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, error_at};
 
-/// Maximum loop iterations; a script with more does not end.
-const MOST_STEPS: u32 = 100_000;
 /// Maximum nesting; deeper is considered endless recursion.
 const DEEPEST: usize = 60;
+/// Maximum nesting of brackets, in all commands that are executed together.
+const MOST_BRACKETS: usize = 100;
+/// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
+const MOST_NESTED: usize = 4 << 20;
+/// A command's result is only copied, which takes less time than other work on as many octets.
+const COPIED: usize = 8;
+/// The further commands that one of the host counts for: it may create an object, or search a name.
+const OF_HOST: u64 = 3;
+/// The octets that the search for a similar name counts for.
+pub(super) const SUGGESTION: usize = 1 << 14;
+
+/// What a script may consist of.
+const SUPPORTED: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
 /// A provider of commands that are not Tcl's own.
 pub(crate) trait Host {
     /// Runs a command; `None` if it does not exist. The first word is its name.
     fn command(&mut self, words: &[Word]) -> Option<Result<String, WordError>>;
-    /// A global variable is `set` to a value.
-    fn assigned(&mut self, variable: &str, value: &str);
+    /// Names an object after the global variable that is set to it.
+    fn name_after_variable(&mut self, variable: &str, value: &str);
     /// Handles an unknown command: its result, if the script may continue.
-    fn lost(&mut self, complaint: WordError) -> Result<String, WordError>;
+    fn report_unknown(&mut self, complaint: WordError) -> Result<String, WordError>;
     /// Returns whether an object has this attribute itself; all others of its variables are the script's.
-    fn owns(&self, object: &str, attribute: &str) -> bool;
+    fn has_attribute(&self, object: &str, attribute: &str) -> bool;
     /// Returns the class of an object; `None` if it is none of the host's.
     fn class_of(&self, object: &str) -> Option<String>;
     /// Notes that a script draws a random number of Tcl without a seed.
-    fn unseeded(&mut self, at: usize);
+    fn note_unseeded(&mut self, at: usize);
     /// Notes that a script sets a variable of a host's object that is the script's own.
-    fn sets_own(&mut self, words: &[Word]);
-    /// Notes that a script defines a method of a class of the host, or of a class or object that `extends` it.
-    fn defines(&mut self, class: &Word, method: &Word, extends: bool);
+    fn note_script_variable(&mut self, words: &[Word]);
+    /// Checks a method that a script defines for a class of the host, or for a class or object that `extends` it.
+    fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of its commands.
     fn names(&self) -> Vec<&'static str>;
     /// Returns the text of a file that the script reads, and where it begins; `None` for one that is built in.
@@ -46,7 +59,10 @@ pub(crate) trait Host {
 /// Why the next command is not executed.
 #[derive(Debug)]
 pub(super) enum Stop {
+    /// An error of Tcl, which `catch` catches.
     Wrong(WordError),
+    /// A limit of the interpreter, or an error of the host: `catch` must not hide what hol lacks.
+    Limit(WordError),
     /// `break`, at this place.
     Break(usize),
     /// `continue`, at this place.
@@ -70,12 +86,16 @@ impl From<WordError> for Stop {
 pub(crate) struct Interpreter<H> {
     pub host: H,
     pub(super) variables: Variables,
-    pub(super) procedures: BTreeMap<String, Procedure>,
+    pub(super) procedures: BTreeMap<String, Rc<Procedure>>,
     pub(super) objects: Objects,
     /// The state of Tcl's random numbers, once it is set.
     pub(super) seed: Option<u64>,
-    steps: u32,
+    pub(super) budget: Budget,
     depth: usize,
+    /// The brackets in which a command is executed.
+    brackets: usize,
+    /// Octets of the texts that are being executed.
+    nested: usize,
 }
 
 impl<H: Host> Interpreter<H> {
@@ -83,7 +103,7 @@ impl<H: Host> Interpreter<H> {
     pub fn new(host: H, name: &str) -> Self {
         let mut variables = Variables::default();
         for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
-            variables.set(variable, value.to_owned()).expect("it is short");
+            variables.set(variable, value.to_owned());
         }
         Self {
             host,
@@ -91,14 +111,16 @@ impl<H: Host> Interpreter<H> {
             procedures: BTreeMap::new(),
             objects: Objects::default(),
             seed: None,
-            steps: 0,
+            budget: Budget::default(),
             depth: 0,
+            brackets: 0,
+            nested: 0,
         }
     }
 
     /// Sets a global variable.
     pub fn define_variable(&mut self, name: &str, value: String) {
-        self.variables.set(name, value).expect("it is short");
+        self.variables.set(name, value);
     }
 
     /// Executes a whole script.
@@ -114,7 +136,7 @@ impl<H: Host> Interpreter<H> {
     fn run_text(&mut self, text: Text<'_>) -> Result<(), WordError> {
         match self.evaluate(text) {
             Ok(_) | Err(Stop::Return(_) | Stop::Over) => Ok(()),
-            Err(Stop::Wrong(complaint)) => Err(complaint),
+            Err(Stop::Wrong(complaint) | Stop::Limit(complaint)) => Err(complaint),
             Err(Stop::Break(at) | Stop::Continue(at)) => {
                 error_at(at, "this is outside of any loop; remove it")
             }
@@ -123,15 +145,38 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes a script in a word.
     pub(super) fn evaluate(&mut self, text: Text<'_>) -> Outcome {
-        self.commands(&script(text)?)
+        self.parsed(text, |interpreter, commands| interpreter.commands(commands))
+    }
+
+    /// Parses a script in a word, and calls `execute` with its commands.
+    pub(super) fn parsed(
+        &mut self,
+        text: Text<'_>,
+        execute: impl FnOnce(&mut Self, &[Command]) -> Outcome,
+    ) -> Outcome {
+        let (at, length) = (text.place(0), text.text.len());
+        self.budget.octets(at, length)?;
+        // The script itself may have any length.
+        let length = if self.depth == 0 { 0 } else { length };
+        if self.nested + length > MOST_NESTED {
+            let problem = format!("commands of more than {MOST_NESTED} octets are nested; use procedures");
+            return Err(Stop::Limit(WordError { at, problem }));
+        }
+        self.nested += length;
+        let result = script(text).map_err(Stop::Wrong).and_then(|commands| execute(self, &commands));
+        self.nested -= length;
+        result
     }
 
     /// Executes commands.
     pub(super) fn commands(&mut self, commands: &[Command]) -> Outcome {
         let mut result = String::new();
         for command in commands {
+            let at = command[0].at;
+            self.budget.commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
-            result = self.deeper(words[0].at, |interpreter| interpreter.command(&words))?;
+            result = self.deeper(at, |interpreter| interpreter.command(&words))?;
+            self.budget.octets(at, result.len() / COPIED)?;
             if self.host.is_over() {
                 return Err(Stop::Over);
             }
@@ -139,27 +184,11 @@ impl<H: Host> Interpreter<H> {
         Ok(result)
     }
 
-    /// Counts a loop iteration or a call.
-    pub(super) fn step(&mut self, at: usize) -> Result<(), WordError> {
-        self.steps += 1;
-        if self.steps <= MOST_STEPS {
-            return Ok(());
-        }
-        error_at(
-            at,
-            format!("this has not ended after {MOST_STEPS} turns; does the loop change what it tests?"),
-        )
-    }
-
     /// Calls `inside` one level deeper.
-    pub(super) fn deeper<T, E: From<WordError>>(
-        &mut self,
-        at: usize,
-        inside: impl FnOnce(&mut Self) -> Result<T, E>,
-    ) -> Result<T, E> {
+    pub(super) fn deeper(&mut self, at: usize, inside: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
         if self.depth >= DEEPEST {
             let problem = format!("this is nested more than {DEEPEST} deep; does a procedure call itself?");
-            return Err(WordError { at, problem }.into());
+            return Err(Stop::Limit(WordError { at, problem }));
         }
         self.depth += 1;
         let result = inside(self);
@@ -167,74 +196,99 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
+    /// Executes the commands in a bracket, which take less of the stack than a command in a command.
+    fn bracket(&mut self, at: usize, commands: &[Command]) -> Outcome {
+        if self.brackets >= MOST_BRACKETS {
+            let problem = format!("brackets are nested more than {MOST_BRACKETS} deep; use variables");
+            return Err(Stop::Limit(WordError { at, problem }));
+        }
+        self.brackets += 1;
+        let result = self.commands(commands);
+        self.brackets -= 1;
+        result
+    }
+
     fn command(&mut self, words: &[Word]) -> Outcome {
         let name = &words[0].text;
-        if let Some(done) = self.control(words).or_else(|| self.plain(words)) {
-            return done;
-        }
+        // A script may define a command of Tcl anew.
         if let Some(procedure) = self.procedures.get(name).cloned() {
             return self.call(&procedure, &words[0], &words[1..], &[]);
         }
-        if let Some(done) = self.object_command(words) {
+        let done = self.control(words).or_else(|| self.basic_command(words));
+        if let Some(done) = done.or_else(|| self.object_command(words)) {
             return done;
         }
-        if let Some(done) = self.host.command(words) {
-            return done.map_err(Stop::Wrong);
+        if let Some(done) = self.try_host(words) {
+            return done;
         }
+        self.budget.octets(words[0].at, SUGGESTION)?;
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
-        let cure = near.map_or_else(
-            || "hol supports nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR of ns".to_owned(),
-            |near| format!("did you mean \"{near}\"?"),
-        );
+        let cure = near.map_or_else(|| SUPPORTED.to_owned(), |near| format!("did you mean \"{near}\"?"));
         let problem = format!("unknown command \"{name}\"; {cure}");
-        self.host.lost(WordError { at: words[0].at, problem }).map_err(Stop::Wrong)
+        self.report_unknown(words[0].at, problem)
     }
 
-    /// Asks an object of the host.
-    pub(super) fn ask(&mut self, at: usize, object: &str, rest: &[&str]) -> Outcome {
+    /// Reports what neither the script nor the host defines.
+    pub(super) fn report_unknown(&mut self, at: usize, problem: String) -> Outcome {
+        self.host.report_unknown(WordError { at, problem }).map_err(Stop::Limit)
+    }
+
+    /// Executes a command of the host about an attribute of one of its objects.
+    pub(super) fn attribute_command(&mut self, at: usize, object: &str, rest: &[&str]) -> Outcome {
         let word = |text: &str| Word { text: text.to_owned(), at, verbatim: None };
         let words: Vec<Word> = [object].iter().chain(rest).map(|text| word(text)).collect();
-        self.ask_host(&words)
+        self.host_command(&words)
     }
 
-    /// Runs a command of the host, which has to exist.
-    pub(super) fn ask_host(&mut self, words: &[Word]) -> Outcome {
-        let done = self.host.command(words).map(|done| done.map_err(Stop::Wrong));
-        done.unwrap_or_else(|| {
-            let problem = format!("unknown command \"{}\"", words[0].text);
-            self.host.lost(WordError { at: words[0].at, problem }).map_err(Stop::Wrong)
+    /// Executes a command of the host, which has to exist.
+    pub(super) fn host_command(&mut self, words: &[Word]) -> Outcome {
+        self.try_host(words).unwrap_or_else(|| {
+            self.report_unknown(words[0].at, format!("unknown command \"{}\"", words[0].text))
         })
     }
 
+    /// Executes a command of the host; `None` if it does not exist.
+    fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
+        if let Err(stop) = self.budget.commands(words[0].at, OF_HOST) {
+            return Some(Err(stop));
+        }
+        self.host.command(words).map(|done| done.map_err(Stop::Limit))
+    }
+
     fn substitute(&mut self, raw: &RawWord) -> Result<Word, Stop> {
-        Ok(Word { text: self.join(&raw.parts)?, at: raw.at, verbatim: raw.verbatim })
+        Ok(Word { text: self.join(raw.at, &raw.parts)?, at: raw.at, verbatim: raw.verbatim })
     }
 
     /// Returns the text of a word's parts.
-    pub(super) fn join(&mut self, parts: &[Part]) -> Outcome {
+    pub(super) fn join(&mut self, at: usize, parts: &[Part]) -> Outcome {
         let mut text = String::new();
         for part in parts {
             match part {
-                Part::Text(own) => text.push_str(own),
-                part => text.push_str(&self.value(part)?),
+                Part::Text(own) => {
+                    self.budget.octets(at, own.len())?;
+                    text.push_str(own);
+                }
+                part => text.push_str(&self.value(at, part)?),
             }
         }
         Ok(text)
     }
 
-    /// Returns the value of a variable.
-    pub(super) fn value(&mut self, part: &Part) -> Outcome {
-        match part {
-            Part::Text(text) => Ok(text.clone()),
-            Part::Script(commands) => self.commands(commands),
+    /// Returns the value of a part of the word at `at`.
+    pub(super) fn value(&mut self, at: usize, part: &Part) -> Outcome {
+        let value = match part {
+            Part::Text(text) => text.clone(),
+            Part::Script(commands) => self.bracket(at, commands)?,
             Part::Variable { at, name, index } => {
                 let name = match index {
-                    Some(index) => format!("{name}({})", self.join(index)?),
+                    Some(index) => format!("{name}({})", self.join(*at, index)?),
                     None => name.clone(),
                 };
-                self.value_of(*at, &name)
+                self.value_of(*at, &name)?
             }
-        }
+        };
+        self.budget.octets(at, value.len())?;
+        Ok(value)
     }
 }

@@ -2,6 +2,7 @@
 //! loops, procedures, lists, text; and the classes of OTcl. Anything else is rejected with line and word.
 
 mod arrays;
+mod budget;
 mod commands;
 mod control;
 mod expression;
@@ -10,14 +11,18 @@ mod list;
 mod number;
 mod objects;
 mod parse;
+mod pattern;
 mod regexp;
+mod search;
 mod strings;
+#[cfg(test)]
+mod tests;
 mod variables;
 
 pub(crate) use commands::COMMANDS;
 pub(crate) use interpreter::{Host, Interpreter};
 pub(crate) use list::elements;
-pub(crate) use number::MEASURED;
+pub(crate) use number::{MEASURED, general, scientific};
 
 /// An error about a word, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]

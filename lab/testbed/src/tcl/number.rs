@@ -7,8 +7,11 @@ use std::fmt;
 /// number.
 pub(crate) const MEASURED: &str = "measured";
 
-#[derive(Debug, Clone, Copy)]
+pub(super) const TOO_LARGE: &str =
+    "the result is too large for a whole number; write one operand with a point, as in 2.0";
+
 /// A number of Tcl.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Whole(i64),
     Real(f64),
@@ -17,15 +20,35 @@ pub(super) enum Number {
 use Number::{Real, Whole};
 
 impl Number {
-    /// Parses a number.
+    /// Parses a number: `12`, `014`, `0xc`, `0b1100`, `1.2e1`. A leading zero means octal: expr(n) of Tcl 8.6.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        if let Ok(whole) = text.parse() {
+        // Most numbers are decimal.
+        if !text.trim_start_matches(['+', '-']).starts_with('0')
+            && let Ok(whole) = text.parse()
+        {
             return Some(Whole(whole));
         }
-        // Rust would also read "inf" and "nan".
-        let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
-        text.parse().ok().filter(|real: &f64| numeric && real.is_finite()).map(Real)
+        if let Some((sign, digits, radix)) = whole(text) {
+            return i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Whole);
+        }
+        // Rust would also read "inf" and "nan", and Tcl reads no 08.
+        let is_numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+        let is_real = is_numeric && text.contains(['.', 'e', 'E']);
+        text.parse().ok().filter(|real: &f64| is_real && real.is_finite()).map(Real)
+    }
+
+    /// Returns why a text is not a number.
+    pub fn problem(text: &str) -> String {
+        match whole(text.trim()) {
+            Some(_) => format!("{text} has more than 64 bits, which is not supported; write it with a point"),
+            None => format!("{text:?} is not a number; compare text with eq and ne"),
+        }
+    }
+
+    /// Returns whether a text is a whole number of more than 64 bits, which Tcl knows.
+    pub fn is_too_large(text: &str) -> bool {
+        whole(text.trim()).is_some() && Self::parse(text).is_none()
     }
 
     /// Returns the number as floating point.
@@ -41,18 +64,31 @@ impl Number {
         self.real() != 0.0
     }
 
+    /// Returns the whole number that a real one is; `None` if it is too large.
+    pub fn whole_of(real: f64) -> Option<Self> {
+        const LIMIT: f64 = i64::MAX as f64;
+        (-LIMIT..LIMIT).contains(&real).then_some(Whole(real as i64))
+    }
+
+    /// Returns the number with the other sign; `None` if it is too large.
+    pub fn negative(self) -> Option<Self> {
+        match self {
+            Whole(whole) => whole.checked_neg().map(Whole),
+            Real(real) => Some(Real(-real)),
+        }
+    }
+
     /// Compares two numbers.
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),
-            _ => self.real().total_cmp(&other.real()),
+            // All are finite; -0.0 is 0.0.
+            _ => self.real().partial_cmp(&other.real()).unwrap_or(Ordering::Equal),
         }
     }
 
     /// Returns the result of an operator between two numbers, or why there is none.
     pub fn combine(self, operator: &str, other: Self) -> Result<Self, &'static str> {
-        const TOO_LARGE: &str =
-            "the result is too large for a whole number; write one operand with a point, as in 2.0";
         let result = match (self, other) {
             (_, divisor) if matches!(operator, "/" | "%") && !divisor.truth() => {
                 return Err("division by zero; guard it with `if`");
@@ -69,6 +105,10 @@ impl Number {
                     "%" => a
                         .checked_rem(b)
                         .map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }),
+                    "**" if b < 0 && a == 0 => return Err("zero has no negative power"),
+                    "**" if b < 0 => Some(if matches!(a, -1 | 1) { a.pow(u32::from(b % 2 != 0)) } else { 0 }),
+                    // Those of 0, 1 and -1 are never too large.
+                    "**" if (-1..=1).contains(&a) => Some(a.pow((b % 2 + 2 * i64::from(b > 0)) as u32)),
                     "**" => u32::try_from(b).ok().and_then(|power| a.checked_pow(power)),
                     other => unreachable!("{other} is no operator of numbers"),
                 }
@@ -94,8 +134,62 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Whole(whole) => whole.fmt(f),
-            // With a point, so that it stays a real number.
-            Real(real) => write!(f, "{real:?}"),
+            // With a point or an exponent, so that it stays a real number: tcl_precision of 0.
+            Real(real) => {
+                let (digits, exponent) = split(&format!("{real:e}"));
+                match (-4..=16).contains(&exponent) {
+                    true if real.fract() == 0.0 => write!(f, "{real}.0"),
+                    true => write!(f, "{real}"),
+                    false => write!(f, "{digits}e{exponent:+}"),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the sign, the digits and the radix of a whole number.
+fn whole(text: &str) -> Option<(&str, &str, u32)> {
+    let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
+    let (digits, radix) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
+        [b'0', b'o' | b'O', ..] => (&digits[2..], 8),
+        [b'0', b'b' | b'B', ..] => (&digits[2..], 2),
+        [b'0', _, ..] => (&digits[1..], 8),
+        _ => (digits, 10),
+    };
+    let is_whole = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
+    is_whole.then_some((sign, digits, radix))
+}
+
+fn split(scientific: &str) -> (String, i32) {
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    (digits.to_owned(), exponent.parse().unwrap_or(0))
+}
+
+/// Returns a number as `%e` of C writes it: `4.483996e-01` with six digits behind the point.
+pub(crate) fn scientific(value: f64, precision: usize) -> String {
+    let (digits, exponent) = split(&format!("{value:.precision$e}"));
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
+/// Returns a number as `%g` of C writes it, with at most so many digits.
+pub(crate) fn general(value: f64, precision: usize) -> String {
+    let precision = precision.max(1);
+    let (_, exponent) = split(&format!("{value:.*e}", precision - 1));
+    let trimmed = |text: &str| {
+        if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    match (-4..precision as i32).contains(&exponent) {
+        true => trimmed(&format!("{value:.*}", (precision as i32 - 1 - exponent) as usize)),
+        false => {
+            let text = scientific(value, precision - 1);
+            let (digits, exponent) = text.split_once('e').unwrap_or((&text, ""));
+            format!("{}e{exponent}", trimmed(digits))
         }
     }
 }
@@ -123,6 +217,12 @@ mod tests {
         assert!(Whole(1).combine("/", Whole(0)).is_err());
         assert!(Whole(i64::MIN).combine("/", Whole(-1)).is_err());
         assert!(Whole(10).combine("**", Whole(40)).is_err());
-        assert!(Number::parse("inf").is_none() && Number::parse("1e999").is_none());
+        assert!(["inf", "1e999", "08", "0x", "1 2", ""].iter().all(|text| Number::parse(text).is_none()));
+    }
+
+    #[test]
+    fn numbers_are_written_as_in_c() {
+        let written = [scientific(0.448_399_6, 6), scientific(-1.268_476, 6), general(0.486_208_412, 6)];
+        assert_eq!(written, ["4.483996e-01", "-1.268476e+00", "0.486208"]);
     }
 }

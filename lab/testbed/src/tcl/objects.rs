@@ -4,11 +4,14 @@
 //! A class of a script may stand below one of the host; its objects are then the host's, with more methods.
 //! The host says which of its own methods a script must not replace, for it never calls a script's.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use super::control::{Procedure, list_of, usage};
+use super::budget::ENTRY;
+use super::control::{Procedure, usage};
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::list::list;
+use super::list::{list, list_of};
 use super::variables::{Frame, Scope};
 use super::{Word, WordError};
 
@@ -17,12 +20,14 @@ use super::{Word, WordError};
 pub(super) struct Objects {
     /// The script's classes.
     classes: BTreeMap<String, Class>,
+    /// The classes that have one below them.
+    extended: BTreeSet<String>,
     /// The class of each object that a class of the script made.
     class_of: BTreeMap<String, String>,
     /// Methods of instances by class, the host's classes included.
-    methods: BTreeMap<String, BTreeMap<String, Procedure>>,
+    methods: BTreeMap<String, BTreeMap<String, Rc<Procedure>>>,
     /// Methods of one object, or of a class as an object.
-    own_methods: BTreeMap<String, BTreeMap<String, Procedure>>,
+    own_methods: BTreeMap<String, BTreeMap<String, Rc<Procedure>>>,
     /// The active methods, the innermost last.
     calls: Vec<Call>,
     made: usize,
@@ -39,8 +44,8 @@ struct Class {
 struct Call {
     object: String,
     method: String,
-    /// Where `next` goes on: so many of the object's [`Objects::line`] have been asked.
-    asked: usize,
+    /// Where `next` goes on in the object's `precedence_of_object`.
+    next_place: usize,
 }
 
 /// Roots of OTcl's classes, which define no behaviour.
@@ -49,29 +54,33 @@ const ROOTS: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
 /// Tcl's commands that an object executes with its own variables.
 const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
 
+/// The longest name of a class of a host, in octets.
+const LONGEST_NAME: usize = 200;
+
 /// The most classes above another.
 const MOST_ABOVE: usize = 100;
 
 impl Objects {
     /// Returns a class and all classes above it, each behind all that are below it.
-    fn line_of_class(&self, class: &str) -> Vec<String> {
+    fn precedence(&self, class: &str) -> Vec<String> {
         let (mut line, mut seen) = (Vec::new(), BTreeSet::new());
-        self.climb(class, &mut seen, &mut line);
+        self.add_superclasses(class, &mut seen, &mut line);
         line.reverse();
         line
     }
 
     /// Adds the classes above a class, and then the class.
-    fn climb(&self, class: &str, seen: &mut BTreeSet<String>, line: &mut Vec<String>) {
+    fn add_superclasses(&self, class: &str, seen: &mut BTreeSet<String>, line: &mut Vec<String>) {
         if !seen.insert(class.to_owned()) {
             return;
         }
         match self.classes.get(class) {
-            Some(own) => own.above.iter().rev().for_each(|above| self.climb(above, seen, line)),
+            Some(own) => own.above.iter().rev().for_each(|above| self.add_superclasses(above, seen, line)),
             // A host's class is below the one whose name it begins with.
             None => {
-                let above = class.rsplit_once('/').filter(|_| seen.len() <= MOST_ABOVE);
-                above.into_iter().for_each(|(above, _)| self.climb(above, seen, line));
+                let is_short = seen.len() <= MOST_ABOVE && class.len() <= LONGEST_NAME;
+                let above = class.rsplit_once('/').filter(|_| is_short);
+                above.into_iter().for_each(|(above, _)| self.add_superclasses(above, seen, line));
             }
         }
         line.push(class.to_owned());
@@ -84,11 +93,16 @@ impl Objects {
     /// Returns the first class of the host among a class and those above it.
     fn host_class(&self, class: &str) -> Option<String> {
         let is_of_host = |class: &String| !self.is_class(class) && !ROOTS.contains(&class.as_str());
-        self.line_of_class(class).into_iter().find(is_of_host)
+        self.precedence(class).into_iter().find(is_of_host)
+    }
+
+    /// Returns whether a class, or one above it, has a constructor.
+    fn has_init(&self, class: &str) -> bool {
+        self.precedence(class).iter().any(|own| self.procedure(1, own, "init").is_some())
     }
 
     /// Returns the procedure of a method at one place of an object's line: the object itself, or a class.
-    fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Procedure> {
+    fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Rc<Procedure>> {
         let methods = if place == 0 { &self.own_methods } else { &self.methods };
         methods.get(name)?.get(method)
     }
@@ -103,6 +117,10 @@ impl<H: Host> Interpreter<H> {
             ("Class", rest @ [_, ..]) => return Some(self.define_class(rest)),
             ("new", [class, arguments @ ..]) if self.objects.is_class(&class.text) => {
                 return Some(self.make(class, arguments));
+            }
+            ("delete", [object]) if self.host.class_of(&object.text).is_some() => {
+                let problem = "hol's objects of ns are not deleted; stop the application instead".to_owned();
+                return Some(self.report_unknown(words[0].at, problem));
             }
             ("delete", [object]) if self.objects.class_of.remove(&object.text).is_some() => {
                 return Some(Ok(String::new()));
@@ -137,8 +155,8 @@ impl<H: Host> Interpreter<H> {
     }
 
     /// Returns an object, and its classes from the nearest on.
-    fn line(&self, object: &str) -> Vec<String> {
-        let classes = self.class_of_object(object).map(|class| self.objects.line_of_class(&class));
+    fn precedence_of_object(&self, object: &str) -> Vec<String> {
+        let classes = self.class_of_object(object).map(|class| self.objects.precedence(&class));
         [object.to_owned()].into_iter().chain(classes.into_iter().flatten()).collect()
     }
 
@@ -152,31 +170,39 @@ impl<H: Host> Interpreter<H> {
             if option.text != "-superclass" {
                 return usage(option.at, FORM);
             }
-            above = list_of(classes)?;
+            above = list_of(classes)?.into_iter().map(Cow::into_owned).collect();
         }
         if let Some(word) = rest.first() {
             return usage(word.at, FORM);
         }
-        if above.iter().any(|class| self.objects.line_of_class(class).contains(&name.text)) {
+        self.budget.octets(name.at, above.len() * MOST_ABOVE * ENTRY)?;
+        if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
             let problem = format!("the class \"{}\" would be above itself", name.text);
             return Err(WordError { at: name.at, problem }.into());
         }
-        let is_deep = |class: &String| self.objects.line_of_class(class).len() > MOST_ABOVE;
-        if above.len() > MOST_ABOVE || above.iter().any(is_deep) {
-            let problem = format!("more than {MOST_ABOVE} classes are above this one");
-            return Err(WordError { at: name.at, problem }.into());
+        // The limit below is checked when a class is defined, so what is above it must not change.
+        if self.objects.extended.contains(&name.text) {
+            let problem = format!("there are classes below \"{}\"; define it once, before them", name.text);
+            return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
+        let all: BTreeSet<_> = above.iter().flat_map(|class| self.objects.precedence(class)).collect();
+        if all.len() > MOST_ABOVE {
+            let problem = format!("more than {MOST_ABOVE} classes are above this one");
+            return Err(Stop::Limit(WordError { at: name.at, problem }));
+        }
+        self.objects.extended.extend(above.iter().cloned());
         self.objects.classes.insert(name.text.clone(), Class { above });
         Ok(name.text.clone())
     }
 
     /// Executes `CLASS instproc name {parameters} {commands}`.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
+        self.budget.octets(class.at, MOST_ABOVE * ENTRY)?;
         if let Some(above) = self.objects.host_class(&class.text) {
             let extends = above != class.text;
-            self.host.defines(&Word { text: above, ..class.clone() }, method, extends);
+            self.host.check_method(&Word { text: above, ..class.clone() }, method, extends);
         }
-        let procedure = Procedure::new(parameters, body)?;
+        let procedure = self.procedure(parameters, body)?;
         let methods = self.objects.methods.entry(class.text.clone()).or_default();
         methods.insert(method.text.clone(), procedure);
         Ok(String::new())
@@ -184,11 +210,12 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `$object proc name {parameters} {commands}`.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
+        self.budget.octets(object.at, MOST_ABOVE * ENTRY)?;
         let class = self.class_of_object(&object.text);
         if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
-            self.host.defines(&Word { text: above, ..object.clone() }, method, true);
+            self.host.check_method(&Word { text: above, ..object.clone() }, method, true);
         }
-        let procedure = Procedure::new(parameters, body)?;
+        let procedure = self.procedure(parameters, body)?;
         let methods = self.objects.own_methods.entry(object.text.clone()).or_default();
         methods.insert(method.text.clone(), procedure);
         Ok(String::new())
@@ -196,14 +223,14 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `new Name arguments` for a class of the script.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
-        let line = self.objects.line_of_class(&class.text);
-        let has_init = line.iter().any(|own| self.objects.procedure(1, own, "init").is_some());
+        self.budget.octets(class.at, MOST_ABOVE * ENTRY)?;
+        let has_init = self.objects.has_init(&class.text);
         let handle = match self.objects.host_class(&class.text) {
             Some(above) => {
                 let word = |text: &str| Word { text: text.to_owned(), ..class.clone() };
                 let mut words = vec![word("new"), word(&above)];
                 words.extend(arguments.iter().filter(|_| !has_init).cloned());
-                let handle = self.ask_host(&words)?;
+                let handle = self.host_command(&words)?;
                 if self.host.class_of(&handle).is_none() {
                     return Ok(handle);
                 }
@@ -214,21 +241,25 @@ impl<H: Host> Interpreter<H> {
                 format!("_object{}", self.objects.made)
             }
         };
-        self.begin(class, &handle, arguments, has_init)
+        self.construct(class, &handle, arguments)
     }
 
     /// Makes an object of this name and class, and calls its `init`.
-    fn begin(&mut self, class: &Word, handle: &str, arguments: &[Word], has_init: bool) -> Outcome {
+    fn construct(&mut self, class: &Word, handle: &str, arguments: &[Word]) -> Outcome {
         self.objects.class_of.insert(handle.to_owned(), class.text.clone());
         // Attributes of the host begin with the values that the classes have.
-        for own in self.objects.line_of_class(&class.text).iter().rev() {
-            for (name, value) in self.variables.names_of_object(own) {
-                if self.objects.is_class(own) && self.host.owns(handle, &name) {
-                    self.ask(class.at, handle, &["set", &name, &value])?;
-                }
-            }
+        let mut attributes = Vec::new();
+        for own in self.objects.precedence(&class.text).iter().rev().filter(|own| self.objects.is_class(own))
+        {
+            let variables = self.variables.of_object(own);
+            self.budget.octets(class.at, (1 + variables.len()) * ENTRY)?;
+            let owned = variables.filter(|(name, _)| self.host.has_attribute(handle, name));
+            attributes.extend(owned.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
-        if has_init {
+        for (name, value) in &attributes {
+            self.attribute_command(class.at, handle, &["set", name, value])?;
+        }
+        if self.objects.has_init(&class.text) {
             let word = |text: &str| Word { text: text.to_owned(), ..class.clone() };
             let words: Vec<Word> =
                 [word(handle), word("init")].into_iter().chain(arguments.iter().cloned()).collect();
@@ -243,7 +274,10 @@ impl<H: Host> Interpreter<H> {
         if method == "next" {
             return Some(self.next(words));
         }
-        let line = self.line(object);
+        let line = self.precedence_of_object(object);
+        if let Err(stop) = self.budget.octets(words[0].at, line.len() * ENTRY) {
+            return Some(Err(stop));
+        }
         if line.iter().enumerate().any(|(place, own)| self.objects.procedure(place, own, method).is_some()) {
             return Some(self.call_from(words, 0));
         }
@@ -256,7 +290,7 @@ impl<H: Host> Interpreter<H> {
                 if OF_VARIABLES.contains(&method) && self.is_own_variable(object, method, first) =>
             {
                 if let ("set", 4) = (method, words.len()) {
-                    self.host.sets_own(words);
+                    self.host.note_script_variable(words);
                 }
                 Some(self.with_variables(object, &words[1..]))
             }
@@ -264,13 +298,17 @@ impl<H: Host> Interpreter<H> {
                 Some(Ok(self.class_of_object(object).unwrap_or_else(|| "Class".to_owned())))
             }
             ("info", [what]) if what.text == "vars" => {
-                let names = self.variables.names_of_object(object);
+                let variables = self.variables.of_object(object);
+                if let Err(stop) = self.budget.octets(words[0].at, variables.len() * ENTRY) {
+                    return Some(Err(stop));
+                }
                 let arrays: BTreeSet<&str> =
-                    names.iter().map(|(name, _)| name.split('(').next().unwrap_or_default()).collect();
+                    variables.map(|(name, _)| name.split('(').next().unwrap_or_default()).collect();
                 Some(Ok(list(arrays)))
             }
             ("info", [what, class @ ..]) if matches!(what.text.as_str(), "subclass" | "superclass") => {
-                Some(Ok(self.relatives(object, &what.text, class)))
+                let spent = self.budget.octets(what.at, self.objects.classes.len() * ENTRY);
+                Some(spent.map(|()| self.relatives(object, &what.text, class)))
             }
             ("destroy", []) if self.host.class_of(object).is_none() => {
                 self.objects.class_of.remove(object);
@@ -285,7 +323,7 @@ impl<H: Host> Interpreter<H> {
                 let class = self.class_of_object(object).unwrap_or_default();
                 let problem =
                     format!("{method:?} is not a method of class {class}; define it with {class} instproc");
-                Some(self.host.lost(WordError { at: words[1].at, problem }).map_err(Stop::Wrong))
+                Some(self.report_unknown(words[1].at, problem))
             }
         }
     }
@@ -294,21 +332,19 @@ impl<H: Host> Interpreter<H> {
     fn make_named(&mut self, class: &Word, name: &Word, arguments: &[Word]) -> Outcome {
         if self.objects.host_class(&class.text).is_some() {
             let problem = format!("{:?} is not a command of class {}; use new", name.text, class.text);
-            return self.host.lost(WordError { at: name.at, problem }).map_err(Stop::Wrong);
+            return self.report_unknown(name.at, problem);
         }
-        let line = self.objects.line_of_class(&class.text);
-        let has_init = line.iter().any(|own| self.objects.procedure(1, own, "init").is_some());
-        self.begin(class, &name.text, arguments, has_init)
+        self.construct(class, &name.text, arguments)
     }
 
     /// Calls the first procedure of a method in an object's line from a place on.
     fn call_from(&mut self, words: &[Word], from: usize) -> Outcome {
         let (object, method) = (&words[0].text, &words[1].text);
-        let line = self.line(object);
+        let line = self.precedence_of_object(object);
         let found = (from..line.len())
             .find_map(|place| Some((place, self.objects.procedure(place, &line[place], method)?.clone())));
         let Some((place, procedure)) = found else { return self.call_host(words) };
-        let call = Call { object: object.clone(), method: method.clone(), asked: place + 1 };
+        let call = Call { object: object.clone(), method: method.clone(), next_place: place + 1 };
         self.objects.calls.push(call);
         let class = self.class_of_object(object).unwrap_or_default();
         let implied = [("self", object.as_str()), ("class", class.as_str()), ("proc", method.as_str())];
@@ -320,15 +356,15 @@ impl<H: Host> Interpreter<H> {
     /// `$self next arguments`: the method that the active one hides.
     fn next(&mut self, words: &[Word]) -> Outcome {
         let object = &words[0].text;
-        let Some(Call { method, asked, .. }) =
+        let Some(Call { method, next_place, .. }) =
             self.objects.calls.last().filter(|call| call.object == *object)
         else {
             return usage(words[1].at, "$self next, in a method of $self");
         };
-        let (method, asked) = (Word { text: method.clone(), ..words[1].clone() }, *asked);
+        let (method, next_place) = (Word { text: method.clone(), ..words[1].clone() }, *next_place);
         let words: Vec<Word> =
             [words[0].clone(), method].into_iter().chain(words[2..].iter().cloned()).collect();
-        self.call_from(&words, asked)
+        self.call_from(&words, next_place)
     }
 
     /// Calls a method that no class of the script has any more: the host's, or none.
@@ -341,12 +377,13 @@ impl<H: Host> Interpreter<H> {
                 let problem = "a class of ns that a script extends takes no arguments here".to_owned();
                 Err(WordError { at: argument.at, problem }.into())
             }
-            _ => self.ask_host(words),
+            _ => self.host_command(words),
         }
     }
 
     /// `$self instvar name {other own}`: variables of the object by their names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
+        self.budget.octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY)?;
         for name in names {
             let parts = list_of(name)?;
             let (theirs, own) = match &parts[..] {
@@ -354,24 +391,24 @@ impl<H: Host> Interpreter<H> {
                 [theirs, own] => (theirs, own),
                 _ => return usage(name.at, "$self instvar name {other own}"),
             };
-            self.variables.link(own, (Scope::Object(object.to_owned()), theirs.clone()));
+            self.variables.link(own, (Scope::Object(object.to_owned()), theirs.to_string()));
         }
         Ok(String::new())
     }
 
-    /// Returns whether `set`, `lappend` and the like of an object concern a variable of the script.
+    /// Returns whether `set`, `incr` and the like of an object concern a variable of the script.
     fn is_own_variable(&self, object: &str, method: &str, name: &Word) -> bool {
-        method == "array" || !self.host.owns(object, &name.text)
+        method == "array" || !self.host.has_attribute(object, &name.text)
     }
 
-    /// Executes a command of Tcl with the variables of an object: `$object lappend names a`.
+    /// Executes a command of Tcl with the variables of an object: `$object incr count`.
     fn with_variables(&mut self, object: &str, words: &[Word]) -> Outcome {
         let name = if words[0].text == "array" { words.get(2) } else { words.get(1) };
         let Some(name) = name else { return usage(words[0].at, "$object set name value") };
         let array = name.text.split('(').next().unwrap_or_default().to_owned();
         self.variables.enter(Frame::default());
         self.variables.link(&array, (Scope::Object(object.to_owned()), array.clone()));
-        let done = self.plain(words);
+        let done = self.basic_command(words);
         self.variables.leave();
         done.unwrap_or_else(|| usage(words[0].at, "$object set name value"))
     }

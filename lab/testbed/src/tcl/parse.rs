@@ -42,6 +42,36 @@ pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, WordError> {
     Parser::new(text).commands(None)
 }
 
+/// Returns the character that the backslash at the start of a text stands for, and the length of both. Tcl(n).
+pub(super) fn backslash(text: &str) -> (char, usize) {
+    let behind = &text[1..];
+    let Some(c) = behind.chars().next() else { return ('\\', 1) };
+    let digits = |from: usize, radix: u32, most: usize| {
+        let digits = behind[from..].chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        let value = u32::from_str_radix(&behind[from..from + digits], radix).ok()?;
+        Some((char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), 1 + from + digits))
+    };
+    let code = match c {
+        'x' => digits(1, 16, 2),
+        'u' => digits(1, 16, 4),
+        'U' => digits(1, 16, 8),
+        '0'..='7' => digits(0, 8, 3),
+        _ => None,
+    };
+    code.unwrap_or(match c {
+        'a' => ('\u{7}', 2),
+        'b' => ('\u{8}', 2),
+        'f' => ('\u{c}', 2),
+        'n' => ('\n', 2),
+        'r' => ('\r', 2),
+        't' => ('\t', 2),
+        'v' => ('\u{b}', 2),
+        // With the blanks at the start of the next line.
+        '\n' => (' ', 2 + behind[1..].len() - behind[1..].trim_start_matches([' ', '\t']).len()),
+        c => (c, 1 + c.len_utf8()),
+    })
+}
+
 impl<'t> Parser<'t> {
     /// Creates a parser of a text.
     pub fn new(text: Text<'t>) -> Self {
@@ -204,7 +234,11 @@ impl<'t> Parser<'t> {
                     }
                 }
                 '\\' if self.rest().starts_with("\\\n") && ends(' ') => break,
-                '\\' => text.push(self.escaped()),
+                '\\' => {
+                    let (c, length) = backslash(self.rest());
+                    text.push(c);
+                    self.offset += length;
+                }
                 _ => {
                     text.push(c);
                     self.take();
@@ -212,19 +246,9 @@ impl<'t> Parser<'t> {
             }
         }
         parts.extend((!text.is_empty()).then_some(Part::Text(text)));
+        // Scripts have many words of one part.
+        parts.shrink_to_fit();
         Ok(parts)
-    }
-
-    /// Returns the character that a backslash stands for.
-    fn escaped(&mut self) -> char {
-        self.take();
-        match self.take() {
-            Some('n') => '\n',
-            Some('t') => '\t',
-            Some('\n') => ' ',
-            Some(c) => c,
-            None => '\\',
-        }
     }
 
     /// Reads `$…` or `[…]`; `None` for a dollar sign that is literal.

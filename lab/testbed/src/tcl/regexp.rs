@@ -1,15 +1,16 @@
 //! Executes `regexp`, `regsub` and the part of `file` that only takes names apart.
 
-use regex_lite::{Regex, RegexBuilder};
-
+use super::budget::{LONGEST, check_length};
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome};
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::number::MEASURED;
+use super::pattern::{Pattern, parse};
+use super::search::{Found, Search};
 use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `regexp` nor `regsub` nor `file`.
-    pub(super) fn pattern(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(super) fn regexp_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("regexp", arguments) => self.regexp(at, arguments),
@@ -42,13 +43,23 @@ impl<H: Host> Interpreter<H> {
         let (options, rest) = options(arguments);
         let [pattern, text, names @ ..] = rest else { return usage(at, FORM) };
         let ignores_case = is_known(&options, &["-nocase"], FORM)?.contains(&"-nocase");
-        let expression = expression(pattern, ignores_case)?;
-        let Some(found) = expression.captures(&text.text) else { return Ok("0".to_owned()) };
+        let (pattern, letters) = (parsed(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
+        let search =
+            Search { text: &letters, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
+        let Some(found) = search else { return Ok("0".to_owned()) };
         for (group, name) in names.iter().enumerate() {
-            let value = found.get(group).map_or("", |found| found.as_str()).to_owned();
-            self.assign(name.at, &name.text, value)?;
+            self.assign(name.at, &name.text, matched(&letters, &found, group).collect())?;
         }
         Ok("1".to_owned())
+    }
+
+    /// Returns whether a text has a match of a pattern.
+    pub(super) fn has_match(&mut self, pattern: &Word, text: &str) -> Result<bool, Stop> {
+        self.budget.octets(pattern.at, pattern.text.len())?;
+        let (at, pattern, text) = (pattern.at, parsed(pattern, false)?, text.chars().collect::<Vec<_>>());
+        let search =
+            Search { text: &text, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
+        Ok(search.is_some())
     }
 
     /// `regsub -all pattern text replacement name`: the number of replacements, or without a name the text.
@@ -59,20 +70,24 @@ impl<H: Host> Interpreter<H> {
             return usage(at, FORM);
         };
         let options = is_known(&options, &["-all", "-nocase"], FORM)?;
-        let expression = expression(pattern, options.contains(&"-nocase"))?;
-        let most = if options.contains(&"-all") { usize::MAX } else { 1 };
-        let (mut replaced, mut end, mut count) = (String::new(), 0, 0);
-        for found in expression.captures_iter(&text.text).take(most) {
-            if replaced.len() > LONGEST {
-                let problem = format!("this text grows beyond {LONGEST} octets");
-                return Err(WordError { at, problem }.into());
+        let pattern = parsed(pattern, options.contains(&"-nocase"))?;
+        let letters: Vec<char> = text.text.chars().collect();
+        let (mut replaced, mut from, mut count) = (String::new(), 0, 0);
+        while from <= letters.len() && (count == 0 || options.contains(&"-all")) {
+            let mut search = Search { text: &letters, pattern: &pattern, from, budget: &mut self.budget, at };
+            let Some(found) = search.first()? else { break };
+            let (start, end) = found[0].unwrap_or_default();
+            replaced.extend(&letters[from..start]);
+            push_replacement(&mut replaced, &by.text, |group| matched(&letters, &found, group));
+            check_length(at, replaced.len())?;
+            (from, count) = (end, count + 1);
+            // Behind a match without letters the next one is searched a letter further on.
+            if start == end {
+                replaced.extend(letters.get(end));
+                from += 1;
             }
-            let all = found.get(0).expect("the whole match");
-            replaced.push_str(&text.text[end..all.start()]);
-            replaced.push_str(&filled(&by.text, &found));
-            (end, count) = (all.end(), count + 1);
         }
-        replaced.push_str(&text.text[end..]);
+        replaced.extend(letters.get(from..).unwrap_or_default());
         match names {
             [name] => self.assign(name.at, &name.text, replaced).map(|_| count.to_string()),
             _ => Ok(replaced),
@@ -80,20 +95,20 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// The longest text that replacements make.
-const LONGEST: usize = 1 << 20;
-
 /// The parts of a file's name.
 const PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
 fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
-    let (directory, tail) = name.rsplit_once('/').unwrap_or((".", name));
-    let dot = tail.rfind('.').map_or(name.len(), |dot| name.len() - tail.len() + dot);
-    match part {
-        "dirname" if directory.is_empty() => "/",
-        "dirname" => directory,
-        "tail" => tail,
-        "rootname" => &name[..dot],
+    let path = name.trim_end_matches('/');
+    let (directory, tail) = path.rsplit_once('/').map_or((None, path), |(above, tail)| (Some(above), tail));
+    let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
+    let dot = last.rfind('.').map_or(name.len(), |dot| name.len() - last.len() + dot);
+    match (part, directory.map(|directory| directory.trim_end_matches('/'))) {
+        ("dirname", Some("")) => "/",
+        ("dirname", None) if path.len() < name.len() && path.is_empty() => "/",
+        ("dirname", directory) => directory.unwrap_or("."),
+        ("tail", _) => tail,
+        ("rootname", _) => &name[..dot],
         _ => &name[dot..],
     }
 }
@@ -113,27 +128,35 @@ fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<
     }
 }
 
-fn expression(pattern: &Word, ignores_case: bool) -> Result<Regex, WordError> {
-    let built = RegexBuilder::new(&pattern.text).case_insensitive(ignores_case).build();
-    built.map_err(|problem| WordError {
+fn parsed(pattern: &Word, ignores_case: bool) -> Result<Pattern, WordError> {
+    parse(&pattern.text, ignores_case).map_err(|problem| WordError {
         at: pattern.at,
         problem: format!("{:?} is not a supported pattern: {problem}", pattern.text),
     })
 }
 
-/// Returns a replacement with `&` and `\0` for the match and `\1` and up for its groups. regsub(n).
-fn filled(by: &str, found: &regex_lite::Captures<'_>) -> String {
-    let group = |number: usize| found.get(number).map_or("", |found| found.as_str());
-    let (mut text, mut letters) = (String::new(), by.chars());
-    while let Some(letter) = letters.next() {
+/// Returns the letters that a group matched.
+fn matched<'l>(letters: &'l [char], found: &Found, group: usize) -> impl Iterator<Item = &'l char> {
+    let (start, end) = found.get(group).copied().flatten().unwrap_or_default();
+    letters[start..end].iter()
+}
+
+/// Adds a replacement, up to the longest text, with `&` and `\0` for the match and `\1` and up for its groups. regsub(n).
+fn push_replacement<'l, G: Iterator<Item = &'l char>>(
+    text: &mut String,
+    by: &str,
+    group: impl Fn(usize) -> G,
+) {
+    let mut letters = by.chars();
+    while let Some(letter) = letters.next().filter(|_| text.len() <= LONGEST) {
         match letter {
-            '&' => text.push_str(group(0)),
+            '&' => text.extend(group(0)),
             '\\' => match letters.next() {
-                Some(digit) if digit.is_ascii_digit() => text.push_str(group(digit as usize - '0' as usize)),
-                other => text.extend(other),
+                Some(digit) if digit.is_ascii_digit() => text.extend(group(digit as usize - '0' as usize)),
+                Some(special @ ('&' | '\\')) => text.push(special),
+                other => text.extend(['\\'].into_iter().chain(other)),
             },
             _ => text.push(letter),
         }
     }
-    text
 }

@@ -1,17 +1,19 @@
 //! Executes `string` and `format`.
 
-use super::commands::position;
+use super::budget::check_length;
+use super::commands::whole;
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome};
-use super::number::{MEASURED, Number};
-use super::{Word, WordError};
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
+use super::list::position;
+use super::number::{MEASURED, Number, general, scientific};
+use super::{Word, WordError, error_at};
 
 /// The widest field of a format.
-const WIDEST: usize = 1000;
+const WIDEST: u64 = 1000;
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `string` nor `format`.
-    pub(super) fn text(&mut self, words: &[Word]) -> Option<Outcome> {
+    pub(super) fn string_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
         let flag = |holds: bool| Ok(i64::from(holds).to_string());
@@ -19,19 +21,23 @@ impl<H: Host> Interpreter<H> {
             ("string", ["length", text]) => Ok(text.chars().count().to_string()),
             ("string", ["equal", one, other]) => flag(one == other),
             ("string", ["compare", one, other]) => Ok((one.cmp(other) as i64).to_string()),
-            ("string", ["match", pattern, text]) => flag(matches(pattern, text)),
+            ("string", ["match", pattern, text]) => self.matches(at, pattern, text).and_then(flag),
             ("string", ["tolower", text]) => Ok(text.to_lowercase()),
             ("string", ["toupper", text]) => Ok(text.to_uppercase()),
             ("string", ["trim", text]) => Ok(text.trim().to_owned()),
             ("string", ["trimleft", text]) => Ok(text.trim_start().to_owned()),
             ("string", ["trimright", text]) => Ok(text.trim_end().to_owned()),
-            ("string", ["trim", text, letters]) => Ok(text.trim_matches(|c| letters.contains(c)).to_owned()),
-            ("string", ["trimleft", text, letters]) => {
-                Ok(text.trim_start_matches(|c| letters.contains(c)).to_owned())
+            ("string", [side @ ("trim" | "trimleft" | "trimright"), text, letters]) => {
+                let spent = self.budget.octets(at, text.len().saturating_mul(letters.len()));
+                let is_cut = |c| letters.contains(c);
+                spent.map(|()| {
+                    let left = if *side == "trimright" { text } else { text.trim_start_matches(is_cut) };
+                    let both = if *side == "trimleft" { left } else { left.trim_end_matches(is_cut) };
+                    both.to_owned()
+                })
             }
-            ("string", ["trimright", text, letters]) => {
-                Ok(text.trim_end_matches(|c| letters.contains(c)).to_owned())
-            }
+            // Tcl finds no empty text.
+            ("string", ["first", "", _]) => Ok("-1".to_owned()),
             ("string", ["first", wanted, text]) => {
                 let found = text.find(wanted).map_or(-1, |octet| text[..octet].chars().count() as i64);
                 Ok(found.to_string())
@@ -51,15 +57,21 @@ impl<H: Host> Interpreter<H> {
                 at,
                 "string length, equal, compare, match, first, index, range, tolower, toupper or trim, and the text",
             ),
-            ("format", [form, ..]) => formatted(at, form, &words[2..]).map_err(Into::into),
+            ("format", [form, ..]) => formatted(at, form, &words[2..]),
             ("format", []) => usage(at, "format form value …"),
             _ => return None,
         })
     }
+
+    /// Returns whether a text matches a pattern of `string match`.
+    pub(super) fn matches(&mut self, at: usize, pattern: &str, text: &str) -> Result<bool, Stop> {
+        self.budget.octets(at, pattern.len().saturating_mul(text.len()))?;
+        Ok(matches(pattern, text))
+    }
 }
 
-/// Returns whether a text matches a pattern with `*` and `?`.
-pub(super) fn matches(pattern: &str, text: &str) -> bool {
+/// Returns whether a text matches a pattern with `*`, `?`, `[a-z]` and `\`: `Tcl_StringMatch` of Tcl 8.6.
+fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut place) = (0, 0);
     // Behind the last star, and where it was tried.
@@ -68,8 +80,8 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
         if pattern.get(at) == Some(&'*') {
             star = Some((at + 1, place));
             at += 1;
-        } else if pattern.get(at).is_some_and(|c| *c == '?' || *c == text[place]) {
-            (at, place) = (at + 1, place + 1);
+        } else if let Some(behind) = matches_letter(&pattern, at, text[place]) {
+            (at, place) = (behind, place + 1);
         } else if let Some((behind, tried)) = star {
             (at, place) = (behind, tried + 1);
             star = Some((behind, tried + 1));
@@ -80,10 +92,66 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`'s flags, width and precision.
-fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, WordError> {
-    let wrong = |problem: String| WordError { at, problem };
-    let (mut text, mut rest, mut values) = (String::new(), form, values.iter());
+/// Returns the place behind the part of a pattern that matches a letter; `None` if it does not match.
+fn matches_letter(pattern: &[char], at: usize, letter: char) -> Option<usize> {
+    match pattern.get(at)? {
+        '?' => Some(at + 1),
+        '[' => matches_set(pattern, at + 1, letter),
+        '\\' => (*pattern.get(at + 1)? == letter).then_some(at + 2),
+        c => (*c == letter).then_some(at + 1),
+    }
+}
+
+/// Returns the place behind a set such as `a-z_]`, of which the bracket may be missing.
+fn matches_set(pattern: &[char], mut at: usize, letter: char) -> Option<usize> {
+    loop {
+        let first = *pattern.get(at).filter(|c| **c != ']')?;
+        let is_range = pattern.get(at + 1) == Some(&'-');
+        let last = if is_range { *pattern.get(at + 2)? } else { first };
+        at += if is_range { 3 } else { 1 };
+        if (first.min(last)..=first.max(last)).contains(&letter) {
+            let close = pattern[at..].iter().position(|c| *c == ']');
+            return Some(close.map_or(pattern.len(), |close| at + close + 1));
+        }
+    }
+}
+
+/// A field of a format: `%-8.3f`.
+struct Field {
+    flags: String,
+    width: usize,
+    precision: Option<usize>,
+    kind: char,
+}
+
+/// The values of a format that are not used yet.
+struct Values<'w> {
+    at: usize,
+    rest: std::slice::Iter<'w, Word>,
+}
+
+impl<'w> Values<'w> {
+    fn next(&mut self) -> Result<&'w Word, WordError> {
+        let problem = || "the format needs more values".to_owned();
+        self.rest.next().ok_or_else(|| WordError { at: self.at, problem: problem() })
+    }
+
+    /// Reads a width or precision at the start of a text: digits, or `*` for a value.
+    fn size(&mut self, text: &mut &str) -> Result<Option<i64>, WordError> {
+        if let Some(rest) = text.strip_prefix('*') {
+            *text = rest;
+            return whole(self.next()?).map(Some);
+        }
+        let length = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let digits;
+        (digits, *text) = text.split_at(length);
+        Ok((length > 0).then(|| digits.parse().unwrap_or(i64::MAX)))
+    }
+}
+
+/// `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`, their flags, width and precision. format(n).
+fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
+    let (mut text, mut rest, mut values) = (String::new(), form, Values { at, rest: values.iter() });
     while let Some(percent) = rest.find('%') {
         text.push_str(&rest[..percent]);
         rest = &rest[percent + 1..];
@@ -91,36 +159,98 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Result<String, WordError
             (text, rest) = (text + "%", behind);
             continue;
         }
-        let length = rest
-            .find(|c: char| c.is_ascii_alphabetic())
-            .ok_or_else(|| wrong(format!("the % in {form:?} is followed by no letter such as d, f or s")))?;
-        let (flags, kind) = (&rest[..length], &rest[length..=length]);
-        rest = &rest[length + 1..];
-        let value = values.next().ok_or_else(|| wrong(format!("{form:?} needs more values")))?;
-        let plain = flags.trim_start_matches(['-', '0', '+', ' ']);
-        let (width, precision) = plain.split_once('.').unwrap_or((plain, "6"));
-        let width = width.parse::<usize>().unwrap_or(0).min(WIDEST);
-        let precision = precision.parse::<usize>().unwrap_or(0).min(WIDEST);
-        let number = || {
-            let problem = format!("{:?} is not a number, as %{kind} needs", value.text);
-            Number::parse(&value.text).map(Number::real).ok_or(WordError { at: value.at, problem })
-        };
-        let field = match kind {
-            _ if value.text == MEASURED => value.text.clone(),
-            "s" => value.text.clone(),
-            "d" | "i" | "u" => format!("{}", number()? as i64),
-            "x" => format!("{:x}", number()? as i64),
-            "f" => format!("{:.precision$}", number()?),
-            "e" => format!("{:.precision$e}", number()?),
-            "g" => number()?.to_string(),
-            _ => return Err(wrong(format!("format %{kind} is not supported; use d, f, e, g, x or s"))),
-        };
-        let missing = width.saturating_sub(field.chars().count());
-        text += &match (flags.starts_with('-'), flags.starts_with('0')) {
-            (true, _) => field + &" ".repeat(missing),
-            (_, true) => "0".repeat(missing) + &field,
-            _ => " ".repeat(missing) + &field,
-        };
+        let field;
+        (field, rest) = field_of(at, rest, &mut values)?;
+        text += &field.write(at, values.next()?)?;
+        check_length(at, text.len())?;
     }
     Ok(text + rest)
+}
+
+/// Reads a field behind its `%`.
+fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), WordError> {
+    let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
+    let mut flags = flags.to_owned();
+    let width = values.size(&mut rest)?.unwrap_or(0);
+    if width < 0 {
+        flags.push('-');
+    }
+    let precision = match rest.strip_prefix('.') {
+        Some(behind) => {
+            rest = behind;
+            values.size(&mut rest)?.or(Some(0))
+        }
+        None => None,
+    };
+    rest = rest.trim_start_matches('l');
+    let kind = rest.chars().next().filter(|kind| "diuxXocfeEgGs".contains(*kind));
+    let is_wide = |size: i64| size.unsigned_abs() > WIDEST;
+    let is_odd =
+        flags.contains('-') && flags.contains('0') || is_wide(width) || precision.is_some_and(is_wide);
+    let Some(kind) = kind.filter(|_| !is_odd) else {
+        return error_at(
+            at,
+            format!(
+                "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
+            ),
+        );
+    };
+    // A negative precision is none.
+    let precision = precision.and_then(|precision| usize::try_from(precision).ok());
+    Ok((Field { flags, width: width.unsigned_abs() as usize, precision, kind }, &rest[1..]))
+}
+
+impl Field {
+    /// Returns a value as this field.
+    fn write(&self, at: usize, value: &Word) -> Result<String, WordError> {
+        let precision = self.precision.unwrap_or(6);
+        let real = || match Number::parse(&value.text) {
+            Some(number) => Ok(number.real()),
+            None => error_at(value.at, Number::problem(&value.text)),
+        };
+        let body = match self.kind {
+            _ if value.text == MEASURED => value.text.clone(),
+            's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
+            'c' => {
+                let letter = u32::try_from(whole(value)?).ok().and_then(char::from_u32);
+                letter.map(String::from).ok_or_else(|| WordError {
+                    at,
+                    problem: "%c needs the number of a character".to_owned(),
+                })?
+            }
+            'd' | 'i' => whole(value)?.to_string(),
+            'u' => (whole(value)? as u64).to_string(),
+            'x' => format!("{:x}", whole(value)?),
+            'X' => format!("{:X}", whole(value)?),
+            'o' => format!("{:o}", whole(value)?),
+            'f' => format!("{:.precision$}", real()?),
+            'e' => scientific(real()?, precision),
+            'E' => scientific(real()?, precision).to_uppercase(),
+            'g' => general(real()?, precision),
+            _ => general(real()?, precision).to_uppercase(),
+        };
+        Ok(self.padded(&body))
+    }
+
+    /// Returns a value with its sign and the missing digits, in the width of the field.
+    fn padded(&self, body: &str) -> String {
+        let has_sign = "difeEgG".contains(self.kind);
+        let (sign, body) = match body.strip_prefix('-') {
+            Some(body) if has_sign => ("-", body),
+            _ if has_sign && self.flags.contains('+') => ("+", body),
+            _ if has_sign && self.flags.contains(' ') => (" ", body),
+            _ => ("", body),
+        };
+        let is_whole = "diuxXo".contains(self.kind);
+        let least = self.precision.filter(|_| is_whole).unwrap_or(0);
+        let body = "0".repeat(least.saturating_sub(body.len())) + body;
+        let missing = self.width.saturating_sub(sign.len() + body.chars().count());
+        if self.flags.contains('-') {
+            format!("{sign}{body}{}", " ".repeat(missing))
+        } else if self.flags.contains('0') && !(is_whole && self.precision.is_some()) {
+            format!("{sign}{}{body}", "0".repeat(missing))
+        } else {
+            format!("{}{sign}{body}", " ".repeat(missing))
+        }
+    }
 }

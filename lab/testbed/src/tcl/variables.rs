@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use hol_base::nearest;
 
-/// Longer values are taken for a mistake.
-const LONGEST: usize = 1 << 20;
+/// Names that are compared with an unknown one, and the octets of the longest of them.
+const COMPARED: (usize, usize) = (200, 64);
 
 /// Where a variable is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,52 +38,57 @@ pub(super) struct Frame {
 
 impl Variables {
     /// Returns the value of a variable.
-    pub fn get(&self, name: &str) -> Result<&str, String> {
+    pub fn get(&self, name: &str) -> Option<&str> {
         let (scope, name) = self.place(name);
-        let variables = self.of(&scope);
-        if let Some(value) = variables.and_then(|variables| variables.get(&name)) {
-            return Ok(value);
-        }
-        let known = variables.into_iter().flat_map(BTreeMap::keys);
-        let near = nearest(&name, known.map(String::as_str));
+        self.of(&scope)?.get(&name).map(String::as_str)
+    }
+
+    /// Describes that a variable does not exist.
+    pub fn unknown(&self, name: &str) -> String {
+        let (scope, name) = self.place(name);
+        let (most, longest) = COMPARED;
+        let known = self.of(&scope).into_iter().flat_map(BTreeMap::keys).take(most).map(String::as_str);
+        let near = nearest(&name, known.filter(|known| known.len().max(name.len()) <= longest));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
-        Err(format!("unknown variable \"{name}\"; {cure}"))
+        format!("unknown variable \"{name}\"; {cure}")
     }
 
     /// Sets a variable.
-    pub fn set(&mut self, name: &str, value: String) -> Result<(), String> {
-        if value.len() > LONGEST {
-            return Err(format!(
-                "the variable \"{name}\" grows beyond {LONGEST} octets; end the loop that makes it grow"
-            ));
-        }
+    pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.place(name);
         self.of_mut(scope).insert(name, value);
-        Ok(())
+    }
+
+    /// Adds text to a variable, which may be new, and returns its value.
+    pub fn append(&mut self, name: &str, more: &str) -> &str {
+        let (scope, name) = self.place(name);
+        let value = self.of_mut(scope).entry(name).or_default();
+        value.push_str(more);
+        value
     }
 
     /// Returns the indices of an array, in order.
     pub fn indices(&self, array: &str) -> Vec<String> {
         let (scope, bare) = self.place(array);
-        let element = format!("{bare}(");
-        let inside = |name: &String| Some(name.strip_prefix(&element)?.strip_suffix(')')?.to_owned());
-        self.of(&scope).into_iter().flat_map(BTreeMap::keys).filter_map(inside).collect()
+        self.of(&scope)
+            .map_or(Vec::new(), |variables| elements_of(variables, &bare).map(str::to_owned).collect())
     }
 
     /// Returns whether there is a variable or an array of this name.
     pub fn exists(&self, name: &str) -> bool {
         let (scope, bare) = self.place(name);
-        self.of(&scope).is_some_and(|variables| variables.contains_key(&bare))
-            || !self.indices(name).is_empty()
+        self.of(&scope).is_some_and(|variables| {
+            variables.contains_key(&bare) || elements_of(variables, &bare).next().is_some()
+        })
     }
 
     /// Deletes a variable, or a whole array.
     pub fn unset(&mut self, name: &str) {
         let (scope, bare) = self.place(name);
-        let element = format!("{bare}(");
         let variables = self.of_mut(scope);
         variables.remove(&bare);
-        variables.retain(|key, _| !key.starts_with(&element));
+        let indices: Vec<String> = elements_of(variables, &bare).map(str::to_owned).collect();
+        indices.iter().for_each(|index| drop(variables.remove(&format!("{bare}({index})"))));
     }
 
     /// Makes a name of the active call refer to a variable of another scope.
@@ -143,10 +148,11 @@ impl Variables {
         self.place_at(self.depth(), name)
     }
 
-    /// Returns the variables of an object, for a class whose instances begin with them.
-    pub fn names_of_object(&self, handle: &str) -> Vec<(String, String)> {
-        let own = self.objects.get(handle).into_iter().flatten();
-        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    /// Returns the names and values of an object's variables.
+    pub fn of_object(&self, handle: &str) -> impl ExactSizeIterator<Item = (&str, &str)> {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        let own = self.objects.get(handle).unwrap_or(&NONE);
+        own.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, String>> {
@@ -164,4 +170,11 @@ impl Variables {
             _ => &mut self.global.own,
         }
     }
+}
+
+/// Returns the indices of an array, in order.
+fn elements_of<'v>(variables: &'v BTreeMap<String, String>, array: &str) -> impl Iterator<Item = &'v str> {
+    let element = format!("{array}(");
+    let from = variables.range(element.clone()..).map(|(name, _)| name.as_str());
+    from.map_while(move |name| name.strip_prefix(&element)).filter_map(|index| index.strip_suffix(')'))
 }

@@ -66,6 +66,7 @@ fn a_part_of_another_script_is_told() {
 fn words_that_are_not_reached_refuse_nothing_by_themselves() {
     assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
     assert!(refusal(&with("# Mac/802_11\nwobble")).contains("unknown command \"wobble\""));
+    assert_eq!(read("puts XCP\nputs \"[expr 1 + 2] XCP\"").ignored.len(), 2);
     // Without groups multicast changes nothing.
     let text = with("").replace("new Simulator", "new Simulator -multicast on");
     assert!(Script::read("a.tcl", &text).is_ok());

@@ -132,6 +132,9 @@ fn variables_of_callers_are_reached() {
 fn what_grows_is_limited() {
     let growth = "set x [regsub -all . [regsub -all . [regsub -all . [string range abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz 0 end] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&]";
     assert!(refusal(growth).contains("grows beyond"), "{}", refusal(growth));
+    let chains = "foreach c {0 1} {\nClass C$c.0\nfor {set i 1} {$i < 90} {incr i} { Class C$c.$i -superclass C$c.[expr $i - 1] }\n}\n\
+        catch {Class C0.0 -superclass C1.89}";
+    assert!(refusal(chains).contains("there are classes below \"C0.0\""), "{}", refusal(chains));
     let classes = "Class C0\nfor {set i 0} {$i < 300} {incr i} { Class C[expr $i + 1] -superclass C$i }";
     assert!(refusal(classes).contains("classes are above this one"), "{}", refusal(classes));
 }

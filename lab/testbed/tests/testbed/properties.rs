@@ -5,7 +5,7 @@ use hol_testbed::{Script, write};
 use proptest::prelude::*;
 
 /// Pieces from which scripts that are almost right can be put together.
-const PIECES: [&str; 82] = [
+const PIECES: [&str; 95] = [
     "set ",
     "ns",
     " [new Simulator]",
@@ -83,6 +83,19 @@ const PIECES: [&str; 82] = [
     "uplevel 3 {",
     "regsub -all {(.)*} ",
     "regexp ",
+    "regexp {(a|b?)*?[^]x]{1,2}$} ",
+    "regsub -all {\\y} abc {\\1&} x",
+    "string match {*[a-",
+    "lsearch -all -regexp ",
+    "lsort -unique -integer ",
+    "split abc {}",
+    "format %*.3g|%-5d ",
+    "\\x4",
+    "\\101",
+    "catch {",
+    "delete $a",
+    "0x1f ** ",
+    "foreach {a b} ",
     "[$defaultRNG uniform 0 ",
     "[new RandomVariable/Pareto]",
     "set e [new Application/Traffic/Pareto]\n$e set shape_ 0.01\n$e start\n",

@@ -165,6 +165,14 @@ fn what_is_wrong_is_named_with_line_column_and_cure() {
         ("$ns duplex-link $client $server 1Mb 10 DropTail", "5:37", "25ms"),
         ("$ns duplex-link $client $server 1Mb 1ms SFQ", "5:41", "use DropTail"),
         ("$ns queue-limit $client $server 0", "5:33", "above 0"),
+        // Tcl's `catch` does not hide what hol lacks.
+        ("catch {$ns duplex-link $client $server 1Mb 1ms SFQ}", "5:48", "use DropTail"),
+        ("catch {frobnicate}", "5:8", "unknown command \"frobnicate\""),
+        // What a script prints is no cause to refuse it.
+        ("puts \"compare with XCP\"\nwobble", "6:1", "unknown command \"wobble\""),
+        ("proc finish {} { puts XCP }\nwobble", "6:1", "unknown command \"wobble\""),
+        ("set u [new Agent/UDP]\ndelete $u", "6:1", "not deleted"),
+        ("Class U -superclass Agent/UDP\nset u [new U]\ndelete $u", "7:1", "not deleted"),
         ("set lonely [$ns node]", "5:17", "on no link"),
         ("tb-set-ip $client 10.1.1.2\ntb-set-ip $server 10.1.1.2", "6:19", "already"),
         ("tb-set-link-loss $link0 2", "5:25", "from 0 to 1"),

@@ -1,0 +1,63 @@
+//! Limits on the work of a script, so that none takes all time or memory: servers read scripts of strangers.
+
+use super::WordError;
+use super::interpreter::Stop;
+
+/// The longest text in a variable, in octets; longer ones are considered a mistake.
+pub(super) const LONGEST: usize = 1 << 20;
+
+/// The octets that a variable, a parameter or a name in a scope counts for besides its text.
+pub(super) const ENTRY: usize = 128;
+
+/// Maximum number of loop iterations and calls.
+const MOST_TURNS: u64 = 100_000;
+/// Maximum number of commands.
+const MOST_COMMANDS: u64 = 2_000_000;
+/// Maximum number of octets that are copied, parsed or searched. Whatever a script keeps has been counted
+/// here, so this limits memory, too.
+const MOST_OCTETS: u64 = 1 << 29;
+
+/// The work of a script so far.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    turns: u64,
+    commands: u64,
+    octets: u64,
+}
+
+impl Budget {
+    /// Counts a loop iteration or a call.
+    pub fn turn(&mut self, at: usize) -> Result<(), Stop> {
+        self.turns += 1;
+        check(self.turns <= MOST_TURNS, at, || {
+            format!("this has not ended after {MOST_TURNS} turns; does the loop change what it tests?")
+        })
+    }
+
+    /// Counts commands.
+    pub fn commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
+        self.commands += count;
+        check(self.commands <= MOST_COMMANDS, at, || {
+            format!("the script has not ended after {MOST_COMMANDS} commands; make its loops shorter")
+        })
+    }
+
+    /// Counts octets.
+    pub fn octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
+        self.octets = self.octets.saturating_add(count as u64);
+        check(self.octets <= MOST_OCTETS, at, || {
+            format!("the script handles more than {MOST_OCTETS} octets; make its texts and lists shorter")
+        })
+    }
+}
+
+/// Checks the length of a text that a script makes.
+pub(super) fn check_length(at: usize, length: usize) -> Result<(), Stop> {
+    check(length <= LONGEST, at, || {
+        format!("this text grows beyond {LONGEST} octets; end the loop that makes it grow")
+    })
+}
+
+fn check(holds: bool, at: usize, problem: impl Fn() -> String) -> Result<(), Stop> {
+    if holds { Ok(()) } else { Err(Stop::Limit(WordError { at, problem: problem() })) }
+}

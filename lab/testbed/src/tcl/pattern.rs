@@ -1,0 +1,331 @@
+//! Parses regular expressions of Tcl: re_syntax(n), without back references and look-ahead.
+
+use super::parse::backslash;
+
+/// The longest supported expression, in octets.
+const LONGEST: usize = 4096;
+/// Nesting of parentheses beyond which an expression is refused.
+const DEEPEST: usize = 50;
+/// The highest number of repetitions: `DUPMAX` of Tcl.
+const MOST: usize = 255;
+
+/// A parsed expression.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub root: Node,
+    /// The number of groups, 0 for the whole match included.
+    pub groups: usize,
+    pub ignores_case: bool,
+}
+
+/// A part of an expression.
+#[derive(Debug)]
+pub(super) enum Node {
+    Letter(Set),
+    Place(Place),
+    Group(usize, Box<Node>),
+    Sequence(Vec<Node>),
+    /// Alternatives.
+    Either(Vec<Node>),
+    Repeat {
+        node: Box<Node>,
+        least: usize,
+        most: usize,
+        is_lazy: bool,
+    },
+}
+
+/// What a part without letters asks of its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    Start,
+    End,
+    WordStart,
+    WordEnd,
+    WordEdge,
+    NoWordEdge,
+}
+
+/// A set of letters.
+#[derive(Debug)]
+pub(super) struct Set {
+    items: Vec<Item>,
+    is_negated: bool,
+}
+
+#[derive(Debug)]
+enum Item {
+    Range(char, char),
+    /// The letters of a class, or with `false` those outside of it.
+    Class(Class, bool),
+}
+
+type Class = fn(char) -> bool;
+
+/// The classes of `[[:alpha:]]`.
+const CLASSES: [(&str, Class); 10] = [
+    ("alnum", char::is_alphanumeric),
+    ("alpha", char::is_alphabetic),
+    ("blank", |c| matches!(c, ' ' | '\t')),
+    ("cntrl", char::is_control),
+    ("digit", char::is_numeric),
+    ("lower", char::is_lowercase),
+    ("punct", |c| c.is_ascii_punctuation()),
+    ("space", char::is_whitespace),
+    ("upper", char::is_uppercase),
+    ("xdigit", |c| c.is_ascii_hexdigit()),
+];
+
+/// Returns whether a letter is part of a word.
+pub(super) fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+impl Set {
+    fn one(c: char) -> Self {
+        Self { items: vec![Item::Range(c, c)], is_negated: false }
+    }
+
+    /// Returns whether a letter is in the set.
+    pub fn contains(&self, c: char) -> bool {
+        let is_in = |item: &Item| match item {
+            Item::Range(first, last) => (*first..=*last).contains(&c),
+            Item::Class(class, is_inside) => class(c) == *is_inside,
+        };
+        self.items.iter().any(is_in) != self.is_negated
+    }
+}
+
+impl Node {
+    /// Returns whether a part contains a group.
+    pub fn has_groups(&self) -> bool {
+        match self {
+            Self::Letter(_) | Self::Place(_) => false,
+            Self::Group(..) => true,
+            Self::Sequence(nodes) | Self::Either(nodes) => nodes.iter().any(Self::has_groups),
+            Self::Repeat { node, .. } => node.has_groups(),
+        }
+    }
+
+    /// Returns whether a part prefers the shortest match; `None` if its matches have one length.
+    pub fn is_lazy(&self) -> Option<bool> {
+        match self {
+            Self::Letter(_) | Self::Place(_) => None,
+            Self::Group(_, node) => node.is_lazy(),
+            Self::Sequence(nodes) => nodes.iter().find_map(Self::is_lazy),
+            Self::Either(_) => Some(false),
+            Self::Repeat { node, least, most, .. } if least == most => node.is_lazy(),
+            Self::Repeat { is_lazy, .. } => Some(*is_lazy),
+        }
+    }
+}
+
+/// Parses an expression, or says what is wrong with it.
+pub(super) fn parse(text: &str, ignores_case: bool) -> Result<Pattern, String> {
+    if text.len() > LONGEST {
+        return Err(format!("it has more than {LONGEST} octets"));
+    }
+    let (rest, ignores_case) = text.strip_prefix("(?i)").map_or((text, ignores_case), |rest| (rest, true));
+    let mut reader = Reader { rest, groups: 1, depth: 0 };
+    let root = reader.either()?;
+    match reader.rest {
+        "" => Ok(Pattern { root, groups: reader.groups, ignores_case }),
+        _ => Err("a ) closes no parenthesis".to_owned()),
+    }
+}
+
+/// Reads an expression from front to back.
+struct Reader<'p> {
+    rest: &'p str,
+    groups: usize,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let next = self.peek()?;
+        self.rest = &self.rest[next.len_utf8()..];
+        Some(next)
+    }
+
+    fn eat(&mut self, expected: &str) -> bool {
+        let rest = self.rest.strip_prefix(expected);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn either(&mut self) -> Result<Node, String> {
+        let mut all = vec![self.sequence()?];
+        while self.eat("|") {
+            all.push(self.sequence()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Node::Either(all) })
+    }
+
+    fn sequence(&mut self) -> Result<Node, String> {
+        let mut nodes = Vec::new();
+        while self.peek().is_some_and(|c| c != '|' && c != ')') {
+            nodes.push(self.quantified()?);
+        }
+        Ok(Node::Sequence(nodes))
+    }
+
+    fn quantified(&mut self) -> Result<Node, String> {
+        const INVALID: &str = "a quantifier such as * stands behind nothing that can be repeated";
+        if self.quantifier()?.is_some() {
+            return Err(INVALID.to_owned());
+        }
+        let node = self.atom()?;
+        let Some((least, most)) = self.quantifier()? else { return Ok(node) };
+        let is_lazy = self.eat("?");
+        if matches!(node, Node::Place(_)) || self.quantifier()?.is_some() {
+            return Err(INVALID.to_owned());
+        }
+        Ok(Node::Repeat { node: Box::new(node), least, most, is_lazy })
+    }
+
+    /// Reads `*`, `+`, `?`, `{3}`, `{3,}` or `{3,5}`.
+    fn quantifier(&mut self) -> Result<Option<(usize, usize)>, String> {
+        let simple = [("*", (0, usize::MAX)), ("+", (1, usize::MAX)), ("?", (0, 1))];
+        if let Some((_, counts)) = simple.into_iter().find(|(sign, _)| self.eat(sign)) {
+            return Ok(Some(counts));
+        }
+        let Some(inside) =
+            self.rest.strip_prefix('{').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        else {
+            return Ok(None);
+        };
+        let counts = inside.split_once('}').and_then(|(counts, rest)| {
+            self.rest = rest;
+            let count = |text: &str| text.parse::<usize>().ok().filter(|count| *count <= MOST);
+            match counts.split_once(',') {
+                None => Some((count(counts)?, count(counts)?)),
+                Some((least, "")) => Some((count(least)?, usize::MAX)),
+                Some((least, most)) => Some((count(least)?, count(most)?)),
+            }
+        });
+        match counts.filter(|(least, most)| least <= most) {
+            Some(counts) => Ok(Some(counts)),
+            None => Err(format!("repetitions are written {{3}}, {{3,}} or {{3,5}}, up to {MOST}")),
+        }
+    }
+
+    fn atom(&mut self) -> Result<Node, String> {
+        Ok(match self.take() {
+            Some('(') => self.group()?,
+            Some('[') => Node::Letter(self.bracket()?),
+            Some('.') => Node::Letter(Set { items: Vec::new(), is_negated: true }),
+            Some('^') => Node::Place(Place::Start),
+            Some('$') => Node::Place(Place::End),
+            Some('\\') => self.escape()?,
+            Some(c) => Node::Letter(Set::one(c)),
+            None => return Err("it ends too early".to_owned()),
+        })
+    }
+
+    fn group(&mut self) -> Result<Node, String> {
+        let is_counted = !self.eat("?:");
+        if self.peek() == Some('?') {
+            return Err("(? is supported only as (?: and as (?i) at the start".to_owned());
+        }
+        let number = self.groups;
+        self.groups += usize::from(is_counted);
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(format!("parentheses are nested more than {DEEPEST} deep"));
+        }
+        let node = self.either()?;
+        self.depth -= 1;
+        if !self.eat(")") {
+            return Err("a parenthesis is never closed".to_owned());
+        }
+        Ok(if is_counted { Node::Group(number, Box::new(node)) } else { node })
+    }
+
+    /// Reads what stands behind a backslash.
+    fn escape(&mut self) -> Result<Node, String> {
+        let place = match self.peek() {
+            Some('A') => Place::Start,
+            Some('Z') => Place::End,
+            Some('m') => Place::WordStart,
+            Some('M') => Place::WordEnd,
+            Some('y') => Place::WordEdge,
+            Some('Y') => Place::NoWordEdge,
+            _ => return Ok(Node::Letter(Set { items: vec![self.escaped()?], is_negated: false })),
+        };
+        self.take();
+        Ok(Node::Place(place))
+    }
+
+    /// Reads a letter or a class behind a backslash.
+    fn escaped(&mut self) -> Result<Item, String> {
+        let class: Option<(Class, bool)> = match self.peek() {
+            Some('d') => Some((char::is_numeric, true)),
+            Some('D') => Some((char::is_numeric, false)),
+            Some('s') => Some((char::is_whitespace, true)),
+            Some('S') => Some((char::is_whitespace, false)),
+            Some('w') => Some((is_of_word, true)),
+            Some('W') => Some((is_of_word, false)),
+            _ => None,
+        };
+        if let Some((class, is_inside)) = class {
+            self.take();
+            return Ok(Item::Class(class, is_inside));
+        }
+        match self.take() {
+            Some('B') => Ok(Item::Range('\\', '\\')),
+            Some(c) if "abfnrtvxuU".contains(c) => {
+                let text = format!("\\{c}{}", self.rest);
+                let (own, length) = backslash(&text);
+                self.rest = &self.rest[length - 2..];
+                Ok(Item::Range(own, own))
+            }
+            Some(c) if c.is_alphanumeric() => Err(format!("\\{c} is not supported")),
+            Some(c) => Ok(Item::Range(c, c)),
+            None => Err("it ends with a backslash".to_owned()),
+        }
+    }
+
+    /// Reads `[a-z_]` behind its first bracket.
+    fn bracket(&mut self) -> Result<Set, String> {
+        const OPEN: &str = "a bracket is never closed";
+        let is_negated = self.eat("^");
+        let mut items = Vec::new();
+        loop {
+            if !items.is_empty() && self.eat("]") {
+                return Ok(Set { items, is_negated });
+            }
+            let first = self.item()?.ok_or(OPEN)?;
+            let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.eat("-");
+            items.push(match (first, is_range) {
+                (first, false) => first,
+                (Item::Range(first, _), true) => match self.item()?.ok_or(OPEN)? {
+                    Item::Range(last, _) if first <= last => Item::Range(first, last),
+                    _ => return Err("a range such as a-z does not go upwards".to_owned()),
+                },
+                _ => return Err("a range begins with a class".to_owned()),
+            });
+        }
+    }
+
+    /// Reads a letter or a class in brackets.
+    fn item(&mut self) -> Result<Option<Item>, String> {
+        if self.eat("[:") {
+            let known = CLASSES.into_iter().find(|(name, _)| self.eat(&format!("{name}:]")));
+            let names = CLASSES.map(|(name, _)| name).join(", ");
+            let (_, class) = known.ok_or_else(|| format!("classes in brackets are {names}"))?;
+            return Ok(Some(Item::Class(class, true)));
+        }
+        if self.rest.starts_with("[.") || self.rest.starts_with("[=") {
+            return Err("collating elements are not supported".to_owned());
+        }
+        match self.take() {
+            Some('\\') => self.escaped().map(Some),
+            c => Ok(c.map(|c| Item::Range(c, c))),
+        }
+    }
+}

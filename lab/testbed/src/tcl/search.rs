@@ -1,0 +1,239 @@
+//! Finds a regular expression in a text: the first place where it matches, and there the longest match, or
+//! the shortest if the expression prefers it (re_syntax(n), "MATCHING").
+//!
+//! A part of an expression leads from a set of places to another, so that the time is bounded by the lengths
+//! of both; each step counts for the script's limits. Groups are then found as in `regexec.c` of Tcl 8.6.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use super::budget::Budget;
+use super::interpreter::Stop;
+use super::pattern::{Node, Pattern, Place, is_of_word};
+
+/// The octets that a step from one place counts for.
+const STEP: usize = 64;
+/// The octets that a letter counts for if it is repeated.
+const LETTER: usize = 8;
+
+/// The places that are tried before all others together.
+const TRIED: usize = 16;
+
+/// Where a match and its groups begin and end, in letters.
+pub(super) type Found = Vec<Option<(usize, usize)>>;
+
+/// A text in which a pattern is searched.
+pub(super) struct Search<'s> {
+    pub text: &'s [char],
+    pub pattern: &'s Pattern,
+    /// The first letter that is searched; those in front of it are not looked at.
+    pub from: usize,
+    pub budget: &'s mut Budget,
+    /// Where errors are reported.
+    pub at: usize,
+}
+
+impl Search<'_> {
+    /// Returns the first match.
+    pub fn first(&mut self) -> Result<Option<Found>, Stop> {
+        let root = &self.pattern.root;
+        for start in self.from..=self.text.len() {
+            // Whether it matches anywhere is found faster than where.
+            let tried = start - self.from;
+            if tried >= TRIED && tried.is_power_of_two() {
+                let rest: Vec<usize> = (start..=self.text.len()).collect();
+                if self.ends(root, &rest)?.is_empty() {
+                    return Ok(None);
+                }
+            }
+            let ends = self.ends(root, &[start])?;
+            let end = if root.is_lazy() == Some(true) { ends.first() } else { ends.last() };
+            if let Some(&end) = end {
+                let mut found = vec![None; self.pattern.groups];
+                found[0] = Some((start, end));
+                self.dissect(root, start, end, &mut found)?;
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns where a part can end that begins at one of these places; both are in order.
+    fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
+        self.budget.octets(self.at, (1 + from.len()) * STEP)?;
+        Ok(match node {
+            _ if from.is_empty() => Vec::new(),
+            Node::Letter(_) | Node::Place(_) => {
+                let ends = from.iter().filter_map(|place| self.step(node, *place));
+                ends.collect()
+            }
+            Node::Group(_, node) => self.ends(node, from)?,
+            Node::Sequence(nodes) => self.ends_of_all(nodes, from)?,
+            Node::Either(nodes) => {
+                let mut all = BTreeSet::new();
+                for node in nodes {
+                    all.extend(self.ends(node, from)?);
+                }
+                all.into_iter().collect()
+            }
+            Node::Repeat { node, least, most, .. } => self.repeated(node, *least, *most, from)?,
+        })
+    }
+
+    /// Returns the place behind a part of at most one letter.
+    fn step(&self, node: &Node, place: usize) -> Option<usize> {
+        let is_word = |place: Option<usize>| {
+            place.and_then(|place| self.text.get(place)).is_some_and(|c| is_of_word(*c))
+        };
+        let before = || is_word(place.checked_sub(1).filter(|before| *before >= self.from));
+        let behind = || is_word(Some(place));
+        match node {
+            Node::Letter(set) => {
+                let letter = *self.text.get(place)?;
+                let is_in = set.contains(letter)
+                    || self.pattern.ignores_case
+                        && letter
+                            .to_lowercase()
+                            .chain(letter.to_uppercase())
+                            .any(|letter| set.contains(letter));
+                is_in.then_some(place + 1)
+            }
+            Node::Place(wanted) => match wanted {
+                Place::Start => place == 0,
+                Place::End => place == self.text.len(),
+                Place::WordStart => !before() && behind(),
+                Place::WordEnd => before() && !behind(),
+                Place::WordEdge => before() != behind(),
+                Place::NoWordEdge => before() == behind(),
+            }
+            .then_some(place),
+            _ => None,
+        }
+    }
+
+    fn ends_of_all(&mut self, nodes: &[Node], from: &[usize]) -> Result<Vec<usize>, Stop> {
+        let mut places = from.to_vec();
+        for node in nodes {
+            places = self.ends(node, &places)?;
+        }
+        Ok(places)
+    }
+
+    /// Returns where `least` to `most` repetitions can end.
+    fn repeated(
+        &mut self,
+        node: &Node,
+        least: usize,
+        most: usize,
+        from: &[usize],
+    ) -> Result<Vec<usize>, Stop> {
+        if let (Node::Letter(_), [start]) = (node, from) {
+            let run = (*start..).take(most).take_while(|place| self.step(node, *place).is_some()).count();
+            self.budget.octets(self.at, run * LETTER)?;
+            return Ok((start + least..=start + run).collect());
+        }
+        let mut new = from.to_vec();
+        for _ in 0..least {
+            new = self.ends(node, &new)?;
+        }
+        let mut all = BTreeSet::new();
+        for count in least..=most {
+            new.retain(|place| all.insert(*place));
+            if new.is_empty() || count == most {
+                break;
+            }
+            new = self.ends(node, &new)?;
+        }
+        Ok(all.into_iter().collect())
+    }
+
+    /// Finds the groups of a part that matches from one place to another.
+    fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut Found) -> Result<(), Stop> {
+        match node {
+            node if !node.has_groups() => {}
+            Node::Letter(_) | Node::Place(_) => {}
+            Node::Group(number, node) => {
+                found[*number] = Some((from, to));
+                self.dissect(node, from, to, found)?;
+            }
+            Node::Sequence(nodes) => {
+                let mut place = from;
+                for (index, node) in nodes.iter().enumerate() {
+                    let rest = &nodes[index + 1..];
+                    let end =
+                        self.end(node, place, place..=to, |search, end| search.ends_of_all(rest, &[end]))?;
+                    self.dissect(node, place, end, found)?;
+                    place = end;
+                }
+            }
+            Node::Either(nodes) => {
+                for node in nodes {
+                    if self.ends(node, &[from])?.contains(&to) {
+                        return self.dissect(node, from, to, found);
+                    }
+                }
+            }
+            // As Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
+            Node::Repeat { node: own, least: least @ 1.., most, .. } => {
+                let mut places = self.repeated(own, least - 1, most.saturating_sub(1), &[from])?;
+                if node.is_lazy() != Some(true) {
+                    places.reverse();
+                }
+                for place in places {
+                    if self.ends(own, &[place])?.contains(&to) {
+                        return self.dissect(own, place, to, found);
+                    }
+                }
+            }
+            Node::Repeat { node, most, .. } => {
+                let (mut place, mut count) = (from, 0);
+                while place < to {
+                    count += 1;
+                    // None of these repetitions is empty.
+                    let end = self.end(node, place, place + 1..=to, |search, end| {
+                        search.repeated(node, 0, most - count, &[end])
+                    })?;
+                    // Groups have what they match in the last repetition.
+                    forget(node, found);
+                    self.dissect(node, place, end, found)?;
+                    place = end;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the end of a part that it prefers among the `allowed` ones from which the rest leads to the last.
+    fn end(
+        &mut self,
+        node: &Node,
+        from: usize,
+        allowed: RangeInclusive<usize>,
+        mut rest: impl FnMut(&mut Self, usize) -> Result<Vec<usize>, Stop>,
+    ) -> Result<usize, Stop> {
+        let mut ends = self.ends(node, &[from])?;
+        ends.retain(|end| allowed.contains(end));
+        if node.is_lazy() != Some(true) {
+            ends.reverse();
+        }
+        for end in ends {
+            if rest(self, end)?.contains(allowed.end()) {
+                return Ok(end);
+            }
+        }
+        unreachable!("the part matches from {from} within {allowed:?}")
+    }
+}
+
+/// Forgets what the groups of a part matched.
+fn forget(node: &Node, found: &mut Found) {
+    match node {
+        Node::Letter(_) | Node::Place(_) => {}
+        Node::Group(number, node) => {
+            found[*number] = None;
+            forget(node, found);
+        }
+        Node::Sequence(nodes) | Node::Either(nodes) => nodes.iter().for_each(|node| forget(node, found)),
+        Node::Repeat { node, .. } => forget(node, found),
+    }
+}
