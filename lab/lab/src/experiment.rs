@@ -300,6 +300,7 @@ fn read_combination<'s>(
     step: &[Assignment<'s>],
     source: &Source,
 ) -> Result<ExperimentFile, InputError> {
+    let written = table;
     let table = with_values(table, step, source)?;
     check_shapes(&table, source)?;
     let file: ExperimentFile =
@@ -309,7 +310,11 @@ fn read_combination<'s>(
         })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    file.with_absolute_paths(&table, source)
+    let is_written = |key: &str| {
+        named_in(written, "network", &format!("`{key}`")).is_some()
+            || step.iter().any(|set| set.key.strip_prefix("network.") == Some(key))
+    };
+    file.with_absolute_paths(&table, is_written, source)
 }
 
 fn with_values<'s>(
@@ -473,10 +478,15 @@ impl ExperimentFile {
     }
 
     /// Makes the paths that the file names absolute; they are relative to the file.
-    fn with_absolute_paths(mut self, table: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
+    fn with_absolute_paths(
+        mut self,
+        table: &DeTable<'_>,
+        is_written: impl Fn(&str) -> bool,
+        source: &Source,
+    ) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::read_traces(&mut self.network, table, source)?;
+        traces::read_traces(&mut self.network, table, is_written, source)?;
         traces::read_distributions(&mut self.network, source)?;
         Ok(self)
     }

@@ -2,7 +2,9 @@
 //! (`network.jitter_distribution`).
 
 use hol_base::Duration;
-use hol_network::{Distribution, NetworkSpec, TracePlayback, TraceSpec, TraceStart, read_trace};
+use hol_network::{
+    Distribution, EventSpec, LinkDirection, NetworkSpec, TracePlayback, TraceSpec, TraceStart, read_trace,
+};
 use toml::Spanned;
 use toml::de::DeTable;
 
@@ -11,10 +13,12 @@ use crate::experiment::named_in;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
-/// needed. If the start is drawn for each run, the trace itself becomes part of the point.
+/// needed. If the start is drawn for each run, the trace itself becomes part of the point. `is_written`
+/// returns whether the file or an axis sets a key of the network.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     table: &DeTable<'_>,
+    is_written: impl Fn(&str) -> bool,
     source: &Source,
 ) -> Result<(), InputError> {
     let place = network.span();
@@ -38,7 +42,19 @@ pub(crate) fn read_traces(
         }
         traces.push(trace);
     }
-    let position = match start {
+    let played = |position| traces.iter().flat_map(move |trace| trace.events_from(position));
+    let first_position = match start {
+        Some(TraceStart::At(position)) => position,
+        Some(TraceStart::Random) | None => Duration::ZERO,
+    };
+    if let Some(key) = key_without_effect(&played(first_position).collect::<Vec<_>>(), is_written) {
+        let span = named_in(table, "network", &format!("`{key}`")).unwrap_or_else(|| place.clone());
+        let problem = format!(
+            "`{key}` has no effect, because the trace sets the {key} of both directions from its first line on; remove one of them"
+        );
+        return Err(source.error(&span, problem));
+    }
+    match start {
         Some(_) if traces.is_empty() => {
             let problem = "no trace is set; name its file, as in trace = \"lte.csv\"";
             return Err(refuse_start(problem.to_owned()));
@@ -46,13 +62,33 @@ pub(crate) fn read_traces(
         Some(TraceStart::Random) => {
             (network.as_mut().trace, network.as_mut().trace_start) =
                 (Some(TraceSpec::from_playbacks(traces)), start);
-            return Ok(());
         }
-        Some(TraceStart::At(position)) => position,
-        None => Duration::ZERO,
-    };
-    network.as_mut().events.extend(traces.iter().flat_map(|trace| trace.events_from(position)));
+        Some(TraceStart::At(_)) | None => network.as_mut().events.extend(played(first_position)),
+    }
     Ok(())
+}
+
+/// Returns a setting that the file or an axis sets, and that the events of a trace replace before the first packet.
+fn key_without_effect(events: &[EventSpec], is_written: impl Fn(&str) -> bool) -> Option<&'static str> {
+    type IsSet = fn(&EventSpec) -> bool;
+    let settings: [(&str, IsSet); 3] = [
+        ("rate", |event| event.rate.is_some()),
+        ("delay", |event| event.delay.is_some()),
+        ("loss", |event| event.loss.is_some()),
+    ];
+    let is_replaced = |is_set: IsSet| {
+        let in_direction = |direction| {
+            events.iter().any(|event| {
+                event.at.is_zero()
+                    && is_set(event)
+                    && [LinkDirection::Both, direction].contains(&event.direction)
+            })
+        };
+        in_direction(LinkDirection::Up) && in_direction(LinkDirection::Down)
+    };
+    let is_useless =
+        |key: &str, is_set| is_replaced(is_set) && (is_written(key) || key == "delay" && is_written("rtt"));
+    settings.into_iter().find(|(key, is_set)| is_useless(key, *is_set)).map(|(key, _)| key)
 }
 
 /// Returns why a run cannot begin at `start` of the trace in the file `name`; `None` if it can.

@@ -4,11 +4,15 @@ use hol_lab::{Experiment, Point, Source};
 use hol_network::EventSpec;
 
 const LTE: &str = "time_s,rate_Mbit,delay_ms\n0,10,20\n10,2,60\n25,8,30\n40,10,20\n";
+const LATER: &str = "time_s,rate_Mbit\n3,5\n4,1\n";
 const SHORT: &str = "time_s,rate_Mbit,delay_ms\n0,5,20\n2,1,20\n4,5,20\n";
 
 fn parse(text: &str) -> Result<Experiment, hol_lab::InputError> {
     let text = format!("transports = ['tcp', 'sctp:streams=8']\nmessages = 100\n{text}");
-    let source = Source::new("t.toml", text).with_file("lte.csv", LTE).with_file("short.csv", SHORT);
+    let source = Source::new("t.toml", text)
+        .with_file("lte.csv", LTE)
+        .with_file("short.csv", SHORT)
+        .with_file("later.csv", LATER);
     Experiment::parse("t", &source)
 }
 
@@ -131,4 +135,33 @@ fn a_trace_with_one_line_has_no_other_position() {
     assert!(parse("0s").is_ok());
     let error = parse("random").unwrap_err().to_string();
     assert!(error.contains("all lines of a.csv have the time 0"), "{error}");
+}
+
+/// A trace that sets the rate of both directions from the start on leaves `rate` no effect: each point of a sweep would be the same.
+#[test]
+fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
+    for (text, place, key) in [
+        ("network.trace = 'lte.csv'\nnetwork.rate = '5Mbit'", "t.toml:4:16", "`rate`"),
+        ("network.trace = 'lte.csv'\nnetwork.rtt = '5ms'", "t.toml:4", "`delay`"),
+        ("network.trace = 'lte.csv'\nsweep.'network.delay' = ['5ms', '9ms']", "t.toml:4", "`delay`"),
+        (
+            "network.trace = 'lte.csv'\nnetwork.trace_start = 'random'\nnetwork.delay = '5ms'",
+            "t.toml:5",
+            "`delay`",
+        ),
+    ] {
+        let error = parse(text).expect_err(text).to_string();
+        assert!(
+            error.starts_with(place) && error.contains(&format!("{key} has no effect")),
+            "{text}: {error}"
+        );
+    }
+    for text in [
+        "network.trace = 'lte.csv'\nnetwork.loss = '1%'",
+        "network.trace.up = 'lte.csv'\nnetwork.rate = '5Mbit'",
+        "network.trace = 'later.csv'\nnetwork.rate = '5Mbit'",
+        "network.path = 'lte'\nnetwork.trace = 'lte.csv'",
+    ] {
+        points(text);
+    }
 }

@@ -93,7 +93,7 @@ impl OverTime {
         let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
         let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
         svg.group(style.class, "", |svg| {
-            svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport)
+            svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport);
         });
         let in_flight = axes.octets.called("in flight");
         let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];

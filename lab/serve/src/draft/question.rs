@@ -96,7 +96,7 @@ fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<S
         match item.as_table_like() {
             Some(inner) => leaves(&key, inner, found),
             None => {
-                found.push((key, text_of(item).filter(|_| !item.is_array() && !item.is_array_of_tables())))
+                found.push((key, text_of(item).filter(|_| !item.is_array() && !item.is_array_of_tables())));
             }
         }
     }

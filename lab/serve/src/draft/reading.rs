@@ -110,7 +110,7 @@ pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Read
     let mut reading = Reading::default();
     match (&file, request.format) {
         (Some(File { experiment: Ok(experiment), .. }), _) => {
-            reading.add_plan(experiment, request.estimate.then_some(jobs))
+            reading.add_plan(experiment, request.estimate.then_some(jobs));
         }
         (Some(File { experiment: Err(_), .. }), Format::Toml) => {
             let read = |text: &str| experiment("draft", text, Format::Toml, permission).map(drop);
