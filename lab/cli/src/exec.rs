@@ -185,8 +185,10 @@ fn describe_point(result: &PointResult) -> String {
             text += &format!("  {each:.1} {}s a run, {mean:.1} ms each\n", kind.name());
         }
     }
-    let Some(facts) = result.runs.first().and_then(|run| run.facts.as_ref()) else { return text };
-    for program in &facts.programs {
+    let Some(world_report) = result.runs.first().and_then(|run| run.world_report.as_ref()) else {
+        return text;
+    };
+    for program in &world_report.programs {
         text += &describe_program(program);
     }
     text

@@ -140,8 +140,8 @@ fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
 
 /// Prints the warnings about the kernel engine of all runs, each once.
 pub fn warn_of_engine(finished: &RunResults) {
-    let facts = finished.runs().filter_map(|run| run.facts.as_ref());
-    let warnings = facts.filter_map(|facts| facts.caution.as_ref());
+    let world_report = finished.runs().filter_map(|run| run.world_report.as_ref());
+    let warnings = world_report.filter_map(|world_report| world_report.caution.as_ref());
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 

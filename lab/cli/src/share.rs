@@ -100,7 +100,7 @@ fn is_result_file(target: &str) -> bool {
 
 fn content(dir: &Path, target: &str) -> Option<String> {
     let path = Some(dir.join(target)).filter(|_| is_result_file(target))?;
-    let is_short = fs::metadata(&path).is_ok_and(|facts| facts.len() <= MAX_EMBEDDED_SIZE);
+    let is_short = fs::metadata(&path).is_ok_and(|world_report| world_report.len() <= MAX_EMBEDDED_SIZE);
     is_short.then(|| fs::read_to_string(&path).ok()).flatten()
 }
 

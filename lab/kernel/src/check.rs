@@ -2,7 +2,7 @@
 
 use hol_base::Ratio;
 use hol_network::{Ip, Topology};
-use hol_scenario::{BaselineDelay, FilterReport, KernelReport, LinkDirectionCounters, Scenario, check_quic};
+use hol_scenario::{BaselineDelay, FilterReport, LinkDirectionCounters, Scenario, WorldReport, check_quic};
 use hol_sockets::Sysctl;
 use hol_stack::{Kind, TransportSpec, linux_version};
 use hol_workloads::WorkloadSpec;
@@ -33,7 +33,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
                 downloads",
         });
     }
-    if let Some(module) = image.missing_of_filter().filter(|_| scenario.filtered().is_some()) {
+    if let Some(module) = image.missing_filter_module().filter(|_| scenario.filtered().is_some()) {
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
@@ -173,11 +173,11 @@ fn conflict(
 }
 
 /// Returns an error if a run's own measurements show that its conditions were not the configured ones.
-pub(crate) fn check_valid(scenario: &Scenario, facts: &KernelReport) -> Result<(), KernelError> {
-    facts.floor.iter().try_for_each(check_baseline)?;
-    facts.filter.iter().try_for_each(check_filter)?;
+pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Result<(), KernelError> {
+    world_report.floor.iter().try_for_each(check_baseline)?;
+    world_report.filter.iter().try_for_each(check_filter)?;
     let plan = netem::plan(&scenario.network)?;
-    for (link, counted) in plan.links.iter().zip(&facts.lines) {
+    for (link, counted) in plan.links.iter().zip(&world_report.lines) {
         check_losses(counted, link.expected_loss().unwrap_or(Ratio::ZERO))?;
     }
     Ok(())

@@ -69,13 +69,13 @@ impl Image {
     }
 
     /// Returns the first missing module of the packet filter.
-    pub(crate) fn missing_of_filter(&self) -> Option<&'static str> {
-        modules::missing_of_filter(&self.directory, &self.modules())
+    pub(crate) fn missing_filter_module(&self) -> Option<&'static str> {
+        modules::missing_filter_module(&self.directory, &self.modules())
     }
 
     /// Returns the first missing module for the user's programs.
-    pub(crate) fn missing_of_root(&self) -> Option<&'static str> {
-        modules::missing_of_root(&self.directory, &self.modules())
+    pub(crate) fn missing_root_module(&self) -> Option<&'static str> {
+        modules::missing_root_module(&self.directory, &self.modules())
     }
 
     /// Returns the directory of the kernel's modules.

@@ -1,6 +1,6 @@
 //! The job that the host gives to a guest, and the guest's report.
 
-use hol_scenario::{KernelReport, RunEnd, Scenario};
+use hol_scenario::{RunEnd, Scenario, WorldReport};
 use serde::{Deserialize, Serialize};
 
 use crate::mailbox::Mail;
@@ -46,7 +46,7 @@ impl JobResult {
 /// The guest's report of a run, without records and packets.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
-    pub(crate) facts: KernelReport,
+    pub(crate) world_report: WorldReport,
     /// The flows: the measured one, then background flows, then onward flows.
     pub(crate) flows: Vec<FlowReport>,
     /// Packets that the endpoints' interfaces sent.

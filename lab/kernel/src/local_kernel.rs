@@ -116,10 +116,10 @@ fn perform(
 ) -> Result<(Run, PacketCapture), KernelError> {
     let (mail, console) = run_process(program, job, goes_on)?;
     let (mut run, seen) = read_mail(&mail, &job.scenario).map_err(|problem| problem.with_console(console))?;
-    if let Some(facts) = &mut run.summary.facts {
+    if let Some(world_report) = &mut run.summary.world_report {
         // On a machine with a real clock and other work, deviations are only a caution.
-        let caution = check::check_valid(&job.scenario, facts).err();
-        facts.warn(caution.map(|problem| {
+        let caution = check::check_valid(&job.scenario, world_report).err();
+        world_report.warn(caution.map(|problem| {
             format!("{problem}; this machine may be busy: use another machine, or --world kernel")
         }));
     }

@@ -37,7 +37,7 @@ const MODULES: [Module; 19] = [
     Module { name: "tcp_bbr", is_required: false },
     Module { name: "tcp_dctcp", is_required: false },
     // Loaded last, after the job has been provided: the module reads the job only once.
-    Module { name: MAILBOX, is_required: true },
+    Module { name: FIRMWARE_CONFIG, is_required: true },
 ];
 
 /// The modules of nftables, each after those that it depends on. They are only loaded for a job that needs them, because they slow down
@@ -67,35 +67,35 @@ pub(crate) const SCTP: &str = "sctp";
 pub(crate) const BUILT_IN: &str = "modules.builtin";
 
 /// The module through which the guest reads its job.
-pub(crate) const MAILBOX: &str = "qemu_fw_cfg";
+pub(crate) const FIRMWARE_CONFIG: &str = "qemu_fw_cfg";
 
 /// Returns the file names of all modules.
 pub(crate) fn files() -> impl Iterator<Item = String> {
-    at_boot().chain([file(MAILBOX)]).chain(of_filter()).chain(of_root())
+    at_boot().chain([file(FIRMWARE_CONFIG)]).chain(filter_modules()).chain(root_modules())
 }
 
 /// Returns the modules that are loaded before a job arrives, in order.
 pub(crate) fn at_boot() -> impl Iterator<Item = String> {
-    MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != MAILBOX).map(file)
+    MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file)
 }
 
 /// Returns the modules of the packet filter, in order.
-pub(crate) fn of_filter() -> impl Iterator<Item = String> {
+pub(crate) fn filter_modules() -> impl Iterator<Item = String> {
     FILTER.into_iter().map(file)
 }
 
 /// Returns the modules of a root, in order.
-pub(crate) fn of_root() -> impl Iterator<Item = String> {
+pub(crate) fn root_modules() -> impl Iterator<Item = String> {
     ROOT.into_iter().map(file)
 }
 
 /// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
-pub(crate) fn missing_of_filter(image: &Path, modules: &Path) -> Option<&'static str> {
+pub(crate) fn missing_filter_module(image: &Path, modules: &Path) -> Option<&'static str> {
     missing(&FILTER, image, modules)
 }
 
 /// Returns the first missing module that mounting a guest's root file system needs.
-pub(crate) fn missing_of_root(image: &Path, modules: &Path) -> Option<&'static str> {
+pub(crate) fn missing_root_module(image: &Path, modules: &Path) -> Option<&'static str> {
     missing(&ROOT, image, modules)
 }
 

@@ -96,13 +96,16 @@ impl Kernel {
         let task = Task { job: &job, root: root.as_ref(), is_interactive: false, limit };
         let TaskResult { mail, console, provenance, .. } = self.instance()?.run(&task, goes_on)?;
         let measured = read_mail(&mail, scenario).and_then(|(run, packets_seen)| {
-            run.summary.facts.as_deref().map_or(Ok(()), |facts| check::check_valid(scenario, facts))?;
+            run.summary
+                .world_report
+                .as_deref()
+                .map_or(Ok(()), |world_report| check::check_valid(scenario, world_report))?;
             Ok((run, packets_seen))
         });
         let (mut run, packets_seen) = measured.map_err(|problem| problem.with_console(console))?;
-        if let Some(facts) = &mut run.summary.facts {
-            facts.provenance = provenance.to_string();
-            facts.warn(provenance.warning());
+        if let Some(world_report) = &mut run.summary.world_report {
+            world_report.provenance = provenance.to_string();
+            world_report.warn(provenance.warning());
         }
         Ok((run, packets_seen))
     }
@@ -183,7 +186,8 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
 /// Reads the measurements of a guest from its `mail`.
 pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let Report { mut facts, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json) {
+    let Report { mut world_report, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json)
+    {
         Ok(JobResult::Done(report)) => *report,
         Ok(JobResult::Failed(problem)) => return Err(guest(problem)),
         Ok(JobResult::ShellEnded) => return Err(guest("the guest did not report a run".to_owned())),
@@ -201,7 +205,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
     };
     let captured = packet_match::mark_losses(captured);
     if scenario.runs_programs() {
-        (records, facts.retransmissions) = program_records::add_captured(records, &captured);
+        (records, world_report.retransmissions) = program_records::add_captured(records, &captured);
     }
     let transfer = Transfer::of(&records);
     let beside = flows.map(|(flow, own)| (flow.into_background_run(transfer, &own), own));
@@ -220,7 +224,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         closed: None,
         stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.stopped)),
         background,
-        facts: Some(Box::new(facts)),
+        world_report: Some(Box::new(world_report)),
         files: mail.files.clone(),
     };
     Ok((Run { summary, records, background_records, samples }, PacketCapture { packets: captured, secrets }))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hol_base::{Duration, Time};
 use hol_measure::{Outage, OutageCurve, RecordKind, Summary, Timeline, Waterfall, nanoseconds};
 use hol_network::Drops;
-use hol_scenario::{BackgroundRun, KernelReport, RunEnd, RunSummary};
+use hol_scenario::{BackgroundRun, RunEnd, RunSummary, WorldReport};
 use hol_transport::Statistics;
 use serde::{Deserialize, Serialize};
 
@@ -75,8 +75,8 @@ pub struct RunResult {
     #[serde(rename = "sees_passage")]
     pub has_delivery_times: bool,
     /// What a world other than the model reports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub facts: Option<Box<KernelReport>>,
+    #[serde(default, rename = "facts", skip_serializing_if = "Option::is_none")]
+    pub world_report: Option<Box<WorldReport>>,
 }
 
 /// The result of a background flow.
@@ -115,7 +115,7 @@ pub struct Counts {
 impl RunResult {
     /// Returns the value of the metric `name` that a program reported; `None` if the run ended early.
     pub fn defined(&self, name: &str) -> Option<f64> {
-        let programs = &self.facts.as_ref().filter(|_| self.stopped.is_none())?.programs;
+        let programs = &self.world_report.as_ref().filter(|_| self.stopped.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
@@ -164,7 +164,7 @@ impl RunResult {
             stopped: run.stopped.reason(),
             wall_s,
             has_delivery_times: run.has_delivery_times,
-            facts: run.facts,
+            world_report: run.world_report,
         }
     }
 }
@@ -232,7 +232,7 @@ impl RunResult {
             stopped: None,
             wall_s: 0.0,
             has_delivery_times: true,
-            facts: None,
+            world_report: None,
         }
     }
 }

@@ -158,9 +158,9 @@ impl<'a> HostRun<'a> {
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
         way.check_counters(passed, run.summary.packets)?;
-        let facts = run.summary.facts.as_deref_mut().expect("a live run has a report");
-        facts.router = Some(way.facts());
-        facts.lines = link_direction_counters(&self.path.network, passed);
+        let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
+        world_report.router = Some(way.world_report());
+        world_report.lines = link_direction_counters(&self.path.network, passed);
         Ok(())
     }
 
@@ -240,13 +240,13 @@ impl<'a> HostRun<'a> {
 
     /// Adds the other hosts and the uncertainty of their clocks to the report.
     fn add_host_reports(&self, run: &mut Run, clocks: &[Clocks], disordered: u64) {
-        let (server_host, facts) =
-            (self.server_host(), run.summary.facts.as_deref_mut().expect("a live run has a report"));
-        facts.warn(check_clock_uncertainty(
+        let (server_host, world_report) =
+            (self.server_host(), run.summary.world_report.as_deref_mut().expect("a live run has a report"));
+        world_report.warn(check_clock_uncertainty(
             &run.records,
             Duration::from_nanos(clocks[server_host].uncertainty()),
         ));
-        facts.warn(check_server_reached(
+        world_report.warn(check_server_reached(
             &run.records,
             &run.summary.stopped,
             &self.others.peers[server_host].place.host,
@@ -259,14 +259,14 @@ impl<'a> HostRun<'a> {
             let is_lost =
                 transport.kind() == Kind::Udp && records.iter().all(|record| record.request.is_none());
             let is_silent = has_begun && (flow.connect_time.is_none() || is_lost);
-            facts.warn(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
+            world_report.warn(is_silent.then(|| background_not_reached([workload.from(), workload.to()])));
         }
         for (place, (session, clocks)) in self.sessions.iter().zip(clocks).enumerate() {
             let of_host = peer_facts(session, clocks);
             if place == server_host {
-                facts.peer = Some(PeerHostReport { disordered, ..of_host });
+                world_report.peer = Some(PeerHostReport { disordered, ..of_host });
             } else {
-                facts.others.insert(self.others.peers[place].place.to_string(), of_host);
+                world_report.others.insert(self.others.peers[place].place.to_string(), of_host);
             }
         }
     }

@@ -54,10 +54,10 @@ impl Namespaces {
     }
 
     fn measured(&self, mut run: Run) -> Run {
-        if let Some(facts) = &mut run.summary.facts {
-            facts.provenance = provenance();
-            facts.warn(check_host_load(&run.records));
-            facts.warn(check_socket_waits(&run.records, &facts.waited));
+        if let Some(world_report) = &mut run.summary.world_report {
+            world_report.provenance = provenance();
+            world_report.warn(check_host_load(&run.records));
+            world_report.warn(check_socket_waits(&run.records, &world_report.waited));
         }
         run
     }

@@ -129,13 +129,13 @@ impl OtherHosts {
                 Some(via) => via.with(&asked.address_pairs(), |way| asked.perform(Some(way), goes_on)),
             }
         })?;
-        let facts = run.summary.facts.as_deref_mut().expect("a live run has a report");
-        facts.provenance = provenance;
+        let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
+        world_report.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
             let place = peer.place.to_string();
             let caution = host::difference_from_stack(scenario, &settings);
-            facts.warn(caution.map(|caution| format!("on {place}: {caution}")));
-            let of_host = facts.others.get_mut(&place).or(facts.peer.as_mut());
+            world_report.warn(caution.map(|caution| format!("on {place}: {caution}")));
+            let of_host = world_report.others.get_mut(&place).or(world_report.peer.as_mut());
             of_host.expect("each host has a report").sysctls = settings;
         }
         Ok(run)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hol_measure::Transfer;
-use hol_scenario::{BackgroundRun, KernelReport, Run, RunEnd, RunError, RunSummary, Scenario};
+use hol_scenario::{BackgroundRun, Run, RunEnd, RunError, RunSummary, Scenario, WorldReport};
 use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 
 use crate::host::{self, Host};
@@ -18,9 +18,9 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     let flows = runs.flows;
     let counts = || flows.iter().flat_map(|flow| [flow.client, flow.server]);
     let packets = counts().map(|counts| counts.packets_sent).sum();
-    let mut facts = facts(scenario, &flows[0]);
-    facts.warn(check_host_load(&flows[0].records));
-    facts.warn(check_socket_waits(&flows[0].records, &facts.waited));
+    let mut world_report = world_report(scenario, &flows[0]);
+    world_report.warn(check_host_load(&flows[0].records));
+    world_report.warn(check_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
     let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one flow is measured");
     let transfer = Transfer::of(&records);
@@ -39,7 +39,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
         closed: None,
         stopped: scenario.end_of_measured(stopped, onward.into_iter().map(|flow| flow.stopped)),
         background,
-        facts: Some(Box::new(facts)),
+        world_report: Some(Box::new(world_report)),
         files: Vec::new(),
     };
     Run { summary, records, background_records, samples }
@@ -54,9 +54,9 @@ fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
     BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
 }
 
-fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
+fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
     let (host, sysctls) = (Host::this(), host::settings(scenario));
-    KernelReport {
+    WorldReport {
         provenance: host.to_string(),
         caution: host::difference_from_stack(scenario, &sysctls),
         kernel: host.kernel,
@@ -64,7 +64,7 @@ fn facts(scenario: &Scenario, measured: &FlowRun) -> KernelReport {
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
         waited: measured.waited(),
-        ..KernelReport::default()
+        ..WorldReport::default()
     }
 }
 

@@ -116,7 +116,7 @@ impl RouterPath<'_> {
     }
 
     /// Returns the router's description for the results.
-    pub(crate) fn facts(&self) -> RouterReport {
+    pub(crate) fn world_report(&self) -> RouterReport {
         let HostDescription { kernel, clocksource } = self.session.host.clone();
         let [client, server] = self.interfaces.clone();
         RouterReport { address: self.session.peer_address.to_string(), kernel, clocksource, client, server }

@@ -141,7 +141,7 @@ pub fn follow(
         closed,
         stopped,
         background,
-        facts: None,
+        world_report: None,
         files: Vec::new(),
     })
 }

@@ -97,12 +97,12 @@ pub enum NetworkError {
     #[error("{link}: `loss`: {problem}")]
     Loss { link: String, problem: &'static str },
     #[error(
-        "the event at {at} changes the loss of {link}, whose `loss` has bursts that last a time and change it, too; remove the event or \
-        these bursts"
+        "the event at {at} changes the loss of {link}, whose `loss` already changes by itself (`good_for`, `bad_for`); remove the event \
+        or these keys"
     )]
     EventInBursts { at: Duration, link: String },
     #[error(
-        "the event at {at} sets a `loss` with bursts that last a time, which must begin with the run; move this loss to the link"
+        "the event at {at} sets a `loss` with `good_for` and `bad_for`, which must begin with the run; move this loss to the link"
     )]
     EventOfBursts { at: Duration },
     #[error("the event at {at} changes nothing; add one of down, rate, loss and delay")]

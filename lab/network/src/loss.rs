@@ -16,7 +16,7 @@ pub enum LossSpec {
     Independent(Ratio),
     /// In bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
     Bursts(GilbertElliott),
-    /// In bursts that last a time: `{ good_for = "15s", bad_for = "100ms" }`.
+    /// In bursts of a given duration: `{ good_for = "15s", bad_for = "100ms" }`.
     TimedBursts(TimedBursts),
     /// The packets with these numbers: `{ drop = [3, 7] }`.
     Packets(ExplicitLoss),

@@ -295,7 +295,7 @@ settings! {
     corrupt: Ratio = Ratio::ZERO,
     /// Capacity of the queue, including the packet in transmission. Default 1000 packets.
     queue: QueueLimit = QueueLimit::Packets(1000),
-    /// Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
+    /// Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     /// `{ red = { min = "5p", max = "15p" } }`.
     discipline: Discipline = Discipline::DropTail,
     /// Drop packets that leave the link faster than a rate: `{ rate = "1Mbit", burst = "10kB" }`. In the

@@ -7,12 +7,12 @@ use crate::link_change::LinkChange;
 use crate::loss::{LossSpec, TimedBursts};
 use crate::topology::{ScheduledChange, Topology};
 
-/// Bursts are scheduled before the run starts: for a day, or the mean time of `MAX_BURSTS` of them if that
-/// is shorter.
+/// All bursts are scheduled before the run starts: those of a day, or of the time in which `MAX_BURSTS` occur on
+/// average, if that is shorter.
 const HORIZON: Duration = Duration::from_secs(24 * 3600);
 const MAX_BURSTS: u64 = 36_000;
 
-/// The minimum mean time from one burst to the next; with it `MAX_BURSTS` bursts last for an hour.
+/// The minimum mean time from one burst to the next, at which `MAX_BURSTS` bursts cover an hour.
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {

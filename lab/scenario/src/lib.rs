@@ -12,7 +12,6 @@ mod error;
 mod flow;
 mod flow_spec;
 mod json_path;
-mod kernel_report;
 mod metric;
 mod observer;
 mod onward;
@@ -28,16 +27,13 @@ mod scenario;
 mod stream_layout;
 mod transport_text;
 mod world;
+mod world_report;
 
 pub use background::{Background, BackgroundFlow};
 pub use connection_addresses::connection_addresses;
 pub use error::ScenarioError;
 pub use flow::{Flow, FlowLimits, FlowProgress};
 pub use flow_spec::{FlowPosition, FlowSpec};
-pub use kernel_report::{
-    BaselineDelay, FilterReport, KernelReport, LinkDirectionCounters, PeerHostReport, ProgramResult,
-    ReadDelays, RouterReport,
-};
 pub use metric::{Better, MetricAggregation, MetricPattern, MetricReader, MetricSource};
 pub use observer::Observer;
 pub use onward::{OnwardFlow, OnwardRequests};
@@ -52,3 +48,7 @@ pub use sample::{QueueSample, Sample, SampleValue, SenderSample, Side};
 pub use scenario::Scenario;
 pub use stream_layout::stream_layout;
 pub use world::{Cost, Hops, RunError, World};
+pub use world_report::{
+    BaselineDelay, FilterReport, LinkDirectionCounters, PeerHostReport, ProgramResult, ReadDelays,
+    RouterReport, WorldReport,
+};

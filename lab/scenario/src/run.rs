@@ -7,7 +7,7 @@ use hol_measure::{BackgroundTransfer, Record, Transfer};
 use hol_network::Drops;
 use hol_transport::Statistics;
 
-use crate::{KernelReport, Observer, RunEnd, Sample};
+use crate::{Observer, RunEnd, Sample, WorldReport};
 
 /// The result of a run, without its records.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub struct RunSummary {
     /// How each background flow ended, in the order of the scenario.
     pub background: Vec<BackgroundRun>,
     /// What a kernel, or the machines of a live run, report; `None` in the model.
-    pub facts: Option<Box<KernelReport>>,
+    pub world_report: Option<Box<WorldReport>>,
     /// The files that programs wrote for the user, as a tar archive with a directory for each node; empty if
     /// there are none.
     pub files: Vec<u8>,

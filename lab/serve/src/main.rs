@@ -32,13 +32,13 @@ struct Serve {
     /// Additional host name for browsers, besides localhost and addresses; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// Encrypt connections with this certificate and private key (PEM); users log in
+    /// Encrypt connections with this certificate and private key (PEM); users must log in
     #[arg(long, num_args = 2, value_names = ["CERTIFICATES", "KEY"], conflicts_with = "proxy")]
     tls: Option<Vec<PathBuf>>,
-    /// A reverse proxy encrypts the connections; users log in
+    /// A reverse proxy encrypts the connections; users must log in
     #[arg(long)]
     proxy: bool,
-    /// Let experiments run programs even if users log in; programs can read what this user can read
+    /// Let experiments of users who log in run programs, which can read everything that the server's own user can read
     #[arg(long)]
     programs: bool,
     /// Let experiments of users who log in use this world, such as live:HOST or live; may be repeated

@@ -21,10 +21,10 @@ use crate::end_result::{EndResult, LocalData, Verdict};
 use crate::error::SocketsError;
 use crate::filter::Filter;
 use crate::flow_side::{ConnectionProgress, FlowSide};
+use crate::flow_supervisor::FlowSupervisor;
 use crate::host_addresses::HostAddresses;
 use crate::peer_report::ReportReceiver;
 use crate::read_delays::ReadDelayRecorder;
-use crate::referee::Referee;
 use crate::sample_timer::SampleTimer;
 use crate::token::Token;
 use crate::transceiver::{self, ConnectionFault, Opener, SocketEvent, failed_to, own_port};
@@ -57,7 +57,7 @@ pub(crate) struct EventLoop<'p> {
     pub(crate) server: FlowSide,
     pub(crate) wake_signal: Option<WakeSignal>,
     pub(crate) filter: Option<Filter>,
-    pub(crate) flow: Referee<'p>,
+    pub(crate) flow: FlowSupervisor<'p>,
     /// Whether the other end is on another host.
     pub(crate) is_single_ended: bool,
     /// Reports from the other host.

@@ -16,6 +16,7 @@ use crate::error::SocketsError;
 use crate::event_loop::{Enter, EventLoop};
 use crate::filter::Filter;
 use crate::flow_side::FlowSide;
+use crate::flow_supervisor::{FlowSupervisor, Reporter};
 use crate::host_addresses::HostAddresses;
 use crate::mptcp::Mptcp;
 use crate::one_to_many::OneToMany;
@@ -23,7 +24,6 @@ use crate::over_udp::OverUdp;
 use crate::peer_report::{RemoteApplication, ReportCallback, ReportReceiver};
 use crate::quic::Quic;
 use crate::read_delays::ReadDelayRecorder;
-use crate::referee::{Referee, Reporter};
 use crate::run_links::RunLinks;
 use crate::sample_timer::SampleTimer;
 use crate::sctp::Sctp;
@@ -134,11 +134,11 @@ pub(crate) fn event_loop<'p>(
         .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.is_batching);
     let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
-    let rules = || Referee::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
-    let (is_single_ended, referee, peer_reports) = match here {
+    let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
+    let (is_single_ended, supervisor, peer_reports) = match here {
         LocalEnd::Both => (false, rules(), None),
         LocalEnd::Client(peer_reports, _) => (true, rules(), Some(peer_reports)),
-        LocalEnd::Server(send_report, _) => (true, Referee::Host(Reporter::new(send_report)), None),
+        LocalEnd::Server(send_report, _) => (true, FlowSupervisor::Host(Reporter::new(send_report)), None),
     };
     let watched = peer_reports.as_ref().map_or(Ok(()), |peer_reports| {
         poller.add(&peer_reports.wake_signal, Token::PeerReport, Interest::Read)
@@ -159,7 +159,7 @@ pub(crate) fn event_loop<'p>(
         server: FlowSide::new(Side::Server, server, held, waits()),
         wake_signal,
         filter,
-        flow: referee,
+        flow: supervisor,
         is_single_ended,
         peer_reports,
         remote_progress,

@@ -46,11 +46,11 @@ impl RuleEnforcer for Filter {
 
     fn verify_rules(&mut self, now: Time, rules: &[Rule]) {
         let Inner { nftables, report } = &mut *self.0.borrow_mut();
-        let facts = |Corrections { missing, surplus }| {
+        let world_report = |Corrections { missing, surplus }| {
             let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
             FilterReport { rules: rules.len(), ending, missing, surplus }
         };
-        *report = Some(nftables.reconcile(now, rules).map(facts));
+        *report = Some(nftables.reconcile(now, rules).map(world_report));
     }
 }
 

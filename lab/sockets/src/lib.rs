@@ -22,6 +22,7 @@ mod event_loop;
 mod event_loop_setup;
 mod filter;
 mod flow_side;
+mod flow_supervisor;
 mod flows;
 mod host_addresses;
 mod ip_options;
@@ -34,7 +35,6 @@ mod peer_report;
 mod quic;
 mod read_delays;
 mod receive_timestamps;
-mod referee;
 mod run_links;
 mod run_start;
 mod sample_timer;
@@ -96,7 +96,7 @@ pub fn run_linked(
 }
 
 /// Runs only the client's end of a flow whose server listens on another host. `reports` delivers the server's
-/// reports; only both hosts know `secret`.
+/// reports; `secret` is known only to the two hosts.
 pub fn run_client(
     assignment: &Assignment,
     (reports, secret): (ReportReceiver, &[u8; 32]),

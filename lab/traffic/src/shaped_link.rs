@@ -44,7 +44,7 @@ pub struct ChangingSettings {
 pub enum Stage {
     /// Delays, loses or transmits.
     Emulator(Emulator),
-    /// Filters packets by number or by octets.
+    /// Drops packets by number, beyond a limit of octets, or beyond a token rate.
     Filter(Filter),
     /// Releases packets at the rate of the link.
     Pace(Shaper),
@@ -78,7 +78,7 @@ pub struct Emulator {
     pub corrupt: Ratio,
 }
 
-/// Decisions by packet number or octets that emulators do not support.
+/// The decisions to drop a packet that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
     /// Admits a packet if it fits into this many octets of IP.

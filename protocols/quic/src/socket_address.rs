@@ -7,7 +7,7 @@ use hol_wire::Address;
 /// An IP address and a UDP port.
 pub(crate) type SocketAddress = (Address, u16);
 
-/// Returns the socket address of `address`.
+/// Converts an address and port to the standard library's `SocketAddr`.
 pub(crate) fn socket_address((address, port): SocketAddress) -> SocketAddr {
     SocketAddr::from((address, port))
 }

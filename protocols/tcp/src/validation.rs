@@ -81,7 +81,8 @@ impl Endpoint {
         self.timers.ticks_between(self.usage.last_sent, now)
     }
 
-    /// Returns whether the window is used, so that acknowledgments may increase it.
+    /// Returns whether enough of the congestion window is used that acknowledgments may increase it: all of it, or more than half in slow start.
+    /// Always true without congestion window validation.
     pub(crate) fn is_cwnd_limited(&self) -> bool {
         !self.config.cwnd_validation
             || self.usage.limited

@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use crate::DeliveryTimes;
 
 /// Returns the length of the message that starts with these octets; `None` if more octets are needed.
-pub type LengthOf = fn(&[u8]) -> Result<Option<usize>, FramingError>;
+pub type MessageLength = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
 /// An error of framing: the octets do not start a valid message, so the connection cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,7 +39,7 @@ pub struct FramedMessage {
 /// ```
 #[derive(Debug)]
 pub struct Framer {
-    length_of: LengthOf,
+    length_of: MessageLength,
     /// Octets of the unfinished first message, and their times.
     partial: BytesMut,
     partial_times: DeliveryTimes,
@@ -53,7 +53,7 @@ impl Framer {
     const RESERVED: usize = 64 << 10;
 
     /// Creates a framer; `length_of` gives the length of a message.
-    pub fn new(length_of: LengthOf) -> Self {
+    pub fn new(length_of: MessageLength) -> Self {
         Self {
             length_of,
             partial: BytesMut::new(),

@@ -1,4 +1,4 @@
-//! Samples points along one line: two transports, one axis, everything else being equal.
+//! Samples points along one axis for a comparison of two transports, everything else being equal.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +12,7 @@ use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
 use crate::failure::Failure;
 
-/// Number of tests for which the level of a line is corrected (Bonferroni), so that all of its verdicts hold jointly
+/// Number of tests for which the level of a comparison is corrected (Bonferroni), so that all of its verdicts hold jointly
 /// with 95 %.
 const TEST_COUNT: usize = 100;
 /// Minimum repetitions before a point is judged, so that rare events occur, and the default maximum.
@@ -23,7 +23,7 @@ const MAX_ADDED_POINTS: usize = 24;
 /// Maximum number of ends of crossovers that are confirmed with more repetitions.
 const MAX_CONFIRMED_ENDS: usize = 16;
 
-/// Samples the points of one line.
+/// Samples the points of one comparison.
 pub(super) struct Sampler<'a> {
     pub source: &'a Source,
     pub axis: &'a Axis,

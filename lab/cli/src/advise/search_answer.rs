@@ -1,4 +1,4 @@
-//! Describes what the probes of one line show.
+//! Describes what a search along one axis found about two transports.
 
 use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
@@ -6,7 +6,7 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Crossover;
 
-/// A description of the probes of one line.
+/// What a search along one axis found about two transports, to be formatted as text or JSON.
 pub(super) struct SearchAnswer<'a> {
     pub transport: &'a str,
     pub than: &'a str,

@@ -21,10 +21,10 @@ pub struct ServerQueueOptions {
     /// Number of cores [default: all that the server has]
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
-    /// Swap the experiment out after this time without activity
+    /// Swap the experiment out after this time without progress or terminal activity; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     idle_swap: u32,
-    /// Swap the experiment out after this time in any case
+    /// Swap the experiment out after this time in any case; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     auto_swap: u32,
     /// Start the experiment now, or reject it if not enough cores are free

@@ -86,7 +86,7 @@ fn boot() -> Result<(), GuestError> {
     allow_every_controller()?;
     await_exact_timers()?;
     if std::env::var_os(ROOT).is_some() {
-        modules::of_root().try_for_each(|file| load(&file))?;
+        modules::root_modules().try_for_each(|file| load(&file))?;
         host_channel::await_root()?;
     }
     Ok(())
@@ -134,7 +134,7 @@ fn job(channel: &dyn HostChannel) -> Result<Job, GuestError> {
     let job: Job = serde_json::from_slice(&channel.job()?)?;
     if !is_local_kernel() {
         if job.scenario.filtered().is_some() {
-            modules::of_filter().try_for_each(|file| load(&file))?;
+            modules::filter_modules().try_for_each(|file| load(&file))?;
         }
         entropy::inject(Seed(job.seed))?;
     }

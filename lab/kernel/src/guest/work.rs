@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hol_base::{Duration, Seed};
 use hol_network::NodeId;
-use hol_scenario::{KernelReport, Scenario};
+use hol_scenario::{Scenario, WorldReport};
 use hol_sockets::{
     RunStart, Sysctl, clocksource, kernel_version, requested_sysctls, setting, setting_path, sysctls,
 };
@@ -79,7 +79,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     };
     let output = std::mem::take(&mut outcome.output);
     let run = outcome.measured();
-    let mut facts = KernelReport {
+    let mut world_report = WorldReport {
         kernel: kernel_version(),
         // The host adds the engine.
         provenance: String::new(),
@@ -91,14 +91,14 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
         waited: run.waited(),
-        programs: output.facts,
-        ..KernelReport::default()
+        programs: output.results,
+        ..WorldReport::default()
     };
-    facts.warn(output.caution);
-    facts.warn(lacking);
+    world_report.warn(output.caution);
+    world_report.warn(lacking);
     let packets = topology.packets()?.saturating_sub(before.0);
     let secrets = if job.capture { outcome.secrets() } else { String::new() };
-    let report = Report { facts, flows: outcome.reports(), packets, secrets };
+    let report = Report { world_report, flows: outcome.reports(), packets, secrets };
     let mut samples = outcome.runs.take_samples();
     samples.extend(sampler);
     samples.sort_by_key(|sample| sample.at);

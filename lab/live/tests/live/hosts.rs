@@ -76,13 +76,13 @@ fn flows_go_between_any_two_of_four_hosts() {
         let wrong = records.iter().find(|r| r.request.is_some_and(|leg| leg.delivered < leg.written));
         assert_eq!(wrong, None);
     }
-    let facts = summary.facts.unwrap();
-    assert!(facts.peer.is_some() && facts.others.len() == 2, "{:?}", facts.others);
+    let world_report = summary.world_report.unwrap();
+    assert!(world_report.peer.is_some() && world_report.others.len() == 2, "{:?}", world_report.others);
     assert_eq!(
-        facts.provenance.matches("from 127.0.0.1 to 127.0.0.1: Linux").count(),
+        world_report.provenance.matches("from 127.0.0.1 to 127.0.0.1: Linux").count(),
         3,
         "{}",
-        facts.provenance
+        world_report.provenance
     );
 }
 

@@ -51,7 +51,7 @@ impl Series {
         Self { label: label.to_owned(), style, points, theory: Vec::new(), gaps: Vec::new() }
     }
 
-    /// Draws the line through the points and the closed form, without marks.
+    /// Draws the closed form, and the line through the points, without markers.
     pub fn draw_line(&self, svg: &mut Svg, panel: &Panel) {
         self.draw_dashed(svg, panel, self.style.dash);
     }

@@ -124,7 +124,7 @@ impl PacketCollector {
     /// The largest number of packets in a diagram.
     const MAX_PACKETS: usize = 600;
 
-    /// Observes the packets between a client and a server.
+    /// Creates a collector of the packets between a client and a server.
     pub fn between(hosts: [&str; 2]) -> Self {
         Self { hosts: hosts.map(str::to_owned), packets: Vec::new(), omitted: 0 }
     }

@@ -67,7 +67,7 @@ fn quantile(result: &PointResult, p: f64) -> Runs {
 
 /// Returns the retransmissions of both ends, counted by the kernel or by the model's endpoints.
 fn retransmissions(run: &RunResult) -> u64 {
-    let by_kernel = run.facts.as_ref().map(|facts| facts.retransmissions);
+    let by_kernel = run.world_report.as_ref().map(|world_report| world_report.retransmissions);
     let by_endpoints = run
         .counts
         .map(|counts| counts.fast_retransmissions + counts.timeout_retransmissions + counts.tail_loss_probes);

@@ -41,7 +41,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             stopped: None,
             wall_s: 0.0,
             has_delivery_times: true,
-            facts: None,
+            world_report: None,
         };
         let runs = (0..).zip(millis).map(run).map(Arc::new).collect();
         PointResult { point, runs, complete: true }

@@ -239,8 +239,16 @@ impl RunningProcess {
 
 /// Writes the report of an experiment's results so far.
 pub fn write_report(command: &RunnerCommand) -> io::Result<()> {
-    let drawn = command.base_command().args(["report", "results"]).stderr(Stdio::null()).status()?;
-    if drawn.success() { Ok(()) } else { Err(io::Error::other("`hol report` failed")) }
+    let output = command.base_command().args(["report", "results"]).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!(
+        "`hol report results` failed in {}: {}",
+        command.dir.display(),
+        reason.trim()
+    )))
 }
 
 /// Waits for `child`, and kills the rest of its process group. The PID is not reused before the child is reaped, so

@@ -7,7 +7,7 @@ use hol_kernel::Kernel;
 use hol_measure::Record;
 use hol_model::Model;
 use hol_network::TapEvent;
-use hol_scenario::{KernelReport, PacketEvent, PacketObserver, Run, Scenario, World};
+use hol_scenario::{PacketEvent, PacketObserver, Run, Scenario, World, WorldReport};
 
 use super::engine::{qemu, user_mode};
 
@@ -24,8 +24,8 @@ fn send(world: &Kernel, network: &str, messages: u64) -> Run {
     world.run(&datagrams(network, messages), Seed(1)).unwrap()
 }
 
-fn facts(run: &Run) -> &KernelReport {
-    run.facts.as_deref().expect("a kernel tells of itself")
+fn world_report(run: &Run) -> &WorldReport {
+    run.world_report.as_deref().expect("a kernel tells of itself")
 }
 
 /// Returns the numbers of the datagrams that did not arrive.
@@ -75,7 +75,10 @@ fn a_lan_is_one_line_for_all() {
     assert_eq!(delays(&run).len(), 50);
     assert!(delays(&run).iter().all(|(_, delay)| (all..all + FLOOR * 4).contains(delay)), "{run:?}");
     assert!(
-        facts(&run).lines.iter().all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 })
+        world_report(&run)
+            .lines
+            .iter()
+            .all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 })
     );
 }
 
@@ -90,8 +93,8 @@ fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path()
         let scenario = Scenario { transport, workload, ..datagrams("paths = [{}, {}]", 60) };
         let run = world.run(&scenario, Seed(1)).unwrap();
         assert_eq!(delays(&run).len(), 60);
-        let other: u64 = facts(&run).lines.iter().skip(2).map(|line| line.sent).sum();
-        assert_eq!(other == 0, is_single, "{:?}", facts(&run).lines);
+        let other: u64 = world_report(&run).lines.iter().skip(2).map(|line| line.sent).sum();
+        assert_eq!(other == 0, is_single, "{:?}", world_report(&run).lines);
     }
 }
 
@@ -162,7 +165,7 @@ fn the_police_drops_what_finds_no_tokens() {
         let model = hol_model::run(&scenario, Seed(1), None).unwrap();
         let run = world.run(&scenario, Seed(1)).unwrap();
         let (ours, theirs) = (lost(&model), lost(&run));
-        assert_eq!(facts(&run).lines[0].dropped, theirs.len() as u64, "the line tells of them");
+        assert_eq!(world_report(&run).lines[0].dropped, theirs.len() as u64, "the line tells of them");
         if events.is_empty() {
             assert_eq!(3000 - ours.len(), (16_016 * 8 + 768 * 2999) / 1024);
             assert_eq!(ours, theirs, "the same packets");

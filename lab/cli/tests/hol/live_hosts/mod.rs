@@ -62,19 +62,19 @@ fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_t
     assert_eq!(runs.len(), 3);
     for run in &runs {
         let text = run.to_string();
-        let facts = &run["facts"];
-        assert_eq!(facts["peer"]["address"], PEER, "{text}");
-        assert_eq!(facts["peer"]["from"], "10.77.0.1");
-        assert_eq!(facts["kernel"], facts["peer"]["kernel"]);
+        let world_report = &run["facts"];
+        assert_eq!(world_report["peer"]["address"], PEER, "{text}");
+        assert_eq!(world_report["peer"]["from"], "10.77.0.1");
+        assert_eq!(world_report["kernel"], world_report["peer"]["kernel"]);
         // Both hosts have one clock here, so the clocks have the same speed.
         let time = |key: &str| {
-            let time: Duration = serde_json::from_value(facts["peer"][key].clone()).unwrap();
+            let time: Duration = serde_json::from_value(world_report["peer"][key].clone()).unwrap();
             time.as_nanos()
         };
-        let (offset, uncertainty) = (facts["peer"]["offset"].as_i64().unwrap(), time("uncertainty"));
+        let (offset, uncertainty) = (world_report["peer"]["offset"].as_i64().unwrap(), time("uncertainty"));
         assert!(offset.unsigned_abs() <= uncertainty && uncertainty > 0, "{text}");
         assert!(time("round_trip") <= 2 * uncertainty, "{text}");
-        let provenance = facts["provenance"].as_str().unwrap();
+        let provenance = world_report["provenance"].as_str().unwrap();
         assert!(run["background"][0]["octets"].as_u64().unwrap() > 0, "{text}");
         assert!(provenance.contains(&format!("from 10.77.0.1 to {PEER}: Linux ")), "{provenance}");
     }

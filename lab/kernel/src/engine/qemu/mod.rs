@@ -47,7 +47,7 @@ impl Engine for Qemu {
 
     /// Rejects only user programs on a kernel without the modules that they need; QEMU supports everything else that a kernel can do.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
-        match image.missing_of_root().filter(|_| !scenario.programs.is_empty()) {
+        match image.missing_root_module().filter(|_| !scenario.programs.is_empty()) {
             Some(module) => Err(KernelError::ModuleMissing {
                 directory: image.modules(),
                 module,

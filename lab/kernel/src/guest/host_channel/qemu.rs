@@ -55,7 +55,7 @@ impl HostChannel for Qemu {
     }
 
     fn job(&self) -> Result<Vec<u8>, GuestError> {
-        load(&modules::file(modules::MAILBOX))?;
+        load(&modules::file(modules::FIRMWARE_CONFIG))?;
         let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{FILE}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }

@@ -23,7 +23,7 @@ const MAX: u64 = 32 << 20;
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
     /// The result of each program.
-    pub(in crate::guest) facts: Vec<ProgramResult>,
+    pub(in crate::guest) results: Vec<ProgramResult>,
     /// A tar archive of the files that the nodes have in [`OUT`], each under the node's name.
     pub(in crate::guest) files: Vec<u8>,
     /// Why files are missing; `None` if all files are there.
@@ -33,18 +33,19 @@ pub(in crate::guest) struct ProgramOutput {
 impl Programs<'_> {
     /// Collects the results after all programs have ended; times count from `epoch`.
     pub(super) fn collect_output(&self, epoch: u64) -> ProgramOutput {
-        let facts = self.scenario.programs.iter().zip(&self.processes);
-        let facts = facts.map(|(program, process)| self.facts(program, process.as_ref(), epoch)).collect();
+        let results = self.scenario.programs.iter().zip(&self.processes);
+        let results =
+            results.map(|(program, process)| self.program_result(program, process.as_ref(), epoch)).collect();
         match self.files() {
-            Ok(files) => ProgramOutput { facts, files, caution: None },
+            Ok(files) => ProgramOutput { results, files, caution: None },
             Err(problem) => {
                 let caution = Some(format!("the files in /{OUT} were not collected: {problem}"));
-                ProgramOutput { facts, files: Vec::new(), caution }
+                ProgramOutput { results, files: Vec::new(), caution }
             }
         }
     }
 
-    fn facts(&self, program: &Program, process: Option<&Process>, epoch: u64) -> ProgramResult {
+    fn program_result(&self, program: &Program, process: Option<&Process>, epoch: u64) -> ProgramResult {
         let since = |at: u64| Duration::from_nanos(at.saturating_sub(epoch));
         let [stdout, stderr] = process.map(Process::output).unwrap_or_default();
         ProgramResult {

@@ -100,10 +100,13 @@ fn the_network_is_that_of_the_kernel_world(dir: &Path) {
     let runs: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(runs.len(), 8, "{}", read(&dir.join("said")));
     for run in &runs {
-        let facts = &run["facts"];
-        assert!(facts["provenance"].as_str().unwrap().contains("namespaces, clock "), "{facts}");
-        assert_eq!(facts["lines"].as_array().unwrap().len(), 4, "{facts}");
-        assert_eq!(facts["caution"], Value::Null, "{facts}");
+        let world_report = &run["facts"];
+        assert!(
+            world_report["provenance"].as_str().unwrap().contains("namespaces, clock "),
+            "{world_report}"
+        );
+        assert_eq!(world_report["lines"].as_array().unwrap().len(), 4, "{world_report}");
+        assert_eq!(world_report["caution"], Value::Null, "{world_report}");
     }
     // All transports but SCTP, whose messages have no timestamps.
     let stamped =

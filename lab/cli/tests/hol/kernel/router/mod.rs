@@ -61,17 +61,20 @@ fn the_path_is_what_was_asked_for(results: &RouterResults) {
     let runs = results.lines("client/measured/runs.jsonl");
     assert_eq!(runs.len(), 3, "{}", results.text("client/said"));
     for run in &runs {
-        let facts = &run["facts"];
-        let ways = ["client", "server"].map(|side| facts["router"][side].as_str().unwrap());
-        assert_eq!(ways, ["link1", "link2"], "{facts}");
-        for line in facts["lines"].as_array().unwrap() {
+        let world_report = &run["facts"];
+        let ways = ["client", "server"].map(|side| world_report["router"][side].as_str().unwrap());
+        assert_eq!(ways, ["link1", "link2"], "{world_report}");
+        for line in world_report["lines"].as_array().unwrap() {
             let [sent, dropped] = ["sent", "dropped"].map(|key| line[key].as_f64().unwrap());
             assert!((0.015..0.05).contains(&(dropped / sent)), "{line}");
         }
         // The clocks are compared before packets are delayed, and afterwards.
-        let uncertainty: Duration = facts["peer"]["uncertainty"].as_str().unwrap().parse().unwrap();
-        assert!(uncertainty < Duration::from_millis(3), "{facts}");
-        assert!(facts["provenance"].as_str().unwrap().contains("; over router: Linux "), "{facts}");
+        let uncertainty: Duration = world_report["peer"]["uncertainty"].as_str().unwrap().parse().unwrap();
+        assert!(uncertainty < Duration::from_millis(3), "{world_report}");
+        assert!(
+            world_report["provenance"].as_str().unwrap().contains("; over router: Linux "),
+            "{world_report}"
+        );
     }
     let points = results.text("client/measured/points.csv");
     let rows: Vec<Vec<&str>> = points.lines().map(|line| line.split(',').collect()).collect();
@@ -163,7 +166,11 @@ fn a_router_makes_the_path_between_the_sides_of_five_hosts() {
     let column = rows[0].iter().position(|column| *column == "p50_ms").unwrap();
     let median: f64 = rows[1][column].parse().unwrap();
     assert!((60.0..170.0).contains(&median), "{points}");
-    let facts = &run["facts"];
-    assert_eq!(facts["others"].as_object().unwrap().keys().collect::<Vec<_>>(), ["other", "sink"], "{facts}");
+    let world_report = &run["facts"];
+    assert_eq!(
+        world_report["others"].as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["other", "sink"],
+        "{world_report}"
+    );
     assert_eq!(results.text("router/after"), results.text("router/before"));
 }

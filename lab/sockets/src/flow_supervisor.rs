@@ -7,8 +7,8 @@ use hol_workloads::{AbortReason, Progress};
 
 use crate::peer_report::{PeerReport, ReportCallback};
 
-/// Where the events of a flow are reported: to its rules, or to the other host.
-pub(crate) enum Referee<'p> {
+/// Decides when a flow ends: by its rules on the client's host, or by reporting its events to that host.
+pub(crate) enum FlowSupervisor<'p> {
     /// The client is on this host: events go to the rules of the flow.
     Rules(Flow),
     /// The client is on the other host: events are reported to it.
@@ -58,7 +58,7 @@ fn tally(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
     flow.limits().tally(client, server)
 }
 
-impl Referee<'_> {
+impl FlowSupervisor<'_> {
     /// Returns when every connection was open.
     pub(crate) fn connected(&self) -> Option<Time> {
         match self {
@@ -186,26 +186,27 @@ mod tests {
     #[test]
     fn the_first_report_is_immediate_and_later_ones_wait_for_the_interval() {
         let (sender, reports) = channel();
-        let mut referee = Referee::Host(Reporter::new(Box::new(move |report| sender.send(report).unwrap())));
+        let mut supervisor =
+            FlowSupervisor::Host(Reporter::new(Box::new(move |report| sender.send(report).unwrap())));
         let at = Time::from_millis;
-        assert_eq!(referee.deadline(progress(0)), Time::MAX);
-        referee.note_accepted(at(1));
-        assert_eq!(referee.deadline(progress(0)), Time::ZERO);
-        referee.check(at(1), progress(0));
+        assert_eq!(supervisor.deadline(progress(0)), Time::MAX);
+        supervisor.note_accepted(at(1));
+        assert_eq!(supervisor.deadline(progress(0)), Time::ZERO);
+        supervisor.check(at(1), progress(0));
         let first = reports.try_recv().unwrap();
         assert!(first.accepted && !first.delivered && first.failed.is_none());
-        referee.note_delivery(at(2), progress(1));
-        referee.check(at(2), progress(1));
+        supervisor.note_delivery(at(2), progress(1));
+        supervisor.check(at(2), progress(1));
         assert!(reports.try_recv().is_err(), "the last report was 1 ms ago");
-        assert_eq!(referee.deadline(progress(1)), at(201));
-        referee.check(at(201), progress(7));
+        assert_eq!(supervisor.deadline(progress(1)), at(201));
+        supervisor.check(at(201), progress(7));
         let second = reports.try_recv().unwrap();
         assert!(second.delivered && !second.accepted && second.progress.done == 7);
-        referee.note_abort(at(202), AbortReason::Nonsense("no number"));
-        referee.check(at(202), progress(7));
+        supervisor.note_abort(at(202), AbortReason::Nonsense("no number"));
+        supervisor.check(at(202), progress(7));
         assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
-        assert_eq!(referee.stopped(), None, "the client's host decides that");
-        referee.end();
-        assert_eq!(referee.stopped(), Some(&RunEnd::Finished));
+        assert_eq!(supervisor.stopped(), None, "the client's host decides that");
+        supervisor.end();
+        assert_eq!(supervisor.stopped(), Some(&RunEnd::Finished));
     }
 }

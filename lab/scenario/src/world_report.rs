@@ -9,7 +9,7 @@ use crate::Side;
 
 /// What a kernel, and the machine that it runs on, report about a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct KernelReport {
+pub struct WorldReport {
     /// The kernel's version, as `uname` gives it.
     pub kernel: String,
     /// The engine or machine on which the run took place, and its mode.
@@ -49,7 +49,7 @@ pub struct KernelReport {
     pub programs: Vec<ProgramResult>,
 }
 
-impl KernelReport {
+impl WorldReport {
     /// Adds a caution, if there is one.
     pub fn warn(&mut self, of: Option<String>) {
         let all: Vec<String> = self.caution.take().into_iter().chain(of).collect();
@@ -184,12 +184,12 @@ mod tests {
 
     #[test]
     fn cautions_add_up() {
-        let mut facts = KernelReport::default();
-        facts.warn(None);
-        assert_eq!(facts.caution, None);
-        facts.warn(Some("one".into()));
-        facts.warn(None);
-        facts.warn(Some("another".into()));
-        assert_eq!(facts.caution.as_deref(), Some("one; another"));
+        let mut world_report = WorldReport::default();
+        world_report.warn(None);
+        assert_eq!(world_report.caution, None);
+        world_report.warn(Some("one".into()));
+        world_report.warn(None);
+        world_report.warn(Some("another".into()));
+        assert_eq!(world_report.caution.as_deref(), Some("one; another"));
     }
 }
