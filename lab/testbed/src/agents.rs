@@ -84,24 +84,22 @@ const MARKS: [&str; 14] = [
     "nlost_",
 ];
 
+/// Octets of the longest IP packet without TCP's headers.
+const LONGEST_PACKET: u64 = 65_535 - 40;
+/// The largest buffer that a transport takes, in octets.
+const LARGEST_BUFFER: u64 = 1_000_000_000_000;
+
 /// Attributes of classes with their defaults.
 const DEFAULTS: &str = include_str!("ns-default.txt");
 
-/// Attributes that have a meaning here.
-const READ: [&str; 9] = [
-    "window_",
-    "packetSize_",
-    "segsize_",
-    "windowInit_",
-    "maxcwnd_",
-    "minrto_",
-    "ecn_",
-    "interval_",
-    "timestamps_",
-];
+/// Attributes of TCP that hol has; the size of a packet is another one.
+const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
+
+/// Marks that a run counts, so that they do not keep what a script sets.
+const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns the lines of the defaults: class, attribute, value.
-fn defaults() -> impl DoubleEndedIterator<Item = (&'static str, &'static str, &'static str)> {
+fn defaults() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     DEFAULTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let (class, rest) = line.split_once(' ')?;
         let (attribute, value) = rest.split_once(' ')?;
@@ -111,14 +109,21 @@ fn defaults() -> impl DoubleEndedIterator<Item = (&'static str, &'static str, &'
 
 /// Returns ns's default of an attribute of a class.
 pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
+    nearest_default(class, attribute).map(|(_, value)| value)
+}
+
+/// Returns the nearest class that has a default of an attribute for objects of a class, and this default.
+pub(crate) fn nearest_default(class: &str, attribute: &str) -> Option<(&'static str, &'static str)> {
     let is_above =
         |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
-    defaults().rev().find(|(above, name, _)| *name == attribute && is_above(above)).map(|(.., value)| value)
+    let all = defaults().filter(|(above, name, _)| *name == attribute && is_above(above));
+    all.max_by_key(|(above, ..)| above.len()).map(|(above, _, value)| (above, value))
 }
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
-    READ.contains(&name) || MARKS.contains(&name) || defaults().any(|(_, known, _)| known == name)
+    let mut of_agents = defaults().filter(|(class, ..)| class.starts_with("Agent"));
+    MARKS.contains(&name) || of_agents.any(|(_, known, _)| known == name)
 }
 
 impl Agent {
@@ -138,10 +143,44 @@ impl Agent {
     /// `TcpAgent::reset`.
     pub fn draws(&self) -> u32 {
         match self.class {
-            Class::Tcp { .. } if self.name.contains("FullTcp") => 2,
+            Class::Tcp { .. } if self.is_full() => 2,
             Class::Tcp { .. } => 1,
             _ => 0,
         }
+    }
+
+    /// Returns whether it is TCP with a handshake, which counts octets: ns 2.35, tcp/tcp-full.cc.
+    pub fn is_full(&self) -> bool {
+        self.name.contains("FullTcp")
+    }
+
+    /// Returns the attribute with the octets of a packet.
+    fn packet_attribute(&self) -> &'static str {
+        if self.is_full() { "segsize_" } else { "packetSize_" }
+    }
+
+    /// Returns whether hol has an attribute with any value.
+    fn reads(&self, name: &str) -> bool {
+        match self.class {
+            Class::Tcp { .. } => OF_TCP.contains(&name) || name == self.packet_attribute(),
+            Class::Udp => name == self.packet_attribute(),
+            Class::Sink { delays } => delays && name == "interval_",
+            Class::Sctp => false,
+        }
+    }
+
+    /// Returns whether an attribute changes nothing that is sent.
+    fn is_idle(&self, name: &str) -> bool {
+        MARKS.contains(&name)
+            || name == "ttl_"
+            // foutput() sets it to segsize_ with headers.
+            || self.is_full() && name == "packetSize_"
+            || self.is_silent()
+    }
+
+    /// Returns whether it receives without any answer.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.name, "Agent/Null" | "Agent/LossMonitor" | "Agent/UDPSink")
     }
 
     /// Returns an attribute, or ns's value of it.
@@ -155,8 +194,27 @@ impl Agent {
 
     /// Returns the octets of a packet: for TCP without headers of 40 octets, for UDP the whole packet.
     pub fn packet(&self) -> Result<u64, WordError> {
-        let is_full = self.own.contains_key("segsize_");
-        self.number(if is_full { "segsize_" } else { "packetSize_" }, positive)
+        let octets = self.number(self.packet_attribute(), positive)?;
+        if octets > LONGEST_PACKET {
+            let at = self.own.get(self.packet_attribute()).map_or(self.at, |value| value.at);
+            let problem =
+                format!("packets of {octets} octets are longer than IP allows; use {LONGEST_PACKET}");
+            return error_at(at, problem);
+        }
+        Ok(octets)
+    }
+
+    /// Returns the octets that Telnet writes: `size_` of its agent. apps/telnet.cc.
+    pub fn write_size(&self) -> Result<u64, WordError> {
+        match self.class {
+            _ if self.is_full() => {
+                // tcp/tcp-full.cc: foutput() sets it.
+                error_at(self.at, "Telnet over FullTcp writes packets of two sizes; use Agent/TCP")
+            }
+            // SctpAgent::Reset: mtu_ without the headers of IP, SCTP and a chunk.
+            Class::Sctp => Ok(1452),
+            _ => self.packet(),
+        }
     }
 
     /// Returns the transport that sends as this agent does, and its label; `most` is the largest packet of
@@ -182,13 +240,17 @@ impl Agent {
         let packet = self.packet()?;
         let most_window: f64 = self.number("maxcwnd_", not_negative)?;
         let window: f64 = self.number("window_", positive)?;
-        let window = if most_window > 0.0 { window.min(most_window) } else { window }.max(1.0) as u64;
+        let window = if most_window > 0.0 { window.min(most_window) } else { window };
+        let window = window.clamp(1.0, LARGEST_BUFFER as f64) as u64;
         let rto: Duration = self.number("minrto_", seconds)?;
         let first: f64 = self.number("windowInit_", positive)?;
         let ecn = self.number("ecn_", switch)?;
+        // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
+        let nagle = if self.is_full() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
-        let (receive, send) = ((window + 1) * packet, (2 * window * packet).min(most.max(4 * packet)));
+        let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
+        let (receive, send) = (octets(window + 1), octets(2 * window).min(most.max(octets(4))));
         let acknowledgements = match sink.class {
             Class::Sink { delays: true } => {
                 let wait = sink.number("interval_", seconds)?;
@@ -198,7 +260,7 @@ impl Agent {
             _ => "delayed_ack_min=0s,delayed_ack_max=0s".to_owned(),
         };
         let spec = format!(
-            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle=off,limited_transmit=false,\
+            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle={nagle},limited_transmit=false,\
              congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,send_buffer={send}B",
             self.congestion,
             (first as u64).max(1),
@@ -248,7 +310,11 @@ impl Simulator<'_> {
 
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
         if MARKS.contains(&name.text.as_str()) {
-            return self.ignore(words, "it only marks packets for traces, or counts them");
+            if !COUNTERS.contains(&name.text.as_str()) {
+                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
+            }
+            self.ignore(words, "it only marks packets for traces, or counts them")?;
+            return Ok(value.text.clone());
         }
         if self.is_emulab {
             return self.ignore(
@@ -256,13 +322,16 @@ impl Simulator<'_> {
                 "agents of Emulab are those of its hosts, agents of hol those of the transport",
             );
         }
-        if self.now.is_some_and(|now| now > Duration::ZERO) {
+        if self.has_begun() {
             let problem =
                 format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
             return self.unknown(name.at, problem);
         }
         let agent = &mut self.traffic.agents[index];
         agent.own.insert(name.text.clone(), value.clone());
+        if agent.is_full() && name.text == "packetSize_" {
+            self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
+        }
         Ok(value.text.clone())
     }
 
@@ -292,12 +361,7 @@ impl Agent {
             }
             let usual = default_of(self.name(), name);
             let is_usual = usual.is_some_and(|usual| is_same(usual, &value.text));
-            let is_sink = matches!(self.class, Class::Sink { .. });
-            let is_read = READ.contains(&name.as_str())
-                && self.class != Class::Sctp
-                && (usual.is_some() || name == "segsize_");
-            let is_idle = is_sink && name != "interval_" || MARKS.contains(&name.as_str()) || name == "ttl_";
-            if !(is_usual || is_read || is_idle) {
+            if !(is_usual || self.reads(name) || self.is_idle(name)) {
                 let class = self.name();
                 let problem = match usual {
                     Some(MEASURED) => {
@@ -306,10 +370,7 @@ impl Agent {
                     Some(usual) => {
                         format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
                     }
-                    None => format!(
-                        "attribute {name:?} of {class} is not supported; supported are {}",
-                        READ.join(", ")
-                    ),
+                    None => format!("{class} of ns has no attribute {name:?}; remove it"),
                 };
                 return error_at(value.at, problem);
             }

@@ -67,9 +67,10 @@ impl Simulator<'_> {
         }
     }
 
-    /// `maxpkts_` of Application/FTP is a variable that ns does not read: ns-source.tcl.
+    /// `maxpkts_` is a variable that ns does not read, but of CBR (cbr_traffic.cc) and the older Source/FTP
+    /// (ns-source.tcl).
     fn is_free(&self, object: Object, name: &str) -> bool {
-        name == "maxpkts_" && self.class_name(object) == "Application/FTP"
+        name == "maxpkts_" && !matches!(self.class_name(object), "Application/Traffic/CBR" | "Source/FTP")
     }
 
     /// Returns ns's class of an object.
@@ -127,7 +128,7 @@ impl Simulator<'_> {
             return self.unknown(attribute.at, format!("there is no link {:?}", attribute.text));
         };
         let (segment, line) = self.between(&from, &to)?;
-        Ok(self.add(Object::Segment(segment, line)))
+        Ok(self.add(Object::Segment(segment, Some(line))))
     }
 
     /// Executes a command of the class `Node` or `Simulator`; `None` for another one.

@@ -2,7 +2,7 @@
 //! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
 //!
 //! All draw from ns's default generator in the order of their bursts, unless the script gives them another
-//! one. As nothing else draws from it before losses and RED do, they send when they send in ns.
+//! one. They send when they send in ns, unless losses, RED or collisions draw in between.
 
 use hol_base::Duration;
 
@@ -22,8 +22,6 @@ pub(crate) enum Pattern {
     Scattered,
     /// Packets at exponential intervals.
     Keys,
-    /// Packets at times that the script gives.
-    Given,
 }
 
 /// The bursts of a source.
@@ -86,10 +84,15 @@ impl Bursts {
         }
     }
 
+    /// Returns whether the source sends bursts with pauses between them.
+    pub fn has_pauses(&self) -> bool {
+        matches!(self.pattern, Pattern::Exponential | Pattern::Pareto)
+    }
+
     /// Returns whether the source reads this attribute.
     pub fn has(&self, attribute: &str) -> bool {
         match attribute {
-            "burst_time_" | "idle_time_" => matches!(self.pattern, Pattern::Exponential | Pattern::Pareto),
+            "burst_time_" | "idle_time_" => self.has_pauses(),
             "shape_" => self.pattern == Pattern::Pareto,
             _ => self.pattern == Pattern::Keys,
         }
@@ -141,7 +144,25 @@ impl Bursts {
     }
 }
 
+/// Why a random source may send at other times than in ns.
+const SHARED: &str = "in ns, losses, RED and collisions draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+
 impl Simulator<'_> {
+    /// Lists the random sources that share ns's default generator with what draws from it during a run.
+    pub(crate) fn note_shared_draws(&mut self) {
+        let mut segments = self.draft.segments.iter();
+        let is_shared = !self.is_emulab
+            && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
+                || self.error_models.iter().any(|own| own.draws(&self.randoms)));
+        let sources = self.traffic.applications.iter().filter(|own| {
+            is_shared && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.begun > 0)
+        });
+        let sources: Vec<(usize, &str)> = sources.map(|own| (own.at, own.class)).collect();
+        for (at, class) in sources {
+            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED);
+        }
+    }
+
     /// Starts an application; one with random times draws its first.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
@@ -153,7 +174,6 @@ impl Simulator<'_> {
         }
         let start = bursts.start;
         match bursts.pattern {
-            Pattern::Given => {}
             // CBR_Traffic::start: the first packet goes at once, and the next one is drawn with it.
             Pattern::Scattered => {
                 let size = application.size;
@@ -200,7 +220,7 @@ impl Simulator<'_> {
                 (count, interval + generator.pareto(mean_pause * scale, bursts.shape))
             }
             Pattern::Scattered => (1, interval + interval * (generator.uniform() - 0.5)),
-            Pattern::Keys | Pattern::Given => (1, generator.exponential(bursts.interval.as_secs_f64())),
+            Pattern::Keys => (1, generator.exponential(bursts.interval.as_secs_f64())),
         };
         (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
     }

@@ -26,6 +26,8 @@ pub(crate) struct Draft {
     pub finds_new_routes: Option<usize>,
     /// What would choose another route than hol, if there are several.
     one_route: Option<WordError>,
+    /// Where a second link between the same nodes begins.
+    second_link: Option<usize>,
 }
 
 /// A change of a segment, or of one of its directions, during the run.
@@ -86,6 +88,15 @@ impl Draft {
         self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
+    /// Notes a link between two nodes that have one: in ns the second replaces the first.
+    pub fn note_second_link(&mut self, at: usize, members: &[usize]) {
+        let is_other =
+            |own: &Segment| own.is_link() && members.iter().all(|member| own.members.contains(member));
+        if self.segments.iter().any(is_other) {
+            self.second_link.get_or_insert(at);
+        }
+    }
+
     /// Returns whether there is one route between any two nodes.
     fn is_tree(&self) -> bool {
         let edges: usize = self.segments.iter().map(|segment| segment.members.len().saturating_sub(1)).sum();
@@ -115,6 +126,10 @@ impl Draft {
         }
         if let Some(problem) = self.one_route.take().filter(|_| !self.is_tree()) {
             return Err(problem);
+        }
+        if let Some(at) = self.second_link.filter(|_| !is_emulab) {
+            let problem = "two links between the same nodes: ns uses only the last; remove the others";
+            return error_at(at, problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;
         if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))

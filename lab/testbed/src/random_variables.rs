@@ -77,6 +77,11 @@ impl Randoms {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
     }
 
+    /// Returns the generator that a variable draws from.
+    pub fn generator_of(&self, variable: usize) -> usize {
+        self.variables[variable].generator
+    }
+
     /// Returns the probability that a variable is below a limit, if it is uniform.
     pub fn share_below(&self, variable: usize, limit: f64) -> Option<f64> {
         let own = self.variables.get(variable).filter(|own| own.class == "RandomVariable/Uniform")?;
@@ -275,7 +280,7 @@ impl Simulator<'_> {
             Err(problem) => return Err(problem),
         };
         variable.own.insert(name.text.clone(), number);
-        Ok(())
+        self.apply_variable(index)
     }
 }
 

@@ -88,6 +88,7 @@ impl Script {
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
+        interpreter.host.note_shared_draws();
         let (stated, likely) = (interpreter.host.cause(false), interpreter.host.cause(true));
         let is_fragment = interpreter.host.is_fragment();
         let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =

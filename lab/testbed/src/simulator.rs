@@ -17,7 +17,7 @@ use crate::queue::Queue;
 use crate::random_variables::Randoms;
 use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
-use crate::tcl::{Host, MEASURED, Word, WordError, elements, error_at};
+use crate::tcl::{Host, MEASURED, Word, WordError, error_at, list_of};
 use crate::traffic::Traffic;
 use crate::unsupported::{self, Cause};
 
@@ -26,8 +26,9 @@ use crate::unsupported::{self, Cause};
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A link in the direction of its line 0 or 1, or a LAN.
-    Segment(usize, usize),
+    /// A link in the direction of its line 0 or 1, as in ns, or a link of both directions or a LAN, as in
+    /// Emulab.
+    Segment(usize, Option<usize>),
     /// The queue before a line of a segment.
     Queue(usize, usize),
     /// A line of a link without its queue.
@@ -91,7 +92,7 @@ pub(crate) enum Due {
 }
 
 /// Methods of the simulator, and how they are written.
-const METHODS: [(&str, &str); 24] = [
+const METHODS: [(&str, &str); 26] = [
     ("after", "$ns after 0.5 \"$ftp start\""),
     ("at", "$ns at 0.5 \"$ftp start\""),
     ("at-now", "$ns at-now \"$ftp start\""),
@@ -103,6 +104,8 @@ const METHODS: [(&str, &str); 24] = [
     ("delay", "$ns delay $from $to 20ms duplex"),
     ("detach-agent", "$ns detach-agent $node $tcp"),
     ("node", "$ns node"),
+    ("duplex-link-op", "$ns duplex-link-op $from $to down"),
+    ("simplex-link-op", "$ns simplex-link-op $from $to down"),
     ("duplex-link", "$ns duplex-link $from $to 0.4Mb 25ms DropTail"),
     ("simplex-link", "$ns simplex-link $from $to 0.4Mb 25ms DropTail"),
     ("make-lan", "$ns make-lan \"$server $client\" 100Mb 0ms"),
@@ -119,7 +122,7 @@ const METHODS: [(&str, &str); 24] = [
 ];
 
 /// Methods of the simulator that only draw or record.
-const RECORDING: [&str; 27] = [
+const RECORDING: [&str; 25] = [
     "add-agent-trace",
     "attach-fmon",
     "clearMemTrace",
@@ -127,7 +130,6 @@ const RECORDING: [&str; 27] = [
     "create-trace",
     "delete-agent-trace",
     "drop-trace",
-    "duplex-link-op",
     "eventtrace-all",
     "flush-trace",
     "gen-map",
@@ -143,7 +145,6 @@ const RECORDING: [&str; 27] = [
     "puts-nam-traceall",
     "puts-ns-traceall",
     "set-animation-rate",
-    "simplex-link-op",
     "trace-all",
     "trace-annotate",
     "trace-queue",
@@ -161,6 +162,8 @@ const LAN_LAYERS: [&str; 8] =
 const MOST_UNKNOWN: usize = 50;
 /// Maximum number of commands during a run; a script with more does not end.
 const MOST_DUE: u64 = 200_000;
+/// Maximum number of bursts of all random sources.
+const MOST_BURSTS: u64 = 1_000_000;
 
 /// The result of a command.
 pub(crate) type Outcome = Result<String, WordError>;
@@ -323,16 +326,21 @@ impl<'t> Simulator<'t> {
 
     /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
-        // Sources alone never end a run.
-        while !self.is_over
-            && !self.is_hopeless()
-            && self.due.values().any(|due| matches!(due, Due::Commands(_)))
-        {
+        // Sources alone never end a run: only commands have a time in `due_times`.
+        while !self.is_over && !self.is_hopeless() && !self.due_times.is_empty() {
             let ((at, number), due) = self.due.pop_first()?;
             self.due_times.remove(&number);
             self.now = Some(at);
             let script = match due {
                 Due::Commands(script) => script,
+                Due::Burst { application, .. } if self.scheduled_bursts > MOST_BURSTS => {
+                    let at = self.traffic.applications[application].at;
+                    let problem = format!(
+                        "the random sources of the script send more than {MOST_BURSTS} bursts; let them stop earlier"
+                    );
+                    let _ = self.unknown(at, problem);
+                    return None;
+                }
                 Due::Burst { application, start } => {
                     self.next_burst(application, start);
                     continue;
@@ -392,6 +400,11 @@ impl<'t> Simulator<'t> {
         !self.has_simulator && !self.sources.words().any(|(word, _)| word == "Simulator")
     }
 
+    /// Returns whether the time of the run is not zero any more.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.now.is_some_and(|now| now > Duration::ZERO)
+    }
+
     /// The script ends itself: during the run, all traffic ends with it.
     fn exit(&mut self, at: usize) -> Outcome {
         let Some(now) = self.now else {
@@ -444,7 +457,9 @@ impl<'t> Simulator<'t> {
                 Ok(if is_part { self.add(Object::Recorder) } else { MEASURED.to_owned() })
             }
             (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
-            (Object::Segment(segment, line), ..) => self.ask_segment(segment, line, method, words),
+            (Object::Segment(segment, line), ..) => {
+                self.ask_segment(segment, line, method, words, &words[2..])
+            }
             (Object::Line(segment, line), "set", [attribute, value @ ..]) => {
                 self.set_line(segment, line, attribute, value)
             }
@@ -484,6 +499,7 @@ impl<'t> Simulator<'t> {
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
+                self.draft.note_second_link(method.at, &members);
                 Ok(self.add_segment(members, vec![line.clone(), line]))
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {
@@ -511,7 +527,16 @@ impl<'t> Simulator<'t> {
             }
             ("link", [from, to]) => {
                 let (segment, line) = self.between(from, to)?;
-                Ok(self.add(Object::Segment(segment, line)))
+                Ok(self.add(Object::Segment(segment, Some(line))))
+            }
+            // ns-lib.tcl: a method of the link, of both directions or of one.
+            ("duplex-link-op", [from, to, operation, ..]) => {
+                let (segment, _) = self.between(from, to)?;
+                self.ask_segment(segment, None, operation, words, &words[5..])
+            }
+            ("simplex-link-op", [from, to, operation, ..]) => {
+                let (segment, line) = self.between(from, to)?;
+                self.ask_segment(segment, Some(line), operation, words, &words[5..])
             }
             ("queue-limit", [from, to, limit]) => {
                 let (segment, line) = self.between(from, to)?;
@@ -647,7 +672,7 @@ impl<'t> Simulator<'t> {
         }
         let mut queue = Queue::of(discipline)?;
         for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
-            queue.set(&Word { text: attribute, ..value.clone() }, &value)?;
+            queue.set(&Word { text: attribute, ..value.clone() }, &value, self.is_emulab)?;
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
         Ok((members, Line { rate, delay, loss: LossSpec::default(), queue }))
@@ -662,6 +687,7 @@ impl<'t> Simulator<'t> {
             segment.lines[1] = line;
             return Ok(String::new());
         }
+        self.draft.note_second_link(at, &members);
         let object = self.add_segment(members, vec![line.clone(), line]);
         self.draft.segments.last_mut().expect("it was added").missing = Some(at);
         Ok(object)
@@ -669,7 +695,7 @@ impl<'t> Simulator<'t> {
 
     fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
         let mut members = Vec::new();
-        for text in elements(&list.text).map_err(|problem| WordError { at: list.at, problem })? {
+        for text in list_of(list)? {
             let node = self.node(&Word { text, ..list.clone() })?;
             if members.contains(&node) {
                 return error_at(list.at, "a node occurs twice in this LAN; remove one");
@@ -687,22 +713,33 @@ impl<'t> Simulator<'t> {
     fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> String {
         let addresses = vec![None; members.len()];
         self.draft.segments.push(Segment { name: None, members, addresses, lines, missing: None });
-        self.add(Object::Segment(self.draft.segments.len() - 1, 0))
+        self.add(Object::Segment(self.draft.segments.len() - 1, None))
     }
 
     /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
-    fn ask_segment(&mut self, segment: usize, line: usize, method: &Word, words: &[Word]) -> Outcome {
+    ///
+    /// It concerns one direction of a link, or both if `line` is none.
+    fn ask_segment(
+        &mut self,
+        segment: usize,
+        line: Option<usize>,
+        method: &Word,
+        words: &[Word],
+        arguments: &[Word],
+    ) -> Outcome {
         let is_link = self.draft.segments[segment].is_link();
-        // ns's links are of one direction, Emulab's of both.
-        match (method.text.as_str(), &words[2..]) {
-            ("queue", []) => return Ok(self.add(Object::Queue(segment, line))),
-            ("link", []) if is_link => return Ok(self.add(Object::Line(segment, line))),
-            ("up", []) => self.change(segment, None, LinkChange::Up),
-            ("down", []) => self.change(segment, None, LinkChange::Down),
+        let first = line.unwrap_or_default();
+        match (method.text.as_str(), arguments) {
+            ("queue", []) => return Ok(self.add(Object::Queue(segment, first))),
+            ("link", []) if is_link => return Ok(self.add(Object::Line(segment, first))),
+            ("up", []) => self.change(segment, line, LinkChange::Up),
+            ("down", []) => self.change(segment, line, LinkChange::Down),
             ("modify", settings @ [_, ..]) => {
-                for setting in settings.iter().flat_map(|word| elements(&word.text).unwrap_or_default()) {
-                    let change = modification(&Word { text: setting, ..method.clone() })?;
-                    self.change(segment, None, change);
+                for word in settings {
+                    for setting in list_of(word)? {
+                        let change = modification(&Word { text: setting, ..word.clone() })?;
+                        self.change(segment, None, change);
+                    }
                 }
             }
             ("bandwidth", [value, ..]) => {
@@ -720,8 +757,8 @@ impl<'t> Simulator<'t> {
             }
             ("set", [attribute]) if is_link => {
                 let object = match attribute.text.as_str() {
-                    "queue_" => Object::Queue(segment, line),
-                    "link_" => Object::Line(segment, line),
+                    "queue_" => Object::Queue(segment, first),
+                    "link_" => Object::Line(segment, first),
                     _ => return Ok(MEASURED.to_owned()),
                 };
                 return Ok(self.add(object));
@@ -732,10 +769,12 @@ impl<'t> Simulator<'t> {
                 self.draft.needs_one_route(method.at, problem);
             }
             ("errormodule", [model]) if is_link => {
-                let members = &self.draft.segments[segment].members;
-                let ends = [members[line], members[1 - line]];
-                let [from, to] = ends.map(|node| Word { text: self.handle_of(node), ..method.clone() });
-                return self.lossmodel(model, &from, &to);
+                let Some(line) = line else {
+                    let problem =
+                        "an error model is for one direction of a link; use $ns lossmodel $em $from $to";
+                    return error_at(method.at, problem);
+                };
+                return self.add_loss(model, (segment, line));
             }
             ("dynamic", []) => {}
             (name, _)
@@ -743,7 +782,15 @@ impl<'t> Simulator<'t> {
                     || name.contains("nam")
                     || matches!(
                         name,
-                        "orient" | "init-monitor" | "start-tracing" | "queue-sample-timeout"
+                        "orient"
+                            | "color"
+                            | "label"
+                            | "label-color"
+                            | "label-at"
+                            | "queuePos"
+                            | "init-monitor"
+                            | "start-tracing"
+                            | "queue-sample-timeout"
                     ) =>
             {
                 return self.ignore(words, "it only draws or records");
@@ -757,11 +804,6 @@ impl<'t> Simulator<'t> {
             }
         }
         Ok(String::new())
-    }
-
-    /// A new handle of a node.
-    fn handle_of(&mut self, node: usize) -> String {
-        self.add(Object::Node(node))
     }
 
     fn set_line(&mut self, segment: usize, line: usize, attribute: &Word, value: &[Word]) -> Outcome {
@@ -782,14 +824,14 @@ impl<'t> Simulator<'t> {
     }
 
     fn set_queue(&mut self, segment: usize, line: usize, attribute: &Word, value: &Word) -> Outcome {
-        if self.now.is_some_and(|now| now > Duration::ZERO) {
+        if self.has_begun() {
             let problem = format!(
                 "{:?} of a queue cannot change during a run here; set it before $ns run",
                 attribute.text
             );
             return self.unknown(attribute.at, problem);
         }
-        self.draft.segments[segment].lines[line].queue.set(attribute, value)?;
+        self.draft.segments[segment].lines[line].queue.set(attribute, value, self.is_emulab)?;
         Ok(value.text.clone())
     }
 

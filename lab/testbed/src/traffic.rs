@@ -1,5 +1,7 @@
 //! Applications of ns with the times at which they send: the traffic as flows.
 
+use std::collections::BTreeSet;
+
 use hol_base::{BitRate, Duration, QueueLimit};
 use hol_network::{NetworkSpec, Topology};
 
@@ -60,17 +62,22 @@ const TCP_HEADERS: u64 = 40;
 
 /// Packets of a flow that changes.
 pub(crate) const MOST_SCRIPTED: usize = 100_000;
+/// Packets of all flows that change.
+const MOST_OF_ALL: usize = 1_000_000;
+/// Packets that an agent makes of what an application gives it at once.
+const MOST_AT_ONCE: u64 = 1000;
 
 impl Flow {
     /// Returns the octets of the application's longest IP packet.
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
-            FlowLoad::Greedy { size, .. } => size + TCP_HEADERS,
+            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADERS),
             // TCP cuts messages, UDP does not.
-            FlowLoad::Every { size, .. } if self.transport == "udp" => size + UDP_HEADERS,
+            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADERS),
             FlowLoad::Scripted(packets) if self.transport == "udp" => {
-                packets.iter().map(|(_, size)| size + UDP_HEADERS).max().unwrap_or_default()
+                let longest = packets.iter().map(|(_, size)| *size).max().unwrap_or_default();
+                longest.saturating_add(UDP_HEADERS)
             }
             _ => 0,
         }
@@ -89,7 +96,7 @@ pub(crate) struct Traffic {
 pub(crate) struct Application {
     /// Where it is made.
     pub at: usize,
-    class: &'static str,
+    pub class: &'static str,
     greedy: bool,
     agent: Option<usize>,
     pub size: u64,
@@ -100,8 +107,8 @@ pub(crate) struct Application {
     most: Option<u64>,
     pub running: Option<Duration>,
     pieces: Vec<Piece>,
-    /// The packets that a greedy one is to send, with their times: `produce`.
-    produced: Vec<(Duration, u64)>,
+    /// What the script counts out: `produce`, `send`.
+    produced: Vec<Produced>,
     /// Its bursts, if its times are random.
     pub bursts: Option<Bursts>,
 }
@@ -115,16 +122,27 @@ struct Piece {
     interval: Duration,
 }
 
+/// What a script sends at once, besides its applications' own packets.
+#[derive(Debug, Clone, Copy)]
+struct Produced {
+    at: Duration,
+    count: u64,
+    /// Octets of each; `None`: a packet of the agent.
+    octets: Option<u64>,
+}
+
 /// What an application sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Greedy,
+    /// Only what the script counts out.
+    Counted,
     Constant,
     Random(Pattern),
 }
 
-/// The datagrams of `$udp send`.
-const DATAGRAMS: &str = "Application";
+/// The class of what scripts send with `$udp send`.
+const WRITES: &str = "Application";
 
 /// Applications by class: the name that they have here, and what they send.
 const APPLICATIONS: [(&str, &str, Kind); 10] = [
@@ -261,11 +279,11 @@ impl Simulator<'_> {
             self.traffic.applications.len() - 1
         });
         let application = &mut self.traffic.applications[index];
-        let earlier: u64 = application.produced.iter().map(|(_, count)| count).sum();
+        let earlier: u64 = application.produced.iter().map(|own| own.count).sum();
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
         let more = if is_total { count.saturating_sub(earlier) } else { count };
         if more > 0 {
-            application.produced.push((now, more));
+            application.produced.push(Produced { at: now, count: more, octets: None });
         }
         Ok(String::new())
     }
@@ -276,26 +294,30 @@ impl Simulator<'_> {
         let size = own.packet()?;
         match own.class {
             Class::Tcp { .. } if octets.text == "-1" => {
-                self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+                let mut all = self.traffic.applications.iter();
+                let index = all.position(|own| own.agent == Some(agent) && own.greedy).unwrap_or_else(|| {
+                    self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+                    self.traffic.applications.len() - 1
+                });
                 let now = self.now.unwrap_or_default();
-                self.traffic.applications.last_mut().expect("it was made").start(now);
+                self.traffic.applications[index].start(now);
                 Ok(String::new())
             }
-            // tcp/tcp.cc, TcpAgent::sendmsg.
-            Class::Tcp { .. } => {
+            // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp counts octets.
+            Class::Tcp { .. } if !own.is_full() => {
                 let count = packets(octets)?.div_ceil(size);
                 self.produce(agent, None, method, count)
             }
-            Class::Udp => {
-                let now = self.now.unwrap_or_default();
-                let octets = positive(octets)?;
+            Class::Udp | Class::Tcp { .. } => {
+                let octets = Some(positive(octets)?);
+                let produced = Produced { at: self.now.unwrap_or_default(), count: 1, octets };
                 let mut all = self.traffic.applications.iter();
-                let known = all.position(|own| own.agent == Some(agent) && own.class == DATAGRAMS);
+                let known = all.position(|own| own.agent == Some(agent) && own.class == WRITES);
                 let index = known.unwrap_or_else(|| {
-                    self.application_of(method.at, DATAGRAMS, Kind::Random(Pattern::Given), Some(agent));
+                    self.application_of(method.at, WRITES, Kind::Counted, Some(agent));
                     self.traffic.applications.len() - 1
                 });
-                self.traffic.applications[index].send_one(now, octets);
+                self.traffic.applications[index].produced.push(produced);
                 Ok(String::new())
             }
             _ => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
@@ -310,8 +332,18 @@ impl Simulator<'_> {
                 "this is not an application; create one with new Application/Traffic/CBR",
             );
         };
-        self.traffic.applications[index].agent = Some(agent);
+        self.attach_application(index, agent, traffic.at)?;
         Ok(String::new())
+    }
+
+    fn attach_application(&mut self, index: usize, agent: usize, at: usize) -> Result<(), WordError> {
+        let has_begun = self.has_begun();
+        let own = &mut self.traffic.applications[index];
+        if has_begun && own.agent.is_some_and(|known| known != agent) {
+            return error_at(at, "an application cannot change its agent during a run; create another one");
+        }
+        own.agent = Some(agent);
+        Ok(())
     }
 
     /// Executes a command of an application.
@@ -319,9 +351,9 @@ impl Simulator<'_> {
         let now = self.now.unwrap_or_default();
         let application = &mut self.traffic.applications[index];
         match (method.text.as_str(), &words[2..]) {
-            ("attach-agent", [agent]) => {
-                let agent = self.agent_of(agent)?;
-                self.traffic.applications[index].agent = Some(agent);
+            ("attach-agent", [word]) => {
+                let agent = self.agent_of(word)?;
+                self.attach_application(index, agent, word.at)?;
             }
             ("set", [name]) => {
                 return Ok(match name.text.as_str() {
@@ -336,7 +368,7 @@ impl Simulator<'_> {
             }
             ("set", [name, value]) => return self.set_application(index, name, value, words),
             ("start", []) => self.start_application(index, now),
-            ("stop", []) => application.stop(now),
+            ("stop", []) => self.stop_application(index, method.at)?,
             ("produce" | "producemore", [count]) if application.greedy => {
                 let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
                 return self.produce(agent, Some(index), method, packets(count)?);
@@ -345,7 +377,8 @@ impl Simulator<'_> {
                 let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
                 return self.send_octets(agent, method, octets);
             }
-            ("use-rng", [generator]) if application.bursts.is_some() => {
+            // CBR and Telnet have no such command.
+            ("use-rng", [generator]) if application.bursts.as_ref().is_some_and(Bursts::has_pauses) => {
                 let Some(Object::Generator(generator)) = self.object_called(&generator.text) else {
                     return error_at(generator.at, "this is not a generator; create one with new RNG");
                 };
@@ -366,6 +399,19 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
+    fn stop_application(&mut self, index: usize, at: usize) -> Result<(), WordError> {
+        let now = self.now.unwrap_or_default();
+        let agent = self.traffic.applications[index].agent;
+        let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
+        let is_counted = |own: &Application| own.agent == agent && !own.produced.is_empty();
+        // What TCP has not sent by then, it does not send: ns-source.tcl, Application/FTP stop.
+        if is_tcp && self.traffic.applications.iter().any(is_counted) {
+            return error_at(at, "stopping a number of packets is not supported; send fewer");
+        }
+        self.traffic.applications[index].stop(now);
+        Ok(())
+    }
+
     fn set_application(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
         let (now, is_emulab) = (self.now.unwrap_or_default(), self.is_emulab);
         let application = &mut self.traffic.applications[index];
@@ -373,13 +419,18 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "agent_" => {
                 let agent = self.agent_of(value)?;
-                self.traffic.applications[index].agent = Some(agent);
+                self.attach_application(index, agent, value.at)?;
                 return Ok(value.text.clone());
             }
             "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
                 return self.ignore(words, "it only marks packets for traces");
             }
             "random_" if application.class == "Application/Traffic/CBR" => {
+                if is_running || !application.pieces.is_empty() {
+                    let problem =
+                        "\"random_\" cannot change once CBR has sent; set it before its first start";
+                    return self.unknown(name.at, problem.to_owned());
+                }
                 // ns reads no number as 0, such as the `null` that NSG2 writes.
                 let is_number = |number: f64| number != 0.0;
                 let is_random = match value.text.as_str() {
@@ -406,7 +457,7 @@ impl Simulator<'_> {
             "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
             _ => {
                 let problem = format!(
-                    "{:?} of an application is not supported; supported are packetSize_, interval_, rate_ and maxpkts_",
+                    "{:?} of an application is not supported; supported are packetSize_, rate_, interval_, maxpkts_ and random_ (CBR), burst_time_, idle_time_ and shape_ (Pareto)",
                     name.text
                 );
                 return self.unknown(name.at, problem);
@@ -418,8 +469,8 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "packetSize_" | "packet_size_" => application.size = positive(value)?,
             "rate_" => application.rate = bits_per_second(value)?,
-            // ns-source.tcl: only the older Source/FTP reads it.
-            "maxpkts_" if application.class == "Application/FTP" => {}
+            // A class's default; `is_free` says which classes read it.
+            "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
             "maxpkts_" => application.most = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
             // ns-lib.tcl, Application/Traffic/CBR set: an interval sets the rate, with the size of that moment.
@@ -436,16 +487,30 @@ impl Simulator<'_> {
 
     /// Executes `attach-agent` of the simulator.
     pub(crate) fn attach(&mut self, node: &Word, agent: &Word) -> Outcome {
-        let (node, agent) = (self.node(node)?, self.agent_of(agent)?);
-        self.traffic.agents[agent].node = Some(node);
+        let (node, index) = (self.node(node)?, self.agent_of(agent)?);
+        let has_begun = self.has_begun();
+        let own = &mut self.traffic.agents[index].node;
+        if has_begun && own.is_some_and(|known| known != node) {
+            return error_at(agent.at, "an agent cannot change its node during a run; create another one");
+        }
+        *own = Some(node);
         Ok(String::new())
     }
 
     /// Executes `connect` of the simulator.
     pub(crate) fn connect(&mut self, one: &Word, other: &Word) -> Outcome {
-        let (one, other) = (self.agent_of(one)?, self.agent_of(other)?);
-        self.traffic.agents[one].peer = Some(other);
-        self.traffic.agents[other].peer = Some(one);
+        let ends = [(one, other), (other, one)];
+        for (own, peer) in ends {
+            let (index, peer) = (self.agent_of(own)?, self.agent_of(peer)?);
+            let has_begun = self.has_begun();
+            let agent = &mut self.traffic.agents[index];
+            // What only receives answers nobody.
+            if has_begun && !agent.is_silent() && agent.peer.is_some_and(|known| known != peer) {
+                let problem = "an agent cannot change its other end during a run; create another one";
+                return error_at(own.at, problem);
+            }
+            agent.peer = Some(peer);
+        }
         Ok(String::new())
     }
 
@@ -454,8 +519,10 @@ impl Simulator<'_> {
         let now = self.now.unwrap_or_default();
         let (_, index) = (self.node(node)?, self.agent_of(agent)?);
         self.traffic.agents[index].detached = Some(now);
-        let of_agent = self.traffic.applications.iter_mut().filter(|own| own.agent == Some(index));
-        of_agent.for_each(|application| application.stop(now));
+        let all = self.traffic.applications.iter().enumerate();
+        let of_agent: Vec<usize> =
+            all.filter(|(_, own)| own.agent == Some(index)).map(|(own, _)| own).collect();
+        of_agent.into_iter().try_for_each(|own| self.stop_application(own, agent.at))?;
         Ok(String::new())
     }
 
@@ -517,17 +584,38 @@ impl Traffic {
         place: impl Fn(usize) -> String,
     ) -> Result<Vec<Flow>, WordError> {
         self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
-        let started = self.applications.iter().filter(|application| application.starts().is_some());
-        let flows = started.map(|application| self.flow(application, network, is_emulab, &place));
-        // A random source may be stopped before its first packet.
-        let is_silent = |flow: &Flow| flow.load == FlowLoad::Scripted(Vec::new());
-        flows.filter(|flow| !flow.as_ref().is_ok_and(is_silent)).collect()
+        let topology = Topology::new(network).ok();
+        let mut flows = Vec::new();
+        let mut packets = 0;
+        let mut busy = BTreeSet::new();
+        for application in self.applications.iter().filter(|application| application.starts().is_some()) {
+            let flow = self.flow(application, network, topology.as_ref(), is_emulab, &place)?;
+            if flow.transport != "udp" && !busy.insert(application.agent) {
+                let problem = "another application sends over the same agent, but a flow has its own connection; create another agent";
+                return error_at(application.at, problem);
+            }
+            if let FlowLoad::Scripted(own) = &flow.load {
+                packets += own.len();
+            }
+            if packets > MOST_OF_ALL {
+                let problem = format!(
+                    "the flows whose packets have times of their own send more than {MOST_OF_ALL}; let them end earlier"
+                );
+                return error_at(application.at, problem);
+            }
+            // A random source may be stopped before its first packet.
+            if flow.load != FlowLoad::Scripted(Vec::new()) {
+                flows.push(flow);
+            }
+        }
+        Ok(flows)
     }
 
     fn flow(
         &self,
         application: &Application,
         network: &NetworkSpec,
+        topology: Option<&Topology>,
         is_emulab: bool,
         place: impl Fn(usize) -> String,
     ) -> Result<Flow, WordError> {
@@ -536,6 +624,10 @@ impl Traffic {
         let agent = agent.ok_or_else(|| no_agent(application.at))?;
         let peer = agent.peer.map(|peer| &self.agents[peer]);
         let peer = peer.ok_or_else(|| wrong("its agent has no other end; add $ns connect $tcp $sink"))?;
+        // ns 2.35: its ACKs go to the last agent that is connected to it.
+        if matches!(agent.class, Class::Tcp { .. }) && peer.peer != application.agent {
+            return Err(wrong("its sink is connected to another agent; create a sink for each"));
+        }
         let nodes = agent.node.zip(peer.node);
         let (from, to) =
             nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
@@ -567,21 +659,23 @@ impl Traffic {
             ));
         }
         let [from, to] = [from, to].map(|node| network.nodes[node].clone());
-        let (transport, label) = agent.transport(peer, is_emulab, capacity(network, &from, &to))?;
-        let load = match application.greedy {
-            true => {
-                let size = if is_emulab { 1000 } else { agent.packet()? };
-                application.greedy_load(size)?
+        let capacity = topology.map_or(0, |topology| capacity(topology, &from, &to));
+        let (transport, label) = agent.transport(peer, is_emulab, capacity)?;
+        let size = || if is_emulab { Ok(1000) } else { agent.packet() };
+        let load = match application.produced[..] {
+            [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.most },
+            [] => paced(application, &pieces, agent, is_emulab)?,
+            [Produced { count, octets: None, .. }] => {
+                FlowLoad::Greedy { size: size()?, packets: Some(count) }
             }
-            false => paced(application, &pieces, agent, is_emulab)?,
+            _ => counted(application, size()?, Division::of(agent, is_emulab)?)?,
         };
         Ok(Flow { place: place(application.at), transport, label, from, to, load, start, stop })
     }
 }
 
 /// Returns the octets that a path and its queues take at most.
-fn capacity(network: &NetworkSpec, from: &str, to: &str) -> u64 {
-    let Ok(topology) = Topology::new(network) else { return 0 };
+fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
     let ends = topology.node(from).zip(topology.node(to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
     let delay: f64 = path.iter().map(|line| 2.0 * line.settings.delay.as_secs_f64()).sum();
@@ -596,64 +690,137 @@ fn capacity(network: &NetworkSpec, from: &str, to: &str) -> u64 {
     ((delay * bits / 8.0) as u64).saturating_add(queues)
 }
 
-/// Returns what CBR sends over an agent.
+/// How an agent divides what an application gives it at once.
+#[derive(Debug, Clone, Copy)]
+struct Division {
+    /// Octets of a packet at most, with the headers that ns counts.
+    most: u64,
+    /// The headers that ns counts.
+    headers: u64,
+    /// The last packet has as many octets as the others.
+    is_even: bool,
+}
+
+impl Division {
+    /// Returns how an agent divides: UDP into packets of its size and a rest, TCP into packets of its size.
+    /// ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
+    /// octets.
+    fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
+        let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
+        let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full() && !is_emulab;
+        let has_packets = is_even || agent.class == Class::Udp && !is_emulab;
+        let most = if has_packets { agent.packet()? } else { u64::MAX };
+        Ok(Self { most, headers, is_even })
+    }
+
+    /// Returns the number of packets of so many octets.
+    const fn count(self, octets: u64) -> u64 {
+        octets.div_ceil(self.most)
+    }
+
+    /// Returns whether all packets of so many octets are as long.
+    const fn is_uniform(self, octets: u64) -> bool {
+        self.is_even || octets <= self.most || octets.is_multiple_of(self.most)
+    }
+
+    /// Returns the packets of so many octets, each without headers.
+    fn packets(self, octets: u64) -> impl Iterator<Item = u64> {
+        let rest = Some(octets % self.most).filter(|rest| *rest > 0);
+        let rest = rest.map(|rest| if self.is_even { self.most } else { rest });
+        let whole = std::iter::repeat_n(self.most, (octets / self.most) as usize);
+        whole.chain(rest).map(move |size| size.saturating_sub(self.headers).max(8))
+    }
+}
+
+/// Returns what CBR or a random source sends over an agent.
 fn paced(
     application: &Application,
     pieces: &[Piece],
     agent: &Agent,
     is_emulab: bool,
 ) -> Result<FlowLoad, WordError> {
-    let is_udp = agent.class == Class::Udp;
-    // ns includes UDP's headers in the packet size.
-    let cargo = |size: u64| if is_udp { size.saturating_sub(UDP_HEADERS).max(8) } else { size.max(8) };
-    // A longer packet is sent as several of that size, and a rest. ns 2.35, apps/udp.cc UdpAgent::sendmsg.
-    let most = if is_udp && !is_emulab { agent.packet()? } else { u64::MAX };
-    let cut = |size: u64| -> Vec<u64> {
-        let rest = size % most;
-        (0..size / most).map(|_| most).chain((rest > 0).then_some(rest)).collect()
+    let division = Division::of(agent, is_emulab)?;
+    let writes = match (&application.bursts, pieces) {
+        (None, [piece]) if division.is_uniform(piece.size) => {
+            check_division(application.at, division, piece.size)?;
+            let mut packets = division.packets(piece.size);
+            return Ok(FlowLoad::Every {
+                size: packets.next().unwrap_or(piece.size),
+                interval: piece.interval,
+                at_once: 1 + packets.count() as u16,
+            });
+        }
+        (None, pieces) => writes_of(pieces),
+        (Some(bursts), _) => {
+            let stop = pieces.last().and_then(|piece| piece.stop).unwrap_or_default();
+            let size = match application.class {
+                "Application/Telnet" => Some(agent.write_size()?),
+                _ => None,
+            };
+            let writes = bursts.packets(stop, MOST_SCRIPTED);
+            writes.map(|writes| writes.into_iter().map(|(at, own)| (at, size.unwrap_or(own))).collect())
+        }
     };
-    if let Some(bursts) = &application.bursts {
-        let size = |size| if agent.class == Class::Udp { size } else { agent.packet().unwrap_or(size) };
-        let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
-        let stop = pieces.last().and_then(|piece| piece.stop).unwrap_or_default();
-        let all = bursts.packets(stop, MOST_SCRIPTED).ok_or_else(|| too_many(application.at))?;
-        let all = all.into_iter().flat_map(|(at, octets)| {
-            let octets = if application.class == "Application/Telnet" { size(octets) } else { octets };
-            cut(octets).into_iter().map(move |octets| (at.saturating_sub(origin), octets))
-        });
-        return Ok(FlowLoad::Scripted(all.map(|(at, octets)| (at, cargo(octets))).collect()));
-    }
-    let longest = pieces.iter().map(|piece| piece.size).max().unwrap_or_default();
-    if longest / most.max(1) > 100 {
-        return error_at(
-            application.at,
-            format!("packets of {longest} octets would be split into more than a hundred of {most}"),
-        );
-    }
-    if let [piece] = pieces
-        && (piece.size <= most || piece.size % most == 0)
-    {
-        let parts = cut(piece.size);
-        let size = parts.first().copied().unwrap_or(piece.size);
-        return Ok(FlowLoad::Every {
-            size: cargo(size),
-            interval: piece.interval,
-            at_once: parts.len().max(1) as u16,
-        });
+    let writes: Vec<(Duration, u64)> = writes.ok_or_else(|| too_many(application.at))?;
+    let longest = writes.iter().map(|(_, octets)| *octets).max().unwrap_or_default();
+    check_division(application.at, division, longest)?;
+    let count = writes.iter().map(|(_, octets)| division.count(*octets)).fold(0, u64::saturating_add);
+    if count > MOST_SCRIPTED as u64 {
+        return Err(too_many(application.at));
     }
     let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
+    let packets = writes
+        .into_iter()
+        .flat_map(|(at, octets)| division.packets(octets).map(move |size| (at.saturating_sub(origin), size)));
+    Ok(FlowLoad::Scripted(packets.collect()))
+}
+
+/// Returns what a script counts out, where a packet of the agent has `size` octets.
+fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
+    let all = &application.produced;
+    let longest = all.iter().filter_map(|own| own.octets).max().unwrap_or_default();
+    check_division(application.at, division, longest)?;
+    let count = all.iter().map(|own| own.octets.map_or(own.count, |octets| division.count(octets)));
+    if count.fold(0, u64::saturating_add) > MOST_SCRIPTED as u64 {
+        return Err(too_many(application.at));
+    }
     let mut packets = Vec::new();
-    for piece in pieces {
-        let (mut at, stop) = (piece.start, piece.stop.unwrap_or_default());
-        while at < stop {
-            packets.extend(cut(piece.size).into_iter().map(|size| (at - origin, cargo(size))));
-            at += piece.interval;
-            if packets.len() > MOST_SCRIPTED {
-                return Err(too_many(application.at));
-            }
+    for own in all {
+        let at = own.at - all[0].at;
+        match own.octets {
+            Some(octets) => packets.extend(division.packets(octets).map(|size| (at, size))),
+            None => packets.extend(std::iter::repeat_n((at, size), own.count as usize)),
         }
     }
     Ok(FlowLoad::Scripted(packets))
+}
+
+/// Returns what CBR gives its agent, and when; `None` if that is too often.
+fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
+    let mut writes = Vec::new();
+    for piece in pieces {
+        let (mut at, stop) = (piece.start, piece.stop.unwrap_or_default());
+        while at < stop {
+            if writes.len() >= MOST_SCRIPTED {
+                return None;
+            }
+            writes.push((at, piece.size));
+            at += piece.interval;
+        }
+    }
+    Some(writes)
+}
+
+/// Returns an error if an agent makes too many packets of so many octets.
+fn check_division(at: usize, division: Division, octets: u64) -> Result<(), WordError> {
+    if division.count(octets) <= MOST_AT_ONCE {
+        return Ok(());
+    }
+    let most = division.most;
+    error_at(
+        at,
+        format!("{octets} octets at once are more than {MOST_AT_ONCE} packets of {most}; send fewer"),
+    )
 }
 
 fn too_many(at: usize) -> WordError {
@@ -693,49 +860,14 @@ impl Application {
 
     fn starts(&self) -> Option<Duration> {
         let first = self.pieces.first().map(|piece| piece.start).or(self.running);
-        first.or(self.produced.first().map(|(at, _)| *at))
-    }
-
-    /// Sends one datagram.
-    fn send_one(&mut self, now: Duration, octets: u64) {
-        self.bursts.get_or_insert_with(|| Bursts::new(Pattern::Given)).add(now, 1, Duration::ZERO, octets);
-        match self.pieces.last_mut() {
-            Some(only) => only.stop = Some(now + Duration::from_nanos(1)),
-            None => self.pieces.push(Piece {
-                start: now,
-                stop: Some(now + Duration::from_nanos(1)),
-                size: octets,
-                interval: Duration::from_nanos(1),
-            }),
-        }
-    }
-
-    /// Returns what a greedy application sends in packets of this size.
-    fn greedy_load(&self, size: u64) -> Result<FlowLoad, WordError> {
-        match self.produced[..] {
-            [] => Ok(FlowLoad::Greedy { size, packets: self.most }),
-            [(_, count)] => Ok(FlowLoad::Greedy { size, packets: Some(count) }),
-            [(start, _), ..] => {
-                let total: u64 = self.produced.iter().map(|(_, count)| count).sum();
-                if total > MOST_SCRIPTED as u64 {
-                    return Err(too_many(self.at));
-                }
-                let each = self.produced.iter();
-                let packets = each.flat_map(|(at, count)| (0..*count).map(move |_| (*at - start, size)));
-                Ok(FlowLoad::Scripted(packets.collect()))
-            }
-        }
+        first.or(self.produced.first().map(|own| own.at))
     }
 
     /// Returns when it sends, until `end` at most; `None` if it goes on for ever.
     fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
-        if let (Some((first, _)), Some((last, _))) = (self.produced.first(), self.produced.last()) {
-            let stop = *last + Duration::from_nanos(1);
-            return Some(vec![self.piece(*first, end.or(Some(stop)))]);
-        }
-        if self.class == DATAGRAMS {
-            let (first, last) = (self.pieces.first()?, self.pieces.last()?);
-            return Some(vec![Piece { stop: end.or(last.stop), ..*first }]);
+        if let (Some(first), Some(last)) = (self.produced.first(), self.produced.last()) {
+            let stop = last.at + Duration::from_nanos(1);
+            return Some(vec![self.piece(first.at, end.or(Some(stop)))]);
         }
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();

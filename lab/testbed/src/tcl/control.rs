@@ -294,7 +294,7 @@ impl<H: Host> Interpreter<H> {
 }
 
 /// Parses a word as a list.
-pub(super) fn list_of(word: &Word) -> Result<Vec<String>, WordError> {
+pub(crate) fn list_of(word: &Word) -> Result<Vec<String>, WordError> {
     elements(&word.text).map_err(|problem| WordError { at: word.at, problem })
 }
 

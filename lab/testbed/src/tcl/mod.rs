@@ -15,9 +15,11 @@ mod strings;
 mod variables;
 
 pub(crate) use commands::COMMANDS;
+pub(crate) use control::list_of;
 pub(crate) use interpreter::{Host, Interpreter};
-pub(crate) use list::elements;
 pub(crate) use number::MEASURED;
+
+use list::elements;
 
 /// An error about a word, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
