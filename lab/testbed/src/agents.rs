@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 
+use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{positive, seconds, switch, whole};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
@@ -43,7 +44,7 @@ pub(crate) enum Class {
 }
 
 /// Agents by class.
-const AGENTS: [(&str, Class); 20] = [
+const AGENTS: [(&str, Class); 17] = [
     ("Agent/TCP", Class::Tcp { options: "sack=false", is_tahoe: true }),
     ("Agent/TCP/Reno", Class::Tcp { options: "sack=false", is_tahoe: false }),
     ("Agent/TCP/Newreno", Class::Tcp { options: "sack=false", is_tahoe: false }),
@@ -61,9 +62,6 @@ const AGENTS: [(&str, Class); 20] = [
     ("Agent/TCPSink/Sack1/DelAck", Class::Sink { delays: true }),
     ("Agent/Null", Class::Sink { delays: false }),
     ("Agent/LossMonitor", Class::Sink { delays: false }),
-    ("Agent/SCTPSink", Class::Sink { delays: false }),
-    ("Agent/UDPSink", Class::Sink { delays: false }),
-    ("Agent/TCPSink/Reno", Class::Sink { delays: false }),
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
@@ -89,36 +87,11 @@ const LONGEST_PACKET: u64 = 65_535 - 40;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
-/// Attributes of classes with their defaults.
-const DEFAULTS: &str = include_str!("ns-default.txt");
-
 /// Attributes of TCP that hol has; the size of a packet is another one.
 const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Marks that a run counts, so that they do not keep what a script sets.
 const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
-
-/// Returns the lines of the defaults: class, attribute, value.
-fn defaults() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    DEFAULTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let (class, rest) = line.split_once(' ')?;
-        let (attribute, value) = rest.split_once(' ')?;
-        Some((class, attribute, value))
-    })
-}
-
-/// Returns ns's default of an attribute of a class.
-pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
-    nearest_default(class, attribute).map(|(_, value)| value)
-}
-
-/// Returns the nearest class that has a default of an attribute for objects of a class, and this default.
-pub(crate) fn nearest_default(class: &str, attribute: &str) -> Option<(&'static str, &'static str)> {
-    let is_above =
-        |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
-    let all = defaults().filter(|(above, name, _)| *name == attribute && is_above(above));
-    all.max_by_key(|(above, ..)| above.len()).map(|(above, _, value)| (above, value))
-}
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
@@ -180,7 +153,7 @@ impl Agent {
 
     /// Returns whether it receives without any answer.
     pub fn is_silent(&self) -> bool {
-        matches!(self.name, "Agent/Null" | "Agent/LossMonitor" | "Agent/UDPSink")
+        matches!(self.name, "Agent/Null" | "Agent/LossMonitor")
     }
 
     /// Returns an attribute, or ns's value of it.

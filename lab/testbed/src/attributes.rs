@@ -97,18 +97,20 @@ impl Simulator<'_> {
     pub(crate) fn set_node(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
         match attribute.text.as_str() {
             "X_" | "Y_" | "Z_" => self.ignore(words, "it is the place of a node, which is only drawn"),
-            "multiPath_" => {
-                if unsupported::is_on(&words[words.len() - 1].text) {
-                    self.draft.needs_one_route(attribute.at, ONE_ROUTE);
-                }
-                Ok(String::new())
-            }
+            "multiPath_" => Ok(self.set_multipath(attribute, &words[words.len() - 1])),
             name => {
                 let problem =
                     format!("{name:?} of a node is a part of ns itself, which a script cannot set here");
                 self.unknown(attribute.at, problem)
             }
         }
+    }
+
+    fn set_multipath(&mut self, attribute: &Word, value: &Word) -> String {
+        if unsupported::is_on(&value.text) {
+            self.draft.needs_one_route(attribute.at, ONE_ROUTE);
+        }
+        value.text.clone()
     }
 
     /// Executes `$ns set attribute`.
@@ -146,10 +148,7 @@ impl Simulator<'_> {
         if let [attribute, value] = rest
             && said == "set multiPath_"
         {
-            if unsupported::is_on(&value.text) {
-                self.draft.needs_one_route(attribute.at, ONE_ROUTE);
-            }
-            return Some(Ok(value.text.clone()));
+            return Some(Ok(self.set_multipath(attribute, value)));
         }
         let is_idle = IDLE.contains(&said.as_str()) || IDLE.contains(&method.text.as_str());
         is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))

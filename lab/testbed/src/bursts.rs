@@ -6,6 +6,7 @@
 
 use hol_base::Duration;
 
+use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
 use crate::simulator::{Due, Simulator};
 use crate::tcl::{Word, WordError, error_at};
@@ -28,7 +29,6 @@ pub(crate) enum Pattern {
 #[derive(Debug)]
 pub(crate) struct Bursts {
     pattern: Pattern,
-    /// ns-default.tcl: half a second each.
     burst_time: Duration,
     idle_time: Duration,
     shape: f64,
@@ -68,15 +68,14 @@ impl Burst {
 
 impl Bursts {
     /// Creates a source that has sent nothing.
-    pub fn new(pattern: Pattern) -> Self {
-        let half = Duration::from_millis(500);
-        let (burst_time, idle_time, interval) = (half, half, Duration::from_secs(1));
+    pub fn new(pattern: Pattern, class: &str) -> Self {
+        let time = |attribute| read_default(class, attribute, seconds).unwrap_or_default();
         Self {
             pattern,
-            burst_time,
-            idle_time,
-            shape: 1.5,
-            interval,
+            burst_time: time("burst_time_"),
+            idle_time: time("idle_time_"),
+            shape: read_default(class, "shape_", positive).unwrap_or(1.0),
+            interval: time("interval_"),
             generator: 0,
             all: Vec::new(),
             begun: 0,

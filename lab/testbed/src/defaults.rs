@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::agents::nearest_default;
+use crate::ns_defaults::{default_of, nearest_default};
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{MEASURED, Word};
 
@@ -80,8 +80,7 @@ impl Simulator<'_> {
             return Some(Ok(value.text.clone()));
         }
         let known = self.defaults.of(&class.text).remove(&attribute.text).map(|value| value.text);
-        let known =
-            known.or_else(|| crate::agents::default_of(&class.text, &attribute.text).map(str::to_owned));
+        let known = known.or_else(|| default_of(&class.text, &attribute.text).map(str::to_owned));
         Some(Ok(known.unwrap_or_else(|| MEASURED.to_owned())))
     }
 }

@@ -27,6 +27,7 @@ mod emulab;
 mod ignored;
 mod loss;
 mod mapping;
+mod ns_defaults;
 mod programs;
 mod quantity;
 mod queue;

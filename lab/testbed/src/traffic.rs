@@ -7,6 +7,7 @@ use hol_network::{NetworkSpec, Topology};
 
 use crate::agents::{Agent, Class, packets};
 use crate::bursts::{Bursts, Pattern};
+use crate::ns_defaults::read_default;
 use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
@@ -220,30 +221,7 @@ impl Simulator<'_> {
 
     /// Returns the application of an agent.
     fn application_of(&mut self, at: usize, class: &'static str, kind: Kind, agent: Option<usize>) -> String {
-        // ns-default.tcl: packetSize_ 210, and the rate of each.
-        let rate = if class == "Application/Traffic/CBR" { 448e3 } else { 64e3 };
-        let (size, pieces, produced) = (210, Vec::new(), Vec::new());
-        let (interval, most, running) = (None, None, None);
-        let greedy = kind == Kind::Greedy;
-        let bursts = match kind {
-            Kind::Random(pattern) => Some(Bursts::new(pattern)),
-            _ => None,
-        };
-        let application = Application {
-            at,
-            class,
-            greedy,
-            agent,
-            size,
-            rate,
-            interval,
-            most,
-            running,
-            pieces,
-            produced,
-            bursts,
-        };
-        self.traffic.applications.push(application);
+        self.traffic.applications.push(Application::new(at, class, kind, agent));
         self.add(Object::Application(self.traffic.applications.len() - 1))
     }
 
@@ -379,9 +357,7 @@ impl Simulator<'_> {
             }
             // CBR and Telnet have no such command.
             ("use-rng", [generator]) if application.bursts.as_ref().is_some_and(Bursts::has_pauses) => {
-                let Some(Object::Generator(generator)) = self.object_called(&generator.text) else {
-                    return error_at(generator.at, "this is not a generator; create one with new RNG");
-                };
+                let generator = self.generator(generator)?;
                 let bursts = self.traffic.applications[index].bursts.as_mut();
                 bursts.expect("it was looked at").generator = generator;
             }
@@ -437,7 +413,7 @@ impl Simulator<'_> {
                     "null" => false,
                     _ => switch(value).or_else(|_| any_number(value).map(is_number))?,
                 };
-                application.bursts = is_random.then(|| Bursts::new(Pattern::Scattered));
+                application.bursts = is_random.then(|| Bursts::new(Pattern::Scattered, application.class));
                 return Ok(value.text.clone());
             }
             _ if application.bursts.is_some() && is_running => {
@@ -830,6 +806,28 @@ fn too_many(at: usize) -> WordError {
 }
 
 impl Application {
+    /// Creates an application with ns's defaults; those without a size and a rate need neither.
+    fn new(at: usize, class: &'static str, kind: Kind, agent: Option<usize>) -> Self {
+        let bursts = match kind {
+            Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
+            _ => None,
+        };
+        Self {
+            at,
+            class,
+            greedy: kind == Kind::Greedy,
+            agent,
+            size: read_default(class, "packetSize_", positive).unwrap_or(1),
+            rate: read_default(class, "rate_", bits_per_second).unwrap_or(1.0),
+            interval: None,
+            most: None,
+            running: None,
+            pieces: Vec::new(),
+            produced: Vec::new(),
+            bursts,
+        }
+    }
+
     /// Begins to send.
     pub(crate) fn start(&mut self, now: Duration) {
         self.running.get_or_insert(now);

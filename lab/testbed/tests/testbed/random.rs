@@ -78,7 +78,6 @@ fn what_is_random_has_its_limits() {
     };
     assert!(wrong("set t [new Application/Telnet]\n$t set interval_ 0").contains("tcplib"));
     assert!(wrong("set e [new Application/Traffic/Exponential]\n$e set shape_ 2").contains("shape_"));
-    assert!(wrong("[new RandomVariable/Uniform] test 1e9").contains("not drawn at once"));
     assert!(wrong("[new RNG] seed -4").contains("a seed is"));
     assert!(wrong("[new RNG] poisson 3").contains("use uniform"));
 }
