@@ -8,7 +8,8 @@ use hol_base::Duration;
 
 use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
-use crate::simulator::{Due, Simulator};
+use crate::schedule::Due;
+use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
 use crate::traffic::MOST_SCRIPTED;
 

@@ -4,6 +4,7 @@
 //! reported, whichever comes first. If a script is refused for anything else, the words of the commands that
 //! were not reached count, too.
 
+use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
 
 /// A kind of cause, the gravest first.
@@ -269,3 +270,48 @@ pub(crate) const LIBRARY: [&str; 11] = [
     "ns-trace.tcl",
     "ns-queue.tcl",
 ];
+
+impl Simulator<'_> {
+    /// Returns whether the script is refused, whatever else it says.
+    pub(crate) fn is_hopeless(&self) -> bool {
+        self.foreign.as_ref().is_some_and(Cause::is_final)
+    }
+
+    /// Notes what hol does not model; the gravest cause is reported.
+    pub(crate) fn refuse(&mut self, cause: Cause) {
+        if self.foreign.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
+            self.foreign = Some(cause);
+        }
+    }
+
+    /// Notes what a command says that hol does not model.
+    pub(crate) fn look_for_causes(&mut self, words: &[Word]) {
+        let told = match words[0].text.as_str() {
+            "new" => words,
+            _ => &words[..words.len().min(2)],
+        };
+        if let Some(cause) = of_command(words) {
+            self.refuse(cause);
+        }
+        for cause in told.iter().filter_map(|word| Cause::of_word(&word.text, word.at)) {
+            self.refuse(cause);
+        }
+    }
+
+    /// Returns why a script is refused: what its commands say, or, if it is refused anyway, what stands in
+    /// those that were not reached.
+    pub fn cause(&self, is_refused: bool) -> Option<WordError> {
+        let unreached =
+            self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
+        let all = unreached.filter(Cause::is_final).fold(self.foreign.clone(), |best, cause| match best {
+            Some(best) if !cause.is_graver_than(&best) => Some(best),
+            _ => Some(cause),
+        });
+        all.map(Cause::into_error)
+    }
+
+    /// Returns whether no command of the script creates a simulator, reached or not.
+    pub fn is_fragment(&self) -> bool {
+        !self.has_simulator && !self.sources.words().any(|(word, _)| word == "Simulator")
+    }
+}
