@@ -9,7 +9,6 @@ use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{positive, seconds, switch, whole};
-use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
@@ -23,8 +22,8 @@ pub(crate) struct Agent {
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
     /// What the script, or its class, sets.
-    own: BTreeMap<String, Word>,
-    congestion: &'static str,
+    pub own: BTreeMap<String, Word>,
+    pub congestion: &'static str,
 }
 
 /// The behaviour of an agent's class.
@@ -65,7 +64,7 @@ const AGENTS: [(&str, Class); 17] = [
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-const MARKS: [&str; 14] = [
+pub(crate) const MARKS: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -91,7 +90,7 @@ const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Marks that a run counts, so that they do not keep what a script sets.
-const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
+pub(crate) const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
@@ -244,83 +243,6 @@ impl Agent {
 
 fn not_negative(word: &Word) -> Result<f64, WordError> {
     if word.text.parse() == Ok(0.0) { Ok(0.0) } else { positive(word) }
-}
-
-impl Simulator<'_> {
-    /// Executes a command of an agent.
-    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
-        match (method.text.as_str(), &words[2..]) {
-            ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
-            ("set", [name, value]) => self.set_agent(index, name, value, words),
-            ("attach-source" | "attach-app", [kind]) => self.attach_kind(index, &method.text, kind),
-            ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
-            ("advance" | "advanceby", [count])
-                if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
-            {
-                let count = packets(count)?;
-                self.produce(index, None, method, count)
-            }
-            ("send" | "sendmsg" | "advance-bytes", [octets, ..]) => self.send_octets(index, method, octets),
-            ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
-            ("listen", []) => Ok(String::new()),
-            ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
-                self.ignore(words, "it only draws or records")
-            }
-            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
-            _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
-        }
-    }
-
-    fn attribute_of(&mut self, index: usize, name: &str) -> String {
-        if let ("node_", Some(node)) = (name, self.traffic.agents[index].node) {
-            return self.add(Object::Node(node));
-        }
-        let agent = &self.traffic.agents[index];
-        let own = agent.own.get(name).map(|value| value.text.clone());
-        own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
-            .unwrap_or_else(|| MEASURED.to_owned())
-    }
-
-    fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if MARKS.contains(&name.text.as_str()) {
-            if !COUNTERS.contains(&name.text.as_str()) {
-                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
-            }
-            self.ignore(words, "it only marks packets for traces, or counts them")?;
-            return Ok(value.text.clone());
-        }
-        if self.is_emulab {
-            return self.ignore(
-                words,
-                "agents of Emulab are those of its hosts, agents of hol those of the transport",
-            );
-        }
-        if self.has_begun() {
-            let problem =
-                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
-            return self.unknown(name.at, problem);
-        }
-        let agent = &mut self.traffic.agents[index];
-        agent.own.insert(name.text.clone(), value.clone());
-        if agent.is_full() && name.text == "packetSize_" {
-            self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
-        }
-        Ok(value.text.clone())
-    }
-
-    fn choose_congestion(&mut self, index: usize, name: &Word) -> Outcome {
-        self.traffic.agents[index].congestion = match name.text.as_str() {
-            "reno" => "reno",
-            "cubic" => "cubic",
-            other => {
-                return error_at(
-                    name.at,
-                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
-                );
-            }
-        };
-        Ok(String::new())
-    }
 }
 
 impl Agent {

@@ -1,9 +1,9 @@
 //! Variables of ns's objects: which are ns's own, and what those of nodes and of the simulator are.
 
 use crate::agents;
+use crate::application;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word};
-use crate::traffic;
 use crate::unsupported;
 
 /// Variables of `Node` in ns; others are the script's.
@@ -61,7 +61,7 @@ impl Simulator<'_> {
             Object::Node(_) => OF_NODE.contains(&name),
             Object::Simulator => OF_SIMULATOR.contains(&name) || name.starts_with("link_"),
             Object::Agent(_) => name == "node_" || agents::is_attribute(name),
-            Object::Application(_) => traffic::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
+            Object::Application(_) => application::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
             Object::Variable(variable) => self.randoms.has(variable, name),
             _ => true,
         }

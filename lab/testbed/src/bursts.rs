@@ -6,12 +6,12 @@
 
 use hol_base::Duration;
 
+use crate::flow::MOST_SCRIPTED;
 use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
 use crate::schedule::Due;
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
-use crate::traffic::MOST_SCRIPTED;
 
 /// How a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Executes the commands of Emulab: `new Simulator`, and those that begin with `tb-`.
+//! Executes the commands of Emulab, which begin with `tb-`.
 
 use hol_network::{LinkChange, LossSpec};
 
@@ -6,11 +6,9 @@ use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
-use crate::traffic::unknown_class;
 
 /// The commands of Emulab that are not methods of an object, and their syntax.
-pub(crate) const COMMANDS: [(&str, &str); 16] = [
-    ("new", "new Simulator"),
+pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
     ("tb-set-lan-loss", "tb-set-lan-loss $lan 0.01"),
     ("tb-set-node-lan-params", "tb-set-node-lan-params $node $lan 40ms 10Mb 0.0"),
@@ -35,20 +33,6 @@ impl Simulator<'_> {
     /// Executes one of [`COMMANDS`], whose syntax is `form`.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
-            ("new", [class]) if class.text == "Simulator" => Ok(self.make_simulator()),
-            // Without groups, which are refused, it changes nothing.
-            ("new", [class, option, _]) if class.text == "Simulator" && option.text == "-multicast" => {
-                Ok(self.make_simulator())
-            }
-            ("new", [class, ..]) if class.text == "Program" => self.program_agent(class.at, None, &[]),
-            ("new", [class, arguments @ ..]) => {
-                let made = self.make_end(class).or_else(|| self.error_model(class, arguments));
-                let made = made.or_else(|| self.make_random(class, arguments));
-                match made.or_else(|| self.make_other(class).map(Ok)) {
-                    Some(object) => object,
-                    None => self.unknown(class.at, unknown_class(&class.text)),
-                }
-            }
             ("tb-set-link-loss", [link, share]) => {
                 let segment = self.segment(link, true)?;
                 self.lose(segment, share)

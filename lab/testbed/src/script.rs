@@ -2,10 +2,10 @@
 
 use hol_network::{NetworkSpec, Topology};
 
+use crate::flow::Flow;
 use crate::programs::Program;
 use crate::simulator::Simulator;
 use crate::tcl::{Interpreter, WordError};
-use crate::traffic::Flow;
 
 /// A network as an ns script describes it.
 #[derive(Debug, Clone, PartialEq)]

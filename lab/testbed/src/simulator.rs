@@ -80,10 +80,6 @@ pub(crate) struct Simulator<'t> {
     pub ignored_at: BTreeSet<usize>,
 }
 
-/// Classes whose objects only draw or record.
-const RECORDERS: [&str; 8] =
-    ["Trace", "BaseTrace", "QueueMonitor", "Samples", "SampleList", "Integrator", "Monitor", "Animator"];
-
 /// The result of a command.
 pub(crate) type Outcome = Result<String, WordError>;
 
@@ -125,6 +121,9 @@ impl Host for Simulator<'_> {
         }
         if let Some(done) = self.class(words) {
             return Some(done);
+        }
+        if words[0].text == "new" {
+            return Some(self.new_object(words));
         }
         let (_, form) = COMMANDS.iter().find(|(name, _)| *name == words[0].text)?;
         Some(self.emulab(words, form))
@@ -180,7 +179,7 @@ impl Host for Simulator<'_> {
     }
 
     fn names(&self) -> Vec<&'static str> {
-        COMMANDS.iter().map(|(name, _)| *name).chain(ignored::names()).collect()
+        COMMANDS.iter().map(|(name, _)| *name).chain(ignored::names()).chain(["new"]).collect()
     }
 
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError> {
@@ -295,12 +294,6 @@ impl<'t> Simulator<'t> {
                 ),
             ),
         }
-    }
-
-    /// Creates an object of another class, which only records; `None` for an unsupported class.
-    pub(crate) fn make_other(&mut self, class: &Word) -> Option<String> {
-        let top = class.text.split('/').next().unwrap_or_default();
-        RECORDERS.contains(&top).then(|| self.add(Object::Recorder))
     }
 
     /// Creates a simulator.

@@ -1,0 +1,214 @@
+//! The commands of agents, and those that attach and connect them.
+
+use crate::agents::{COUNTERS, Class, MARKS, packets};
+use crate::application::{Kind, Produced, WRITES};
+use crate::new::unknown_class;
+use crate::ns_defaults::default_of;
+use crate::quantity::positive;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
+
+impl Simulator<'_> {
+    /// Executes a command of an agent.
+    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        match (method.text.as_str(), &words[2..]) {
+            ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
+            ("set", [name, value]) => self.set_agent(index, name, value, words),
+            ("attach-source" | "attach-app", [kind]) => self.attach_kind(index, &method.text, kind),
+            ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
+            ("advance" | "advanceby", [count])
+                if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
+            {
+                let count = packets(count)?;
+                self.produce(index, None, method, count)
+            }
+            ("send" | "sendmsg" | "advance-bytes", [octets, ..]) => self.send_octets(index, method, octets),
+            ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
+            ("listen", []) => Ok(String::new()),
+            ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
+                self.ignore(words, "it only draws or records")
+            }
+            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
+        }
+    }
+
+    fn attribute_of(&mut self, index: usize, name: &str) -> String {
+        if let ("node_", Some(node)) = (name, self.traffic.agents[index].node) {
+            return self.add(Object::Node(node));
+        }
+        let agent = &self.traffic.agents[index];
+        let own = agent.own.get(name).map(|value| value.text.clone());
+        own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
+            .unwrap_or_else(|| MEASURED.to_owned())
+    }
+
+    fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
+        if MARKS.contains(&name.text.as_str()) {
+            if !COUNTERS.contains(&name.text.as_str()) {
+                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
+            }
+            self.ignore(words, "it only marks packets for traces, or counts them")?;
+            return Ok(value.text.clone());
+        }
+        if self.is_emulab {
+            return self.ignore(
+                words,
+                "agents of Emulab are those of its hosts, agents of hol those of the transport",
+            );
+        }
+        if self.has_begun() {
+            let problem =
+                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
+            return self.unknown(name.at, problem);
+        }
+        let agent = &mut self.traffic.agents[index];
+        agent.own.insert(name.text.clone(), value.clone());
+        if agent.is_full() && name.text == "packetSize_" {
+            self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
+        }
+        Ok(value.text.clone())
+    }
+
+    fn choose_congestion(&mut self, index: usize, name: &Word) -> Outcome {
+        self.traffic.agents[index].congestion = match name.text.as_str() {
+            "reno" => "reno",
+            "cubic" => "cubic",
+            other => {
+                return error_at(
+                    name.at,
+                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
+                );
+            }
+        };
+        Ok(String::new())
+    }
+
+    /// `$tcp advanceby 100`, `$ftp produce 100`: so many packets, from now on; what is not `by` counts all
+    /// since the beginning.
+    pub(crate) fn produce(
+        &mut self,
+        agent: usize,
+        from: Option<usize>,
+        method: &Word,
+        count: u64,
+    ) -> Outcome {
+        let now = self.now.unwrap_or_default();
+        // All packets of an agent are those of one connection.
+        let mut all = self.traffic.applications.iter();
+        let known = all.position(|own| own.agent == Some(agent) && !own.produced.is_empty());
+        let index = known.or(from).unwrap_or_else(|| {
+            self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+            self.traffic.applications.len() - 1
+        });
+        let application = &mut self.traffic.applications[index];
+        let earlier: u64 = application.produced.iter().map(|own| own.count).sum();
+        let is_total = matches!(method.text.as_str(), "produce" | "advance");
+        let more = if is_total { count.saturating_sub(earlier) } else { count };
+        if more > 0 {
+            application.produced.push(Produced { at: now, count: more, octets: None });
+        }
+        Ok(String::new())
+    }
+
+    /// `$tcp send 2048`, `$udp send 500`: as many packets as they fill, from now on.
+    pub(crate) fn send_octets(&mut self, agent: usize, method: &Word, octets: &Word) -> Outcome {
+        let own = &self.traffic.agents[agent];
+        let size = own.packet()?;
+        match own.class {
+            Class::Tcp { .. } if octets.text == "-1" => {
+                let mut all = self.traffic.applications.iter();
+                let index = all.position(|own| own.agent == Some(agent) && own.greedy).unwrap_or_else(|| {
+                    self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+                    self.traffic.applications.len() - 1
+                });
+                let now = self.now.unwrap_or_default();
+                self.traffic.applications[index].start(now);
+                Ok(String::new())
+            }
+            // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp counts octets.
+            Class::Tcp { .. } if !own.is_full() => {
+                let count = packets(octets)?.div_ceil(size);
+                self.produce(agent, None, method, count)
+            }
+            Class::Udp | Class::Tcp { .. } => {
+                let octets = Some(positive(octets)?);
+                let produced = Produced { at: self.now.unwrap_or_default(), count: 1, octets };
+                let mut all = self.traffic.applications.iter();
+                let known = all.position(|own| own.agent == Some(agent) && own.class == WRITES);
+                let index = known.unwrap_or_else(|| {
+                    self.application_of(method.at, WRITES, Kind::Counted, Some(agent));
+                    self.traffic.applications.len() - 1
+                });
+                self.traffic.applications[index].produced.push(produced);
+                Ok(String::new())
+            }
+            _ => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
+        }
+    }
+
+    /// Executes `attach-agent` of the simulator.
+    pub(crate) fn attach(&mut self, node: &Word, agent: &Word) -> Outcome {
+        let (node, index) = (self.node(node)?, self.agent_of(agent)?);
+        let has_begun = self.has_begun();
+        let own = &mut self.traffic.agents[index].node;
+        if has_begun && own.is_some_and(|known| known != node) {
+            return error_at(agent.at, "an agent cannot change its node during a run; create another one");
+        }
+        *own = Some(node);
+        Ok(String::new())
+    }
+
+    /// Executes `connect` of the simulator.
+    pub(crate) fn connect(&mut self, one: &Word, other: &Word) -> Outcome {
+        let ends = [(one, other), (other, one)];
+        for (own, peer) in ends {
+            let (index, peer) = (self.agent_of(own)?, self.agent_of(peer)?);
+            let has_begun = self.has_begun();
+            let agent = &mut self.traffic.agents[index];
+            // What only receives answers nobody.
+            if has_begun && !agent.is_silent() && agent.peer.is_some_and(|known| known != peer) {
+                let problem = "an agent cannot change its other end during a run; create another one";
+                return error_at(own.at, problem);
+            }
+            agent.peer = Some(peer);
+        }
+        Ok(String::new())
+    }
+
+    /// Executes `$ns detach-agent $node $agent`: the agent neither sends nor receives from then on.
+    pub(crate) fn detach(&mut self, node: &Word, agent: &Word) -> Outcome {
+        let now = self.now.unwrap_or_default();
+        let (_, index) = (self.node(node)?, self.agent_of(agent)?);
+        self.traffic.agents[index].detached = Some(now);
+        let all = self.traffic.applications.iter().enumerate();
+        let of_agent: Vec<usize> =
+            all.filter(|(_, own)| own.agent == Some(index)).map(|(own, _)| own).collect();
+        of_agent.into_iter().try_for_each(|own| self.stop_application(own, agent.at))?;
+        Ok(String::new())
+    }
+
+    /// Executes `$ns create-connection TCP $from TCPSink $to 1`: creates two connected agents on their
+    /// nodes, and returns the first.
+    pub(crate) fn create_connection(&mut self, [kind, from, sink, to]: [&Word; 4]) -> Outcome {
+        let mut ends = Vec::new();
+        for (class, node) in [(kind, from), (sink, to)] {
+            let class = Word { text: format!("Agent/{}", class.text), ..class.clone() };
+            let Some(end) = self.make_end(&class) else {
+                return self.unknown(class.at, unknown_class(&class.text));
+            };
+            let end = Word { text: end?, at: class.at, verbatim: None };
+            self.attach(node, &end)?;
+            ends.push(end);
+        }
+        self.connect(&ends[0], &ends[1])?;
+        Ok(ends.swap_remove(0).text)
+    }
+
+    pub(crate) fn agent_of(&self, word: &Word) -> Result<usize, WordError> {
+        match self.object_called(&word.text) {
+            Some(Object::Agent(agent)) => Ok(agent),
+            _ => error_at(word.at, "this is not a known agent; create one with set tcp [new Agent/TCP]"),
+        }
+    }
+}
