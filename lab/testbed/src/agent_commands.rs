@@ -93,7 +93,7 @@ impl Simulator<'_> {
         method: &Word,
         count: u64,
     ) -> Outcome {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         // All packets of an agent are those of one connection.
         let mut all = self.traffic.applications.iter();
         let known = all.position(|own| own.agent == Some(agent) && !own.produced.is_empty());
@@ -122,7 +122,7 @@ impl Simulator<'_> {
                     self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
                     self.traffic.applications.len() - 1
                 });
-                let now = self.now.unwrap_or_default();
+                let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
                 Ok(String::new())
             }
@@ -133,7 +133,7 @@ impl Simulator<'_> {
             }
             Class::Udp | Class::Tcp { .. } => {
                 let octets = Some(positive(octets)?);
-                let produced = Produced { at: self.now.unwrap_or_default(), count: 1, octets };
+                let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
                 let mut all = self.traffic.applications.iter();
                 let known = all.position(|own| own.agent == Some(agent) && own.class == WRITES);
                 let index = known.unwrap_or_else(|| {
@@ -178,7 +178,7 @@ impl Simulator<'_> {
 
     /// Executes `$ns detach-agent $node $agent`: the agent neither sends nor receives from then on.
     pub(crate) fn detach(&mut self, node: &Word, agent: &Word) -> Outcome {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let (_, index) = (self.node(node)?, self.agent_of(agent)?);
         self.traffic.agents[index].detached = Some(now);
         let all = self.traffic.applications.iter().enumerate();

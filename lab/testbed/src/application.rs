@@ -161,7 +161,7 @@ impl Simulator<'_> {
 
     /// Executes a command of an application.
     pub(crate) fn application(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let application = &mut self.traffic.applications[index];
         match (method.text.as_str(), &words[2..]) {
             ("attach-agent", [word]) => {
@@ -211,7 +211,7 @@ impl Simulator<'_> {
     }
 
     pub(crate) fn stop_application(&mut self, index: usize, at: usize) -> Result<(), WordError> {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let agent = self.traffic.applications[index].agent;
         let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
         let is_counted = |own: &Application| own.agent == agent && !own.produced.is_empty();
@@ -230,7 +230,7 @@ impl Simulator<'_> {
         value: &Word,
         words: &[Word],
     ) -> Outcome {
-        let (now, is_emulab) = (self.now.unwrap_or_default(), self.is_emulab);
+        let (now, is_emulab) = (self.schedule.now.unwrap_or_default(), self.is_emulab);
         let application = &mut self.traffic.applications[index];
         let is_running = application.running.is_some();
         match name.text.as_str() {

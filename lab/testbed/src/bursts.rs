@@ -9,7 +9,6 @@ use hol_base::Duration;
 use crate::flow::MOST_SCRIPTED;
 use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
-use crate::schedule::Due;
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
 
@@ -189,7 +188,7 @@ impl Simulator<'_> {
 
     /// Draws the next burst of an application, at the time of its last packet.
     pub(crate) fn next_burst(&mut self, index: usize, start: u32) {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start == start);
         let begun = application.bursts.as_ref().map_or(0, |bursts| bursts.begun);
@@ -238,9 +237,6 @@ impl Simulator<'_> {
         }
         bursts.add(at, count, interval, size);
         let last = at + interval.saturating_mul(count - 1);
-        self.scheduled_bursts += 1;
-        // Behind the commands of the script at that time, and in the order of the bursts.
-        let number = u64::MAX / 2 + self.scheduled_bursts;
-        self.due.insert((last, number), Due::Burst { application: index, start });
+        self.schedule.add_burst(last, index, start);
     }
 }

@@ -17,7 +17,7 @@ const LAN_LAYERS: [&str; 8] =
 impl Simulator<'_> {
     /// Changes one or all directions of a segment, now or at this time of the run.
     pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
         if is_event {
             self.draft.events.push(Event { at: now, segment, line, change });

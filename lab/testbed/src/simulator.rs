@@ -1,8 +1,6 @@
 //! The commands of ns: those of the simulator object, and of the objects that it creates.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use hol_base::Duration;
+use std::collections::BTreeSet;
 
 use crate::attributes;
 use crate::defaults::Defaults;
@@ -12,7 +10,7 @@ use crate::ignored;
 use crate::loss::ErrorModel;
 use crate::programs::Programs;
 use crate::random_variables::Randoms;
-use crate::schedule::Due;
+use crate::schedule::Schedule;
 use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
 use crate::tcl::{Host, MEASURED, Word, WordError, error_at};
@@ -62,20 +60,11 @@ pub(crate) struct Simulator<'t> {
     pub foreign: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
-    /// The time of the run, once it has started.
-    pub now: Option<Duration>,
-    /// What is due during the run, in order.
-    pub(crate) due: BTreeMap<(Duration, u64), Due>,
-    /// When each of the commands is due, by its number.
-    pub due_times: BTreeMap<u64, Duration>,
-    pub(crate) scheduled: u64,
-    pub(crate) scheduled_bursts: u64,
+    pub schedule: Schedule,
     pub randoms: Randoms,
     pub has_simulator: bool,
     /// The files that the script has opened, which are not.
     opened: u32,
-    pub is_running: bool,
-    pub is_over: bool,
     /// Where commands stand that are ignored.
     pub ignored_at: BTreeSet<usize>,
 }
@@ -203,7 +192,7 @@ impl Host for Simulator<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.is_over || self.is_hopeless() || self.is_running && self.now.is_none()
+        self.schedule.is_over || self.is_hopeless() || self.schedule.is_running && self.schedule.now.is_none()
     }
 }
 
@@ -223,16 +212,10 @@ impl<'t> Simulator<'t> {
             unknown: Vec::new(),
             foreign: None,
             is_emulab: false,
-            now: None,
-            due: BTreeMap::new(),
-            due_times: BTreeMap::new(),
-            scheduled: 0,
-            scheduled_bursts: 0,
+            schedule: Schedule::default(),
             randoms: Randoms::default(),
             has_simulator: false,
             opened: 0,
-            is_running: false,
-            is_over: false,
             ignored_at: BTreeSet::new(),
         }
     }

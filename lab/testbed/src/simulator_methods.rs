@@ -137,7 +137,7 @@ impl Simulator<'_> {
                 self.create_connection([kind, from, sink, to])
             }
             ("after", [time, script]) => self.schedule_after(time, script),
-            ("at-now", [script]) => Ok(self.schedule_at(self.now.unwrap_or_default(), script)),
+            ("at-now", [script]) => Ok(self.schedule_at(self.schedule.now.unwrap_or_default(), script)),
             ("cancel", [event]) => Ok(self.cancel(event)),
             ("set", [attribute]) => self.simulator_attribute(attribute),
             ("set", [attribute, _]) => {
@@ -147,7 +147,7 @@ impl Simulator<'_> {
                 );
                 self.unknown(attribute.at, problem)
             }
-            ("now", []) => Ok(self.now.unwrap_or_default().as_secs_f64().to_string()),
+            ("now", []) => Ok(self.schedule.now.unwrap_or_default().as_secs_f64().to_string()),
             ("at", [time, script]) => self.schedule(time, script),
             ("run", []) => Ok(self.start_run()),
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
