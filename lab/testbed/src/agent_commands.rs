@@ -1,6 +1,6 @@
 //! The commands of agents, and those that attach and connect them.
 
-use crate::agents::{COUNTERS, Class, MARKS, packets};
+use crate::agents::{COUNTERS, Class, LABELS, packets};
 use crate::application::{Kind, Produced, WRITES};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
@@ -44,7 +44,7 @@ impl Simulator<'_> {
     }
 
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if MARKS.contains(&name.text.as_str()) {
+        if LABELS.contains(&name.text.as_str()) {
             if !COUNTERS.contains(&name.text.as_str()) {
                 self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
             }
@@ -98,7 +98,7 @@ impl Simulator<'_> {
         let mut all = self.traffic.applications.iter();
         let known = all.position(|own| own.agent == Some(agent) && !own.produced.is_empty());
         let index = known.or(from).unwrap_or_else(|| {
-            self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+            self.add_application(method.at, "Application/FTP", Kind::Greedy, Some(agent));
             self.traffic.applications.len() - 1
         });
         let application = &mut self.traffic.applications[index];
@@ -119,7 +119,7 @@ impl Simulator<'_> {
             Class::Tcp { .. } if octets.text == "-1" => {
                 let mut all = self.traffic.applications.iter();
                 let index = all.position(|own| own.agent == Some(agent) && own.greedy).unwrap_or_else(|| {
-                    self.application_of(method.at, "Application/FTP", Kind::Greedy, Some(agent));
+                    self.add_application(method.at, "Application/FTP", Kind::Greedy, Some(agent));
                     self.traffic.applications.len() - 1
                 });
                 let now = self.schedule.now.unwrap_or_default();
@@ -137,7 +137,7 @@ impl Simulator<'_> {
                 let mut all = self.traffic.applications.iter();
                 let known = all.position(|own| own.agent == Some(agent) && own.class == WRITES);
                 let index = known.unwrap_or_else(|| {
-                    self.application_of(method.at, WRITES, Kind::Counted, Some(agent));
+                    self.add_application(method.at, WRITES, Kind::Counted, Some(agent));
                     self.traffic.applications.len() - 1
                 });
                 self.traffic.applications[index].produced.push(produced);
@@ -194,7 +194,7 @@ impl Simulator<'_> {
         let mut ends = Vec::new();
         for (class, node) in [(kind, from), (sink, to)] {
             let class = Word { text: format!("Agent/{}", class.text), ..class.clone() };
-            let Some(end) = self.make_end(&class) else {
+            let Some(end) = self.new_endpoint(&class) else {
                 return self.unknown(class.at, unknown_class(&class.text));
             };
             let end = Word { text: end?, at: class.at, verbatim: None };
@@ -206,7 +206,7 @@ impl Simulator<'_> {
     }
 
     pub(crate) fn agent_of(&self, word: &Word) -> Result<usize, WordError> {
-        match self.object_called(&word.text) {
+        match self.object(&word.text) {
             Some(Object::Agent(agent)) => Ok(agent),
             _ => error_at(word.at, "this is not a known agent; create one with set tcp [new Agent/TCP]"),
         }

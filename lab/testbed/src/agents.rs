@@ -64,7 +64,7 @@ const AGENTS: [(&str, Class); 17] = [
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-pub(crate) const MARKS: [&str; 14] = [
+pub(crate) const LABELS: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -95,7 +95,7 @@ pub(crate) const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
     let mut of_agents = defaults().filter(|(class, ..)| class.starts_with("Agent"));
-    MARKS.contains(&name) || of_agents.any(|(_, known, _)| known == name)
+    LABELS.contains(&name) || of_agents.any(|(_, known, _)| known == name)
 }
 
 impl Agent {
@@ -143,7 +143,7 @@ impl Agent {
 
     /// Returns whether an attribute changes nothing that is sent.
     fn is_idle(&self, name: &str) -> bool {
-        MARKS.contains(&name)
+        LABELS.contains(&name)
             || name == "ttl_"
             // foutput() sets it to segsize_ with headers.
             || self.is_full() && name == "packetSize_"
@@ -189,13 +189,13 @@ impl Agent {
         }
     }
 
-    /// Returns the transport that sends as this agent does, and its label; `most` is the largest packet of
-    /// the path in octets.
+    /// Returns the transport that sends as this agent does, and its label; `capacity` is what the path and
+    /// its queues take, in octets.
     pub fn transport(
         &self,
         sink: &Self,
         is_emulab: bool,
-        most: u64,
+        capacity: u64,
     ) -> Result<(String, Option<&'static str>), WordError> {
         let options = match self.class {
             Class::Udp => return Ok(("udp".to_owned(), None)),
@@ -222,7 +222,7 @@ impl Agent {
         let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
-        let (receive, send) = (octets(window + 1), octets(2 * window).min(most.max(octets(4))));
+        let (receive, send) = (octets(window + 1), octets(2 * window).min(capacity.max(octets(4))));
         let acknowledgements = match sink.class {
             Class::Sink { delays: true } => {
                 let wait = sink.number("interval_", seconds)?;

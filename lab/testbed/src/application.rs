@@ -22,7 +22,7 @@ pub(crate) struct Application {
     /// Emulab's; ns's sets the rate.
     pub interval: Option<Duration>,
     /// Packets after which it stops.
-    pub most: Option<u64>,
+    pub max_packets: Option<u64>,
     pub running: Option<Duration>,
     pub pieces: Vec<Piece>,
     /// What the script counts out: `produce`, `send`.
@@ -76,8 +76,8 @@ pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Traffic/Expoo", "Application/Traffic/Exponential", Kind::Random(Pattern::Exponential)),
     ("Application/Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
     ("Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
-    ("Application/Telnet", "Application/Telnet", Kind::Random(Pattern::Keys)),
-    ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Keys)),
+    ("Application/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
+    ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
 ];
 
 /// Variables of applications in ns; others are a script's.
@@ -107,7 +107,7 @@ pub(crate) fn no_agent(at: usize) -> WordError {
 
 impl Simulator<'_> {
     /// Returns the application of an agent.
-    pub(crate) fn application_of(
+    pub(crate) fn add_application(
         &mut self,
         at: usize,
         class: &'static str,
@@ -122,11 +122,11 @@ impl Simulator<'_> {
     pub(crate) fn attach_kind(&mut self, agent: usize, method: &str, kind: &Word) -> Outcome {
         let prefix = if method == "attach-app" { "Application" } else { "Source" };
         let class = Word { text: format!("{prefix}/{}", kind.text), ..kind.clone() };
-        let Some(object) = self.make_end(&class) else {
+        let Some(object) = self.new_endpoint(&class) else {
             return self.unknown(kind.at, unknown_class(&class.text));
         };
         let object = object?;
-        if let Some(Object::Application(index)) = self.object_called(&object) {
+        if let Some(Object::Application(index)) = self.object(&object) {
             self.traffic.applications[index].agent = Some(agent);
         }
         Ok(object)
@@ -134,7 +134,7 @@ impl Simulator<'_> {
 
     /// Executes `$udp attach-traffic $cbr`.
     pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
-        let Some(Object::Application(index)) = self.object_called(&traffic.text) else {
+        let Some(Object::Application(index)) = self.object(&traffic.text) else {
             return error_at(
                 traffic.at,
                 "this is not an application; create one with new Application/Traffic/CBR",
@@ -173,8 +173,8 @@ impl Simulator<'_> {
                     "packetSize_" | "packet_size_" => application.size.to_string(),
                     "rate_" => application.rate.to_string(),
                     "interval_" => application.interval().as_secs_f64().to_string(),
-                    "maxpkts_" if application.most.is_some() => {
-                        application.most.unwrap_or_default().to_string()
+                    "maxpkts_" if application.max_packets.is_some() => {
+                        application.max_packets.unwrap_or_default().to_string()
                     }
                     _ => MEASURED.to_owned(),
                 });
@@ -254,7 +254,7 @@ impl Simulator<'_> {
                     "null" => false,
                     _ => switch(value).or_else(|_| any_number(value).map(is_number))?,
                 };
-                application.bursts = is_random.then(|| Bursts::new(Pattern::Scattered, application.class));
+                application.bursts = is_random.then(|| Bursts::new(Pattern::JitteredCbr, application.class));
                 return Ok(value.text.clone());
             }
             _ if application.bursts.is_some() && is_running => {
@@ -288,7 +288,7 @@ impl Simulator<'_> {
             "rate_" => application.rate = bits_per_second(value)?,
             // A class's default; `is_free` says which classes read it.
             "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
-            "maxpkts_" => application.most = Some(packets(value)?),
+            "maxpkts_" => application.max_packets = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
             // ns-lib.tcl, Application/Traffic/CBR set: an interval sets the rate, with the size of that moment.
             _ => {
@@ -318,7 +318,7 @@ impl Application {
             size: read_default(class, "packetSize_", positive).unwrap_or(1),
             rate: read_default(class, "rate_", bits_per_second).unwrap_or(1.0),
             interval: None,
-            most: None,
+            max_packets: None,
             running: None,
             pieces: Vec::new(),
             produced: Vec::new(),
@@ -332,8 +332,8 @@ impl Application {
     }
 
     /// Returns the most packets that a source with random times sends.
-    pub(crate) fn most(&self) -> u64 {
-        self.most.unwrap_or(u64::MAX)
+    pub(crate) fn max_packets(&self) -> u64 {
+        self.max_packets.unwrap_or(u64::MAX)
     }
 
     /// Ends sending.
@@ -368,11 +368,12 @@ impl Application {
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
         // With a number of packets nothing else needs to end it.
-        let last = pieces.last_mut().filter(|last| self.greedy && self.most.is_some() && last.stop.is_none());
+        let last =
+            pieces.last_mut().filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
         if let Some(last) = last {
             last.stop = Some(last.start + Duration::from_nanos(1));
         }
-        if let Some(most) = self.most.filter(|_| !self.greedy && self.bursts.is_none()) {
+        if let Some(most) = self.max_packets.filter(|_| !self.greedy && self.bursts.is_none()) {
             let mut left = most;
             for piece in &mut pieces {
                 let lasts = piece.interval.saturating_mul(left);

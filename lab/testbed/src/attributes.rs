@@ -142,15 +142,15 @@ impl Simulator<'_> {
         if let ("instance", []) = (method.text.as_str(), rest) {
             return Some(Ok(self.add(Object::Simulator)));
         }
-        let said = rest
+        let command = rest
             .first()
             .map_or_else(|| method.text.clone(), |first| format!("{} {}", method.text, first.text));
         if let [attribute, value] = rest
-            && said == "set multiPath_"
+            && command == "set multiPath_"
         {
             return Some(Ok(self.set_multipath(attribute, value)));
         }
-        let is_idle = IDLE.contains(&said.as_str()) || IDLE.contains(&method.text.as_str());
+        let is_idle = IDLE.contains(&command.as_str()) || IDLE.contains(&method.text.as_str());
         is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))
     }
 }

@@ -20,9 +20,9 @@ pub(crate) enum Pattern {
     /// Bursts and pauses of Pareto length.
     Pareto,
     /// Packets at intervals that differ by up to a half.
-    Scattered,
+    JitteredCbr,
     /// Packets at exponential intervals.
-    Keys,
+    Telnet,
 }
 
 /// The bursts of a source.
@@ -35,11 +35,11 @@ pub(crate) struct Bursts {
     /// Telnet's mean interval.
     interval: Duration,
     pub generator: usize,
-    all: Vec<Burst>,
+    bursts: Vec<Burst>,
     /// The packets of all bursts.
-    begun: u64,
+    packet_count: u64,
     /// The number of the start, so that what was due before a stop is not sent after it.
-    start: u32,
+    start_number: u32,
 }
 
 /// Packets at one interval.
@@ -77,9 +77,9 @@ impl Bursts {
             shape: read_default(class, "shape_", positive).unwrap_or(1.0),
             interval: time("interval_"),
             generator: 0,
-            all: Vec::new(),
-            begun: 0,
-            start: 0,
+            bursts: Vec::new(),
+            packet_count: 0,
+            start_number: 0,
         }
     }
 
@@ -93,7 +93,7 @@ impl Bursts {
         match attribute {
             "burst_time_" | "idle_time_" => self.has_pauses(),
             "shape_" => self.pattern == Pattern::Pareto,
-            _ => self.pattern == Pattern::Keys,
+            _ => self.pattern == Pattern::Telnet,
         }
     }
 
@@ -117,27 +117,27 @@ impl Bursts {
 
     /// Adds packets.
     pub fn add(&mut self, at: Duration, count: u64, interval: Duration, size: u64) {
-        self.begun = self.begun.saturating_add(count);
-        self.all.push(Burst { at, count, interval, size });
+        self.packet_count = self.packet_count.saturating_add(count);
+        self.bursts.push(Burst { at, count, interval, size });
     }
 
     /// Ends sending: nothing is sent from this time on.
     pub fn stop(&mut self, now: Duration) {
-        self.start += 1;
-        if let Some(last) = self.all.last_mut() {
+        self.start_number += 1;
+        if let Some(last) = self.bursts.last_mut() {
             let sent = last.before(now);
-            self.begun -= last.count - sent;
+            self.packet_count -= last.count - sent;
             last.count = sent;
         }
     }
 
     /// Returns all packets before `stop` with their sizes; `None` if they are more than `most`.
     pub fn packets(&self, stop: Duration, most: usize) -> Option<Vec<(Duration, u64)>> {
-        let count: u64 = self.all.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
+        let count: u64 = self.bursts.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
         if count > most as u64 {
             return None;
         }
-        let all = self.all.iter();
+        let all = self.bursts.iter();
         let packets = all.flat_map(|burst| (0..burst.before(stop)).map(|own| (burst.time(own), burst.size)));
         Some(packets.collect())
     }
@@ -154,7 +154,8 @@ impl Simulator<'_> {
             && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
                 || self.error_models.iter().any(|own| own.draws(&self.randoms)));
         let sources = self.traffic.applications.iter().filter(|own| {
-            is_shared && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.begun > 0)
+            is_shared
+                && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.packet_count > 0)
         });
         let sources: Vec<(usize, &str)> = sources.map(|own| (own.at, own.class)).collect();
         for (at, class) in sources {
@@ -171,10 +172,10 @@ impl Simulator<'_> {
         if was_running {
             return;
         }
-        let start = bursts.start;
+        let start = bursts.start_number;
         match bursts.pattern {
             // CBR_Traffic::start: the first packet goes at once, and the next one is drawn with it.
-            Pattern::Scattered => {
+            Pattern::JitteredCbr => {
                 let size = application.size;
                 bursts.add(now, 1, Duration::ZERO, size);
                 self.next_burst(index, start);
@@ -190,10 +191,10 @@ impl Simulator<'_> {
     pub(crate) fn next_burst(&mut self, index: usize, start: u32) {
         let now = self.schedule.now.unwrap_or_default();
         let application = &self.traffic.applications[index];
-        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start == start);
-        let begun = application.bursts.as_ref().map_or(0, |bursts| bursts.begun);
+        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
+        let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
         // More are refused anyway.
-        if is_current && application.running.is_some() && begun <= MOST_SCRIPTED as u64 {
+        if is_current && application.running.is_some() && packet_count <= MOST_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
         }
@@ -218,8 +219,8 @@ impl Simulator<'_> {
                 let count = whole(generator.pareto(mean_count * scale, bursts.shape));
                 (count, interval + generator.pareto(mean_pause * scale, bursts.shape))
             }
-            Pattern::Scattered => (1, interval + interval * (generator.uniform() - 0.5)),
-            Pattern::Keys => (1, generator.exponential(bursts.interval.as_secs_f64())),
+            Pattern::JitteredCbr => (1, interval + interval * (generator.uniform() - 0.5)),
+            Pattern::Telnet => (1, generator.exponential(bursts.interval.as_secs_f64())),
         };
         (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
     }
@@ -228,9 +229,9 @@ impl Simulator<'_> {
     fn begin_burst(&mut self, index: usize, start: u32, at: Duration, count: u64) {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);
-        let (size, most) = (application.size, application.most());
+        let (size, max_packets) = (application.size, application.max_packets());
         let bursts = application.bursts.as_mut().expect("it has bursts");
-        let count = count.min(most.saturating_sub(bursts.begun));
+        let count = count.min(max_packets.saturating_sub(bursts.packet_count));
         if count == 0 {
             application.stop(at);
             return;

@@ -150,11 +150,16 @@ impl Draft {
             let members = segment.members.iter().map(|member| names[*member].clone());
             match &segment.lines[..] {
                 [up, down] => {
-                    let lines = [up, down].map(|line| line.said(is_emulab));
+                    let lines = [up, down].map(|line| line.overrides(is_emulab));
                     network.links.push(link(segment, members, addresses, lines));
                 }
                 lines => {
-                    network.lans.push(lan(segment, members.collect(), addresses, lines[0].said(is_emulab)));
+                    network.lans.push(lan(
+                        segment,
+                        members.collect(),
+                        addresses,
+                        lines[0].overrides(is_emulab),
+                    ));
                 }
             }
         }
@@ -264,16 +269,16 @@ fn link(
     link
 }
 
-fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, said: Overrides) -> LanSpec {
+fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides: Overrides) -> LanSpec {
     let mut lan = LanSpec { name: segment.name.clone(), addresses, ..LanSpec::of(nodes) };
     (lan.rate, lan.delay, lan.loss, lan.queue, lan.discipline) =
-        (said.rate, said.delay, said.loss, said.queue, said.discipline);
+        (overrides.rate, overrides.delay, overrides.loss, overrides.queue, overrides.discipline);
     lan
 }
 
 impl Line {
     /// Returns the non-default settings.
-    fn said(&self, is_emulab: bool) -> Overrides {
+    fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {
             rate: Some(self.rate),

@@ -174,7 +174,7 @@ impl Traffic {
         let (transport, label) = agent.transport(peer, is_emulab, capacity)?;
         let size = || if is_emulab { Ok(1000) } else { agent.packet() };
         let load = match application.produced[..] {
-            [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.most },
+            [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
             [] => paced(application, &pieces, agent, is_emulab)?,
             [Produced { count, octets: None, .. }] => {
                 FlowLoad::Greedy { size: size()?, packets: Some(count) }

@@ -104,10 +104,10 @@ impl Simulator<'_> {
         words: &[Word],
     ) -> Outcome {
         let address = layers.windows(2).find(|pair| pair[0].text == "-address").map(|pair| pair[1].at);
-        let mut strange = layers
+        let mut unsupported = layers
             .iter()
             .filter(|word| !word.text.is_empty() && !word.text.starts_with('-') && Some(word.at) != address);
-        if let Some(layer) = strange.find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
+        if let Some(layer) = unsupported.find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
             let problem = format!("a LAN has a DropTail queue; {:?} is not supported", layer.text);
             return self.unknown(layer.at, problem);
         }
@@ -141,7 +141,7 @@ impl Simulator<'_> {
     /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
     ///
     /// It concerns one direction of a link, or both if `line` is none.
-    pub(crate) fn ask_segment(
+    pub(crate) fn segment_command(
         &mut self,
         segment: usize,
         line: Option<usize>,
@@ -294,7 +294,7 @@ impl Simulator<'_> {
 
     /// Returns the node of a handle.
     pub(crate) fn node(&self, word: &Word) -> Result<usize, WordError> {
-        match self.object(word) {
+        match self.object(&word.text) {
             Some(Object::Node(node)) => Ok(node),
             Some(_) => error_at(word.at, "this is not a node; a node is needed here"),
             None => error_at(
@@ -306,7 +306,7 @@ impl Simulator<'_> {
 
     /// Returns the link or LAN of a handle.
     pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, WordError> {
-        match self.object(word) {
+        match self.object(&word.text) {
             Some(Object::Segment(segment, _)) if self.draft.segments[segment].is_link() == link => {
                 Ok(segment)
             }

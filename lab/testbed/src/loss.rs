@@ -91,7 +91,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of an error model.
-    pub(crate) fn ask_error_model(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn error_model_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("unit", [unit]) => self.error_models[index].unit = unit.text.clone(),
             ("set", [_]) => return Ok(self.error_models[index].rate.to_string()),
@@ -104,7 +104,7 @@ impl Simulator<'_> {
                     Some(list_of(list)?.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
             ("ranvar", [variable]) => {
-                let Some(Object::Variable(variable)) = self.object_called(&variable.text) else {
+                let Some(Object::Variable(variable)) = self.object(&variable.text) else {
                     let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
                     return error_at(variable.at, problem);
                 };
@@ -132,7 +132,7 @@ impl Simulator<'_> {
 
     /// Gives an error model to a direction of a link.
     pub(crate) fn add_loss(&mut self, model: &Word, line: (usize, usize)) -> Outcome {
-        let Some(Object::ErrorModel(index)) = self.object_called(&model.text) else {
+        let Some(Object::ErrorModel(index)) = self.object(&model.text) else {
             return error_at(model.at, "this is not an error model; create one with new ErrorModel");
         };
         if self.error_models.iter().any(|own| own.line == Some(line)) {

@@ -13,16 +13,16 @@ impl Simulator<'_> {
     /// Executes `new CLASS`.
     pub(crate) fn new_object(&mut self, words: &[Word]) -> Outcome {
         match &words[1..] {
-            [class] if class.text == "Simulator" => Ok(self.make_simulator()),
+            [class] if class.text == "Simulator" => Ok(self.new_simulator()),
             // Without groups, which are refused, it changes nothing.
             [class, option, _] if class.text == "Simulator" && option.text == "-multicast" => {
-                Ok(self.make_simulator())
+                Ok(self.new_simulator())
             }
             [class, ..] if class.text == "Program" => self.program_agent(class.at, None, &[]),
             [class, arguments @ ..] => {
-                let made = self.make_end(class).or_else(|| self.error_model(class, arguments));
-                let made = made.or_else(|| self.make_random(class, arguments));
-                match made.or_else(|| self.make_other(class).map(Ok)) {
+                let made = self.new_endpoint(class).or_else(|| self.error_model(class, arguments));
+                let made = made.or_else(|| self.new_random(class, arguments));
+                match made.or_else(|| self.new_recorder(class).map(Ok)) {
                     Some(object) => object,
                     None => self.unknown(class.at, unknown_class(&class.text)),
                 }
@@ -32,7 +32,7 @@ impl Simulator<'_> {
     }
 
     /// Creates an object of a class of agents or applications; `None` if it is neither.
-    pub(crate) fn make_end(&mut self, class: &Word) -> Option<Outcome> {
+    pub(crate) fn new_endpoint(&mut self, class: &Word) -> Option<Outcome> {
         if let Some(agent) = Agent::new(&class.text, class.at, self.defaults.of(&class.text)) {
             if agent.is_tahoe() && !self.is_emulab {
                 let word = std::slice::from_ref(class);
@@ -49,8 +49,8 @@ impl Simulator<'_> {
             return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
         }
         let (_, known, kind) = APPLICATIONS.iter().find(|(name, ..)| *name == class.text)?;
-        let object = self.application_of(class.at, known, *kind, None);
-        let Some(Object::Application(index)) = self.object_called(&object) else { return None };
+        let object = self.add_application(class.at, known, *kind, None);
+        let Some(Object::Application(index)) = self.object(&object) else { return None };
         for (attribute, value) in self.defaults.of(&class.text) {
             let attribute = Word { text: attribute, ..value.clone() };
             let words = [class.clone(), attribute.clone(), attribute.clone(), value.clone()];
@@ -62,7 +62,7 @@ impl Simulator<'_> {
     }
 
     /// Creates an object of another class, which only records; `None` for an unsupported class.
-    pub(crate) fn make_other(&mut self, class: &Word) -> Option<String> {
+    pub(crate) fn new_recorder(&mut self, class: &Word) -> Option<String> {
         let top = class.text.split('/').next().unwrap_or_default();
         RECORDERS.contains(&top).then(|| self.add(Object::Recorder))
     }
@@ -77,11 +77,13 @@ pub(crate) fn unknown_class(class: &str) -> String {
         "Application" | "Traffic" | "Source" => {
             "unsupported traffic; use FTP, CBR, Exponential, Pareto or Telnet, or define it in an experiment file"
         }
-        "RandomVariable" | "RNG" => "an unsupported random variable; write the numbers instead",
+        "RandomVariable" | "RNG" => {
+            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull and HyperExponential"
+        }
         "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
         "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",
         _ => {
-            "an unsupported class; supported are nodes, links, LANs, agents of TCP, UDP and SCTP, FTP and CBR"
+            "an unsupported class; supported are nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet"
         }
     };
     format!("{class:?} is {kind}")

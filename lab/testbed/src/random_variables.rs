@@ -129,7 +129,7 @@ fn scientific(value: f64) -> String {
 
 impl Simulator<'_> {
     /// Creates a generator or a random variable; `None` for another class.
-    pub(crate) fn make_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
+    pub(crate) fn new_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
         if class.text == "RNG" {
             let stream = self.randoms.streams.stream();
             self.randoms.generators.push(stream);
@@ -167,7 +167,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of a generator.
-    pub(crate) fn ask_generator(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn generator_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         let arguments = &words[2..];
         let generator = &mut self.randoms.generators[index];
         match (method.text.as_str(), arguments) {
@@ -234,14 +234,14 @@ impl Simulator<'_> {
 
     /// Returns the random generator of a handle.
     pub(crate) fn generator(&self, word: &Word) -> Result<usize, WordError> {
-        match self.object_called(&word.text) {
+        match self.object(&word.text) {
             Some(Object::Generator(generator)) => Ok(generator),
             _ => error_at(word.at, "this is not a generator; create one with new RNG"),
         }
     }
 
     /// Executes a command of a random variable.
-    pub(crate) fn ask_variable(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn variable_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("value", []) => Ok(scientific(self.randoms.value(index))),
             ("set", [name]) => Ok(format!("{:?}", self.randoms.variables[index].get(&name.text))),

@@ -58,7 +58,7 @@ impl Simulator<'_> {
     /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
         // Sources alone never end a run: only commands have a time in `due_times`.
-        while !self.schedule.is_over && !self.is_hopeless() && !self.schedule.due_times.is_empty() {
+        while !self.schedule.is_over && !self.is_refused() && !self.schedule.due_times.is_empty() {
             let ((at, number), due) = self.schedule.due.pop_first()?;
             self.schedule.due_times.remove(&number);
             self.schedule.now = Some(at);

@@ -89,7 +89,7 @@ impl Script {
             ended = interpreter.run_word(&due);
         }
         interpreter.host.note_shared_draws();
-        let (stated, likely) = (interpreter.host.cause(false), interpreter.host.cause(true));
+        let (stated_cause, likely_cause) = (interpreter.host.refusal(false), interpreter.host.refusal(true));
         let is_fragment = interpreter.host.is_fragment();
         let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =
             interpreter.host;
@@ -97,19 +97,19 @@ impl Script {
             let (name, line, column) = sources.place(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
-        if stated.is_some() {
-            return Err(explain(likely.or(stated).expect("it is there")));
+        if stated_cause.is_some() {
+            return Err(explain(likely_cause.or(stated_cause).expect("it is there")));
         }
         unknown.extend(ended.err());
         if is_fragment
             && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
-            && likely.is_none()
+            && likely_cause.is_none()
         {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
             return Err(ScriptError { place, problem: FRAGMENT.to_owned() });
         }
         // What is wrong in a script that cannot be run anyway does not matter.
-        let gravest = |error: ScriptError| likely.clone().map_or(error, explain);
+        let gravest = |error: ScriptError| likely_cause.clone().map_or(error, explain);
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());
             rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));

@@ -57,7 +57,7 @@ pub(crate) struct Simulator<'t> {
     /// Errors so far.
     pub unknown: Vec<WordError>,
     /// What hol does not model, so that nothing of the script can be; the gravest so far.
-    pub foreign: Option<Cause>,
+    pub cause: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
     pub schedule: Schedule,
@@ -74,11 +74,11 @@ pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
-        if words.iter().any(|word| matches!(self.object(word), Some(Object::Unknown))) {
+        if words.iter().any(|word| matches!(self.object(&word.text), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
         self.look_for_causes(words);
-        if self.is_hopeless() {
+        if self.is_refused() {
             return Some(Ok(String::new()));
         }
         if words[0].text == MEASURED {
@@ -102,7 +102,7 @@ impl Host for Simulator<'_> {
                 _ => done,
             }));
         }
-        if let Some(object) = self.object(&words[0]) {
+        if let Some(object) = self.object(&words[0].text) {
             return Some(self.method(object, words));
         }
         if let Some(done) = self.random_command(words).or_else(|| self.of_class(words)) {
@@ -137,11 +137,11 @@ impl Host for Simulator<'_> {
     }
 
     fn owns(&self, object: &str, attribute: &str) -> bool {
-        self.object_called(object).is_some_and(|object| self.has_attribute(object, attribute))
+        self.object(object).is_some_and(|object| self.has_attribute(object, attribute))
     }
 
     fn class_of(&self, object: &str) -> Option<String> {
-        self.object_called(object).map(|object| self.class_name(object).to_owned())
+        self.object(object).map(|object| self.class_name(object).to_owned())
     }
 
     fn unseeded(&mut self, at: usize) {
@@ -152,7 +152,7 @@ impl Host for Simulator<'_> {
     }
 
     fn sets_own(&mut self, words: &[Word]) {
-        if let Some(Object::Agent(_) | Object::Application(_)) = self.object(&words[0]) {
+        if let Some(Object::Agent(_) | Object::Application(_)) = self.object(&words[0].text) {
             let _ = self.ignore(words, "ns has no such attribute, so it is a variable of the script alone");
         }
     }
@@ -192,7 +192,7 @@ impl Host for Simulator<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.schedule.is_over || self.is_hopeless() || self.schedule.is_running && self.schedule.now.is_none()
+        self.schedule.is_over || self.is_refused() || self.schedule.is_running && self.schedule.now.is_none()
     }
 }
 
@@ -210,7 +210,7 @@ impl<'t> Simulator<'t> {
             defaults: Defaults::default(),
             ignored: Vec::new(),
             unknown: Vec::new(),
-            foreign: None,
+            cause: None,
             is_emulab: false,
             schedule: Schedule::default(),
             randoms: Randoms::default(),
@@ -235,9 +235,9 @@ impl<'t> Simulator<'t> {
             (Object::Agent(agent), ..) => self.agent(agent, method, words),
             (Object::Application(application), ..) => self.application(application, method, words),
             (Object::Program(program), ..) => self.program(program, method, words),
-            (Object::ErrorModel(model), ..) => self.ask_error_model(model, method, words),
-            (Object::Generator(generator), ..) => self.ask_generator(generator, method, words),
-            (Object::Variable(variable), ..) => self.ask_variable(variable, method, words),
+            (Object::ErrorModel(model), ..) => self.error_model_command(model, method, words),
+            (Object::Generator(generator), ..) => self.generator_command(generator, method, words),
+            (Object::Variable(variable), ..) => self.variable_command(variable, method, words),
             (Object::Recorder, name, _) => {
                 self.ignore(words, "it only draws or records")?;
                 let is_part =
@@ -246,7 +246,7 @@ impl<'t> Simulator<'t> {
             }
             (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
             (Object::Segment(segment, line), ..) => {
-                self.ask_segment(segment, line, method, words, &words[2..])
+                self.segment_command(segment, line, method, words, &words[2..])
             }
             (Object::Line(segment, line), "set", [attribute, value @ ..]) => {
                 self.set_line(segment, line, attribute, value)
@@ -272,7 +272,7 @@ impl<'t> Simulator<'t> {
             (Object::Node(_), ..) => error_at(
                 method.at,
                 format!(
-                    "{:?} is not a supported command of a node; define traffic in the experiment file",
+                    "{:?} is not a supported command of a node; attach agents with $ns attach-agent",
                     method.text
                 ),
             ),
@@ -280,17 +280,13 @@ impl<'t> Simulator<'t> {
     }
 
     /// Creates a simulator.
-    pub(crate) fn make_simulator(&mut self) -> String {
+    pub(crate) fn new_simulator(&mut self) -> String {
         self.has_simulator = true;
         self.add(Object::Simulator)
     }
 
-    pub(crate) fn object(&self, word: &Word) -> Option<Object> {
-        self.object_called(&word.text)
-    }
-
     /// Returns the object of a handle.
-    pub(crate) fn object_called(&self, text: &str) -> Option<Object> {
+    pub(crate) fn object(&self, text: &str) -> Option<Object> {
         self.objects.get(handle(text)?).copied()
     }
 

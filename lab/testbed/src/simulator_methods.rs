@@ -99,11 +99,11 @@ impl Simulator<'_> {
             // ns-lib.tcl: a method of the link, of both directions or of one.
             ("duplex-link-op", [from, to, operation, ..]) => {
                 let (segment, _) = self.between(from, to)?;
-                self.ask_segment(segment, None, operation, words, &words[5..])
+                self.segment_command(segment, None, operation, words, &words[5..])
             }
             ("simplex-link-op", [from, to, operation, ..]) => {
                 let (segment, line) = self.between(from, to)?;
-                self.ask_segment(segment, Some(line), operation, words, &words[5..])
+                self.segment_command(segment, Some(line), operation, words, &words[5..])
             }
             ("queue-limit", [from, to, limit]) => {
                 let (segment, line) = self.between(from, to)?;
@@ -176,7 +176,7 @@ fn unknown(method: &Word) -> String {
     }
     let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "define traffic other than FTP and CBR in the experiment file".to_owned(),
+        None => "hol reads ns's methods for nodes, links, LANs, agents and times".to_owned(),
     };
     format!("unknown command \"{name}\"; {cure}")
 }

@@ -106,7 +106,7 @@ fn what_ns_would_call_is_refused_by_name() {
         ),
         (
             "Simulator instproc simplex-link {a b c d e} {}",
-            "\"simplex-link of Simulator\": this method is ns's own",
+            "\"simplex-link of Simulator\": this replaces a method that hol has built in",
         ),
         ("Application/FTP instproc start {} {}", "\"start of Application/FTP\""),
         ("set ns [new Simulator]\n$ns proc node {} {}", "\"node of Simulator\""),
