@@ -26,7 +26,7 @@ pub(crate) struct Draft {
     pub finds_new_routes: Option<usize>,
     /// What would choose another route than hol, if there are several.
     one_route: Option<WordError>,
-    /// Where a second link between the same nodes begins.
+    /// Where one direction of a link between linked nodes stands.
     second_link: Option<usize>,
 }
 
@@ -88,13 +88,31 @@ impl Draft {
         self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
-    /// Notes a link between two nodes that have one: in ns the second replaces the first.
+    /// Notes one direction of a link between two nodes that have a link.
     pub fn note_second_link(&mut self, at: usize, members: &[usize]) {
         let is_other =
             |own: &Segment| own.is_link() && members.iter().all(|member| own.members.contains(member));
         if self.segments.iter().any(is_other) {
             self.second_link.get_or_insert(at);
         }
+    }
+
+    /// Removes the links that a later one replaces. ns-lib.tcl: `link_(0:1)` is the last link from 0 to 1.
+    fn remove_replaced_links(&mut self) {
+        let ends =
+            |own: &Segment| own.is_link().then(|| own.members.iter().copied().collect::<BTreeSet<_>>());
+        let all: Vec<Option<BTreeSet<usize>>> = self.segments.iter().map(ends).collect();
+        let last: BTreeMap<&BTreeSet<usize>, usize> =
+            all.iter().enumerate().filter_map(|(index, own)| Some((own.as_ref()?, index))).collect();
+        let is_kept = |index: usize| all[index].as_ref().is_none_or(|own| last[own] == index);
+        let kept: Vec<usize> = (0..self.segments.len()).filter(|index| is_kept(*index)).collect();
+        self.events.retain_mut(|event| {
+            let index = kept.binary_search(&event.segment);
+            event.segment = index.unwrap_or_default();
+            index.is_ok()
+        });
+        let mut index = 0..;
+        self.segments.retain(|_| index.next().is_some_and(|index| kept.binary_search(&index).is_ok()));
     }
 
     /// Returns whether there is one route between any two nodes.
@@ -105,6 +123,9 @@ impl Draft {
 
     /// Completes the network, with default names and addresses.
     pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, WordError> {
+        if !is_emulab {
+            self.remove_replaced_links();
+        }
         if self.nodes.is_empty() {
             return error_at(0, "the script describes no nodes; start with set server [$ns node]");
         }
@@ -128,7 +149,8 @@ impl Draft {
             return Err(problem);
         }
         if let Some(at) = self.second_link.filter(|_| !is_emulab) {
-            let problem = "two links between the same nodes: ns uses only the last; remove the others";
+            let problem =
+                "two links between the same nodes: ns uses the last in each direction; remove the others";
             return error_at(at, problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;

@@ -76,7 +76,6 @@ impl Simulator<'_> {
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
-                self.draft.note_second_link(method.at, &members);
                 Ok(self.add_segment(members, vec![line.clone(), line]))
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {

@@ -61,10 +61,9 @@ fn what_ns_does_otherwise_is_refused() {
         ("$ns duplex-link-op $a $b errormodule [new ErrorModel]", "one direction of a link"),
         ("$ns duplex-link-op $a $b wobble", "not a supported command of a link"),
         ("[$ns link $a $b] modify \"{\"", "never closed"),
-        ("$ns duplex-link $b $a 1Mb 1ms DropTail", "ns uses only the last"),
         (
             "$ns simplex-link $a $b 1Mb 1ms DropTail\n$ns simplex-link $b $a 1Mb 1ms DropTail",
-            "ns uses only the last",
+            "ns uses the last",
         ),
         (
             "$ns lossmodel [new ErrorModel] $a $b\n$ns link-lossmodel [new ErrorModel] $a $b",
@@ -163,6 +162,23 @@ fn operations_of_links_are_those_of_ns() {
     let error =
         Script::read("a.tcl", &with(&format!("{around}\n$ns duplex-link-op $a $b cost 5"))).unwrap_err();
     assert!(error.to_string().contains("costs of links"), "{error}");
+}
+
+/// ns keeps the last link between two nodes, with what is said about it.
+#[test]
+fn the_last_link_between_two_nodes_counts() {
+    let more = "set c [$ns node]\n$ns duplex-link $b $c 4Mb 1ms DropTail\n$ns queue-limit $a $b 7\n\
+        $ns lossmodel [new ErrorModel] $a $b\n$ns rtmodel-at 1 down $a $b\nset l [$ns duplex-link $b $a 3Mb 1ms DropTail]\n\
+        $ns lossmodel [new ErrorModel/List] $b $a\n$ns rtmodel-at 2 down $a $b";
+    let network = read(more).network;
+    let links: Vec<String> =
+        network.links.iter().map(|link| format!("{} {}", link.from, link.rate.unwrap())).collect();
+    assert_eq!((links, network.links[1].queue), (vec!["b 4Mbit".to_owned(), "b 3Mbit".to_owned()], None));
+    let events: Vec<String> =
+        network.events.iter().map(|event| format!("{} {:?}", event.at, event.link)).collect();
+    assert_eq!(events, ["2s Some(\"l\")"]);
+    let emulab = Script::read("a.tcl", &format!("source tb_compat.tcl\n{}", with(more))).unwrap();
+    assert_eq!(emulab.network.links.len(), 3);
 }
 
 /// The number of packets that ns 2.35 sends of each size, and what it sends them in.
