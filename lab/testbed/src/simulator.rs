@@ -63,17 +63,27 @@ pub(crate) struct Simulator<'t> {
     pub schedule: Schedule,
     pub randoms: Randoms,
     pub has_simulator: bool,
+    /// Octets of all commands, which may be kept: commands at a time, values of attributes.
+    octets: usize,
     /// The files that the script has opened, which are not.
     opened: u32,
     /// Where commands stand that are ignored.
     pub ignored_at: BTreeSet<usize>,
 }
 
+/// Octets of all commands of a script.
+const MOST_OCTETS: usize = 64 << 20;
+
 /// The result of a command.
 pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
+        self.octets += words.iter().map(|word| word.text.len()).sum::<usize>();
+        if self.octets > MOST_OCTETS {
+            let problem = "the commands of this script have more than 64 MiB; shorten their words";
+            return Some(error_at(words[0].at, problem));
+        }
         if words.iter().any(|word| matches!(self.object(&word.text), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
@@ -215,6 +225,7 @@ impl<'t> Simulator<'t> {
             schedule: Schedule::default(),
             randoms: Randoms::default(),
             has_simulator: false,
+            octets: 0,
             opened: 0,
             ignored_at: BTreeSet::new(),
         }

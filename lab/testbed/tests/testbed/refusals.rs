@@ -57,6 +57,10 @@ fn what_ns_does_otherwise_is_refused() {
             "set f [over [ends TCP TCPSink] FTP]\n[$f agent] set packetSize_ 18446744073709551615\n$ns at 0 \"$f start\"",
             "longer than IP allows",
         ),
+        (
+            "set x a\nfor {set i 0} {$i < 19} {incr i} { append x $x }\nfor {set i 0} {$i < 200} {incr i} { $ns at 1 $x }",
+            "more than 64 MiB",
+        ),
         // Links.
         ("$ns duplex-link-op $a $b errormodule [new ErrorModel]", "one direction of a link"),
         ("$ns duplex-link-op $a $b wobble", "not a supported command of a link"),
