@@ -116,7 +116,7 @@ impl Simulator<'_> {
         let own = &self.traffic.agents[agent];
         let size = own.packet()?;
         match own.class {
-            Class::Tcp { .. } if octets.text == "-1" => {
+            Class::Tcp { .. } | Class::Sctp if octets.text == "-1" => {
                 let mut all = self.traffic.applications.iter();
                 let index = all.position(|own| own.agent == Some(agent) && own.greedy).unwrap_or_else(|| {
                     self.add_application(method.at, "Application/FTP", Kind::Greedy, Some(agent));
@@ -126,12 +126,12 @@ impl Simulator<'_> {
                 self.traffic.applications[index].start(now);
                 Ok(String::new())
             }
-            // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp counts octets.
+            // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
             Class::Tcp { .. } if !own.is_full() => {
                 let count = packets(octets)?.div_ceil(size);
                 self.produce(agent, None, method, count)
             }
-            Class::Udp | Class::Tcp { .. } => {
+            Class::Udp | Class::Tcp { .. } | Class::Sctp => {
                 let octets = Some(positive(octets)?);
                 let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
                 let mut all = self.traffic.applications.iter();
@@ -143,7 +143,7 @@ impl Simulator<'_> {
                 self.traffic.applications[index].produced.push(produced);
                 Ok(String::new())
             }
-            _ => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
+            Class::Sink { .. } => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
         }
     }
 

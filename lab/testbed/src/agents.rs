@@ -83,6 +83,9 @@ pub(crate) const LABELS: [&str; 14] = [
 
 /// Octets of the longest IP packet without TCP's headers.
 const LONGEST_PACKET: u64 = 65_535 - 40;
+/// Octets of data in a chunk of ns's SCTP: `dataChunkSize_`, or `mtu_` with the headers of IP and SCTP, without
+/// the chunk's header. sctp/sctp.cc, `SctpAgent::Reset`.
+const SCTP_DATA: u64 = 1452;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
@@ -164,8 +167,11 @@ impl Agent {
         self.own.get(name).map_or_else(|| read(&usual()), read)
     }
 
-    /// Returns the octets of a packet: for TCP without headers of 40 octets, for UDP the whole packet.
+    /// Returns the octets of a packet: for TCP and SCTP without headers, for UDP the whole packet.
     pub fn packet(&self) -> Result<u64, WordError> {
+        if self.class == Class::Sctp {
+            return Ok(SCTP_DATA);
+        }
         let octets = self.number(self.packet_attribute(), positive)?;
         if octets > LONGEST_PACKET {
             let at = self.own.get(self.packet_attribute()).map_or(self.at, |value| value.at);
@@ -183,8 +189,6 @@ impl Agent {
                 // tcp/tcp-full.cc: foutput() sets it.
                 error_at(self.at, "Telnet over FullTcp writes packets of two sizes; use Agent/TCP")
             }
-            // SctpAgent::Reset: mtu_ without the headers of IP, SCTP and a chunk.
-            Class::Sctp => Ok(1452),
             _ => self.packet(),
         }
     }

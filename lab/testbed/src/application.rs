@@ -184,6 +184,10 @@ impl Simulator<'_> {
             ("stop", []) => self.stop_application(index, method.at)?,
             ("produce" | "producemore", [count]) if application.greedy => {
                 let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                if self.traffic.agents[agent].class == Class::Sctp {
+                    let problem = "SCTP of ns sends nothing for a number of packets; use send with octets";
+                    return error_at(method.at, problem);
+                }
                 return self.produce(agent, Some(index), method, packets(count)?);
             }
             ("send", [octets]) if application.greedy => {

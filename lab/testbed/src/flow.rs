@@ -68,6 +68,8 @@ const MOST_OF_ALL: usize = 1_000_000;
 
 /// Packets that an agent makes of what an application gives it at once.
 const MOST_AT_ONCE: u64 = 1000;
+/// Octets of the shortest message of a workload.
+const SHORTEST_MESSAGE: u64 = 8;
 
 impl Flow {
     /// Returns the octets of the application's longest IP packet.
@@ -239,7 +241,7 @@ impl Division {
         let rest = Some(octets % self.most).filter(|rest| *rest > 0);
         let rest = rest.map(|rest| if self.is_even { self.most } else { rest });
         let whole = std::iter::repeat_n(self.most, (octets / self.most) as usize);
-        whole.chain(rest).map(move |size| size.saturating_sub(self.headers).max(8))
+        whole.chain(rest).map(move |size| size.saturating_sub(self.headers).max(SHORTEST_MESSAGE))
     }
 }
 
@@ -253,7 +255,7 @@ fn paced(
     let division = Division::of(agent, is_emulab)?;
     let writes = match (&application.bursts, pieces) {
         (None, [piece]) if division.is_uniform(piece.size) => {
-            check_division(application.at, division, piece.size)?;
+            check_writes(application.at, division, std::iter::once(piece.size))?;
             let mut packets = division.packets(piece.size);
             return Ok(FlowLoad::Every {
                 size: packets.next().unwrap_or(piece.size),
@@ -273,8 +275,7 @@ fn paced(
         }
     };
     let writes: Vec<(Duration, u64)> = writes.ok_or_else(|| too_many(application.at))?;
-    let longest = writes.iter().map(|(_, octets)| *octets).max().unwrap_or_default();
-    check_division(application.at, division, longest)?;
+    check_writes(application.at, division, writes.iter().map(|(_, octets)| *octets))?;
     let count = writes.iter().map(|(_, octets)| division.count(*octets)).fold(0, u64::saturating_add);
     if count > MOST_SCRIPTED as u64 {
         return Err(too_many(application.at));
@@ -289,8 +290,7 @@ fn paced(
 /// Returns what a script counts out, where a packet of the agent has `size` octets.
 fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
     let all = &application.produced;
-    let longest = all.iter().filter_map(|own| own.octets).max().unwrap_or_default();
-    check_division(application.at, division, longest)?;
+    check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
     let count = all.iter().map(|own| own.octets.map_or(own.count, |octets| division.count(octets)));
     if count.fold(0, u64::saturating_add) > MOST_SCRIPTED as u64 {
         return Err(too_many(application.at));
@@ -322,16 +322,24 @@ fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
     Some(writes)
 }
 
-/// Returns an error if an agent makes too many packets of so many octets.
-fn check_division(at: usize, division: Division, octets: u64) -> Result<(), WordError> {
-    if division.count(octets) <= MOST_AT_ONCE {
-        return Ok(());
+/// Returns an error if hol cannot send one of these numbers of octets at once.
+fn check_writes(
+    at: usize,
+    division: Division,
+    writes: impl Iterator<Item = u64> + Clone,
+) -> Result<(), WordError> {
+    let (most, least) = (division.most, SHORTEST_MESSAGE + division.headers);
+    if let Some(octets) = writes.clone().max().filter(|octets| division.count(*octets) > MOST_AT_ONCE) {
+        let problem =
+            format!("{octets} octets at once are more than {MOST_AT_ONCE} packets of {most}; send fewer");
+        return error_at(at, problem);
     }
-    let most = division.most;
-    error_at(
-        at,
-        format!("{octets} octets at once are more than {MOST_AT_ONCE} packets of {most}; send fewer"),
-    )
+    match writes.min().filter(|octets| *octets < least && !division.is_even) {
+        Some(octets) => {
+            error_at(at, format!("hol sends no packets of {octets} octets; use at least {least}"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn too_many(at: usize) -> WordError {

@@ -129,6 +129,12 @@ fn what_ns_does_otherwise_is_refused() {
             "send fewer",
         ),
         ("set t [over [ends TCP/FullTcp TCP/FullTcp] Telnet]\n$ns at 1 \"$t start\"", "packets of two sizes"),
+        ("set f [over [ends SCTP SCTP] FTP]\n$ns at 1 \"$f produce 10\"", "use send with octets"),
+        (
+            "set c [over [ends UDP Null] Traffic/CBR]\n$c set packetSize_ 20\n$ns at 1 \"$c start\"",
+            "use at least 36",
+        ),
+        ("set u [ends UDP Null]\n$ns at 1 \"$u send 3\"", "use at least 36"),
         ("[over [ends UDP Null] Telnet] use-rng [new RNG]", "not a supported command"),
         ("[new ErrorModel] FECstrength 2", "not a supported command"),
     ] {
@@ -211,6 +217,7 @@ fn agents_divide_what_applications_write() {
         // apps/telnet.cc: a packet of the agent, whose headers UDP counts.
         ("TCP", "TCPSink", "Telnet", "$s set interval_ 0.1", "{1000}"),
         ("UDP", "Null", "Telnet", "$s set interval_ 0.1", "{972}"),
+        ("SCTP", "SCTP", "FTP", "", "None of 1452"),
         ("SCTP", "SCTP", "Telnet", "$s set interval_ 0.1", "{1452}"),
     ] {
         assert_eq!(source(agent, sink, class, more), expected, "{class} over {agent} {more}");
@@ -221,6 +228,7 @@ fn agents_divide_what_applications_write() {
     assert!(ignored("[ends TCP/FullTcp TCP/FullTcp] set packetSize_ 1460").contains("segsize_"));
     let writes = "set t [ends TCP/FullTcp TCP/FullTcp]\n$ns at 1 \"$t send 2048\"\n$ns at 2 \"$t send 100\"";
     assert_eq!(sizes(writes), "{100, 2048}");
+    assert_eq!(sizes("set f [over [ends SCTP SCTP] FTP]\n$ns at 1 \"$f send 5000\""), "{5000}");
 }
 
 #[test]
