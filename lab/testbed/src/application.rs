@@ -284,6 +284,9 @@ impl Simulator<'_> {
                 return self.unknown(name.at, problem);
             }
         }
+        // What changes holds from the next packet on. tools/trafgen.cc, `TrafficGenerator::timeout`.
+        let next = application.next_packet(now);
+        let is_running = is_running && !application.greedy;
         if is_running {
             application.stop(now);
         }
@@ -301,7 +304,7 @@ impl Simulator<'_> {
             }
         }
         if is_running {
-            application.start(now);
+            application.start(next);
         }
         Ok(value.text.clone())
     }
@@ -348,6 +351,13 @@ impl Application {
         if let Some(start) = self.running.take().filter(|start| *start < now) {
             self.pieces.push(self.piece(start, Some(now)));
         }
+    }
+
+    /// Returns when it sends its next packet, from `now` on.
+    fn next_packet(&self, now: Duration) -> Duration {
+        let start = self.running.unwrap_or(now);
+        let sent = now.saturating_sub(start).as_nanos().div_ceil(self.interval().as_nanos());
+        start + self.interval().saturating_mul(sent)
     }
 
     fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {

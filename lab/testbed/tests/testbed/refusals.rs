@@ -222,6 +222,12 @@ fn agents_divide_what_applications_write() {
     ] {
         assert_eq!(source(agent, sink, class, more), expected, "{class} over {agent} {more}");
     }
+    let changed =
+        flow("set f [over [ends TCP TCPSink] FTP]\n$ns at 1 \"$f start\"\n$ns at 2 \"$f set rate_ 1Mb\"");
+    assert_eq!(
+        (changed.load, changed.stop.to_string()),
+        (FlowLoad::Greedy { size: 1000, packets: None }, "5s".into())
+    );
     let many = "set s [over [ends UDP Null] Traffic/Exponential]\n$s set maxpkts_ 3\n$ns at 0 \"$s start\"";
     let FlowLoad::Scripted(packets) = flow(many).load else { panic!("{many}") };
     assert!(packets.len() > 3 && ignored(many).contains("$s set maxpkts_ 3: ns has no such attribute"));
