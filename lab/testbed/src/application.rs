@@ -24,6 +24,8 @@ pub(crate) struct Application {
     /// Packets after which it stops.
     pub max_packets: Option<u64>,
     pub running: Option<Duration>,
+    /// It sends since a change of its attributes, not since a start.
+    goes_on: bool,
     pub pieces: Vec<Piece>,
     /// What the script counts out: `produce`, `send`.
     pub produced: Vec<Produced>,
@@ -38,6 +40,8 @@ pub(crate) struct Piece {
     pub stop: Option<Duration>,
     pub size: u64,
     pub interval: Duration,
+    /// It continues the piece before.
+    goes_on: bool,
 }
 
 /// What a script sends at once, besides its applications' own packets.
@@ -246,12 +250,14 @@ impl Simulator<'_> {
             "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
                 return self.ignore(words, "it only marks packets for traces");
             }
-            "random_" if application.class == "Application/Traffic/CBR" => {
-                if is_running || !application.pieces.is_empty() {
-                    let problem =
-                        "\"random_\" cannot change once CBR has sent; set it before its first start";
-                    return self.unknown(name.at, problem.to_owned());
-                }
+            "random_" | "maxpkts_"
+                if application.is_cbr() && (is_running || !application.pieces.is_empty()) =>
+            {
+                let problem =
+                    format!("{:?} cannot change once CBR has sent; set it before its first start", name.text);
+                return self.unknown(name.at, problem);
+            }
+            "random_" if application.is_cbr() => {
                 // ns reads no number as 0, such as the `null` that NSG2 writes.
                 let is_number = |number: f64| number != 0.0;
                 let is_random = match value.text.as_str() {
@@ -285,7 +291,7 @@ impl Simulator<'_> {
             }
         }
         // What changes holds from the next packet on. tools/trafgen.cc, `TrafficGenerator::timeout`.
-        let next = application.next_packet(now);
+        let (next, pieces) = (application.next_packet(now), application.pieces.len());
         let is_running = is_running && !application.greedy;
         if is_running {
             application.stop(now);
@@ -304,7 +310,8 @@ impl Simulator<'_> {
             }
         }
         if is_running {
-            application.start(next);
+            application.running = Some(next);
+            application.goes_on |= application.pieces.len() > pieces;
         }
         Ok(value.text.clone())
     }
@@ -327,6 +334,7 @@ impl Application {
             interval: None,
             max_packets: None,
             running: None,
+            goes_on: false,
             pieces: Vec::new(),
             produced: Vec::new(),
             bursts,
@@ -335,7 +343,9 @@ impl Application {
 
     /// Begins to send.
     pub(crate) fn start(&mut self, now: Duration) {
-        self.running.get_or_insert(now);
+        if self.running.is_none() {
+            (self.running, self.goes_on) = (Some(now), false);
+        }
     }
 
     /// Returns the most packets that a source with random times sends.
@@ -353,6 +363,10 @@ impl Application {
         }
     }
 
+    fn is_cbr(&self) -> bool {
+        self.class == "Application/Traffic/CBR"
+    }
+
     /// Returns when it sends its next packet, from `now` on.
     fn next_packet(&self, now: Duration) -> Duration {
         let start = self.running.unwrap_or(now);
@@ -361,7 +375,7 @@ impl Application {
     }
 
     fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
-        Piece { start, stop, size: self.size, interval: self.interval() }
+        Piece { start, stop, size: self.size, interval: self.interval(), goes_on: self.goes_on }
     }
 
     pub(crate) fn starts_itself(&self) -> bool {
@@ -390,7 +404,8 @@ impl Application {
         if let Some(most) = self.max_packets.filter(|_| !self.greedy && self.bursts.is_none()) {
             let mut left = most;
             for piece in &mut pieces {
-                let lasts = piece.interval.saturating_mul(left);
+                // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
+                let lasts = piece.interval.saturating_mul(left.max(u64::from(!piece.goes_on)));
                 let stop = piece.stop.map_or(piece.start + lasts, |stop| stop.min(piece.start + lasts));
                 left -= left.min((stop - piece.start).as_nanos().div_ceil(piece.interval.as_nanos()));
                 piece.stop = Some(stop);

@@ -334,7 +334,8 @@ fn check_writes(
             format!("{octets} octets at once are more than {MOST_AT_ONCE} packets of {most}; send fewer");
         return error_at(at, problem);
     }
-    match writes.min().filter(|octets| *octets < least && !division.is_even) {
+    let shortest = |octets: u64| Some(octets % most).filter(|rest| *rest > 0).unwrap_or(most);
+    match writes.map(shortest).min().filter(|octets| *octets < least && !division.is_even) {
         Some(octets) => {
             error_at(at, format!("hol sends no packets of {octets} octets; use at least {least}"))
         }

@@ -223,16 +223,17 @@ fn cbr_may_change_and_is_cut_by_its_agent() {
         (packets.len(), packets[5].0.to_string(), packets[6].0.to_string()),
         (15, "5s".into(), "5500ms".into())
     );
-    // As ns 2.35 does: a change holds from the next packet on.
-    let FlowLoad::Scripted(packets) =
-        cbr("$cbr set packetSize_ 500\n$cbr set interval_ 1\n$ns at 2.3 \"$cbr set rate_ 8kb\"\n$ns at 4.7 \"$cbr set packetSize_ 250\"\n$ns at 6.6 \"$cbr stop\"").load
-    else {
-        panic!("it changes");
+    // As ns 2.35 does: a change holds from the next packet on, and each start sends a packet.
+    let times = |more: &str| {
+        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("it changes") };
+        let times = packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28));
+        times.collect::<Vec<_>>().join(",")
     };
-    let times: Vec<String> =
-        packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28)).collect();
+    let many = "$cbr set packetSize_ 500\n$cbr set interval_ 1\n$cbr set maxpkts_ 3\n$ns at 3.2 \"$cbr set rate_ 8kb\"\n$ns at 5.2 \"$cbr stop\"\n$ns at 7 \"$cbr start\"";
+    assert_eq!(times(many), "0 500,1 500,2 500,7 500");
+    let changes = "$cbr set packetSize_ 500\n$cbr set interval_ 1\n$ns at 2.3 \"$cbr set rate_ 8kb\"\n$ns at 4.7 \"$cbr set packetSize_ 250\"\n$ns at 6.6 \"$cbr stop\"";
     let expected = "0 500,1 500,2 500,3 500,3.5 500,4 500,4.5 500,5 250,5.25 250,5.5 250,5.75 250,6 250,6.25 250,6.5 250";
-    assert_eq!(times.join(","), expected);
+    assert_eq!(times(changes), expected);
     let FlowLoad::Scripted(packets) = cbr("$cbr set packetSize_ 1500\n$cbr set interval_ 5").load else {
         panic!("a rest")
     };
