@@ -104,7 +104,16 @@ impl Simulator<'_> {
         let application = &mut self.traffic.applications[index];
         let earlier: u64 = application.produced.iter().map(|own| own.count).sum();
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
-        let more = if is_total { count.saturating_sub(earlier) } else { count };
+        let more = match is_total && earlier > 0 {
+            true if self.traffic.agents[agent].is_full() => None,
+            // tcp/tcp.cc, `advance`: the SYN that has been sent counts, too.
+            true => count.checked_sub(earlier + 1),
+            false => Some(count),
+        };
+        let Some(more) = more else {
+            let problem = "in ns this ends what was to be sent before; use advanceby or producemore";
+            return error_at(method.at, problem);
+        };
         if more > 0 {
             application.produced.push(Produced { at: now, count: more, octets: None });
         }

@@ -2,7 +2,8 @@
 //! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
 //!
 //! All draw from ns's default generator in the order of their bursts, unless the script gives them another
-//! one. They send when they send in ns, unless losses, RED or collisions draw in between.
+//! one. They send when they send in ns, unless losses, RED, collisions or FullTcp draw
+//! in between.
 
 use hol_base::Duration;
 
@@ -144,7 +145,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED: &str = "in ns, losses, RED and collisions draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED: &str = "in ns, losses, RED, collisions and FullTcp draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with what draws from it during a run.
@@ -152,7 +153,9 @@ impl Simulator<'_> {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
             && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
-                || self.error_models.iter().any(|own| own.draws(&self.randoms)));
+                || self.error_models.iter().any(|own| own.draws(&self.randoms))
+                // FullTcpAgent::advance_bytes: reset() when a connection begins.
+                || self.traffic.agents.iter().any(|own| own.node.is_some() && own.is_full()));
         let sources = self.traffic.applications.iter().filter(|own| {
             is_shared
                 && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.packet_count > 0)

@@ -129,6 +129,14 @@ fn what_ns_does_otherwise_is_refused() {
             "send fewer",
         ),
         ("set t [over [ends TCP/FullTcp TCP/FullTcp] Telnet]\n$ns at 1 \"$t start\"", "packets of two sizes"),
+        (
+            "set f [over [ends TCP TCPSink] FTP]\n$ns at 1 \"$f produce 10\"\n$ns at 2 \"$f produce 10\"",
+            "use advanceby",
+        ),
+        (
+            "set t [ends TCP/FullTcp TCP/FullTcp]\n$ns at 1 \"$t advance 10\"\n$ns at 2 \"$t advance 99\"",
+            "use advanceby",
+        ),
         ("set f [over [ends SCTP SCTP] FTP]\n$ns at 1 \"$f produce 10\"", "use send with octets"),
         (
             "set c [over [ends UDP Null] Traffic/CBR]\n$c set packetSize_ 20\n$ns at 1 \"$c start\"",
@@ -288,6 +296,7 @@ fn shared_random_numbers_are_listed() {
         (source.to_owned(), false),
         (format!("{source}{model}"), true),
         (format!("{source}{red}"), true),
+        (format!("{source}ends TCP/FullTcp TCP/FullTcp\n"), true),
         (format!("{source}{model}{own}"), false),
         (format!("{source}{model}$e use-rng [new RNG]\n"), false),
         (format!("{model}{red}set c [over [ends UDP Null] Traffic/CBR]\n$ns at 0 \"$c start\"\n"), false),
