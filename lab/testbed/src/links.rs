@@ -151,11 +151,13 @@ impl Simulator<'_> {
     ) -> Outcome {
         let is_link = self.draft.segments[segment].is_link();
         let first = line.unwrap_or_default();
+        // A link of Emulab is one object.
+        let failing = line.filter(|_| !self.is_emulab);
         match (method.text.as_str(), arguments) {
             ("queue", []) => return Ok(self.add(Object::Queue(segment, first))),
             ("link", []) if is_link => return Ok(self.add(Object::Line(segment, first))),
-            ("up", []) => self.change(segment, line, LinkChange::Up),
-            ("down", []) => self.change(segment, line, LinkChange::Down),
+            ("up", []) => self.change(segment, failing, LinkChange::Up),
+            ("down", []) => self.change(segment, failing, LinkChange::Down),
             ("modify", settings @ [_, ..]) => {
                 for word in settings {
                     for setting in list_of(word)? {

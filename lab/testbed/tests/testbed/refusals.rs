@@ -163,6 +163,11 @@ fn operations_of_links_are_those_of_ns() {
         ("$ns at 1 \"$ns duplex-link-op $a $b down\"", "1s Both Some(true)"),
         ("$ns at 1 \"$ns simplex-link-op $b $a down\"", "1s Down Some(true)"),
         ("$ns at 1 \"[$ns link $a $b] down\"", "1s Up Some(true)"),
+        ("source tb_compat.tcl\n$ns at 1 \"[$ns link $a $b] down\"", "1s Both Some(true)"),
+        (
+            "set l [$ns duplex-link $b [$ns node] 1Mb 1ms DropTail]\n$ns at 1 \"$l down\"",
+            "1s Both Some(true)",
+        ),
         ("$ns duplex-link-op $a $b dynamic\n$ns at 2 \"$ns duplex-link-op $b $a up\"", "2s Both Some(false)"),
         (
             "$ns duplex-link-op $a $b orient right\n$ns simplex-link-op $a $b queuePos 0.5\n$ns duplex-link-op $a $b color red",
