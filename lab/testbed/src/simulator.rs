@@ -1,4 +1,4 @@
-//! The commands of ns: those of the simulator object, and of the objects that it creates.
+//! The objects of a script, and which of them executes a command.
 
 use std::collections::BTreeSet;
 
