@@ -138,7 +138,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
     let lasts = flow.stop - flow.start;
     let count = match &flow.load {
         FlowLoad::Every { interval, at_once, .. } => {
-            u64::from(*at_once) * (lasts.as_nanos() / interval.as_nanos())
+            u64::from(*at_once) * lasts.as_nanos().div_ceil(interval.as_nanos())
         }
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
@@ -204,7 +204,7 @@ mod tests {
         let change =
             "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
         let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
-        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
+        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 7));
     }
 
     /// Packets of background traffic that have their times are sent once, however long the measured flow waits.
@@ -213,6 +213,8 @@ mod tests {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "1.0"]);
         let bursts = application(2, "Traffic/Exponential", "UDP", "Null", ["0.0", "1.0"]);
         let points = parse(&format!("{NETWORK}{cbr}{bursts}$ns at 1.0 finish\n$ns run\n")).unwrap().points;
+        // The first at the start, the last at 997.5 ms.
+        assert_eq!(points[0].messages, 267);
         let background = &points[0].background[0];
         assert_eq!(background.workload.kind.workload().name(), "replay");
         // As many as ns sends: from 0.31985 s on, every 26.25 ms.
