@@ -1,12 +1,15 @@
 //! The commands of agents, and those that attach and connect them.
 
 use crate::agents::{COUNTERS, Class, LABELS, packets};
-use crate::application::{Kind, Produced, WRITES};
+use crate::application::{Application, Kind, Produced, WRITES};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
 use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
+
+/// The application of an agent that a script asks to send.
+const FTP: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
     /// Executes a command of an agent.
@@ -95,14 +98,12 @@ impl Simulator<'_> {
     ) -> Outcome {
         let now = self.schedule.now.unwrap_or_default();
         // All packets of an agent are those of one connection.
-        let mut all = self.traffic.applications.iter();
-        let known = all.position(|own| own.agent == Some(agent) && !own.produced.is_empty());
-        let index = known.or(from).unwrap_or_else(|| {
-            self.add_application(method.at, "Application/FTP", Kind::Greedy, Some(agent));
-            self.traffic.applications.len() - 1
-        });
+        let index = match self.traffic.find(agent, |own| !own.produced.is_empty()).or(from) {
+            Some(index) => index,
+            None => self.application_over(agent, method.at, FTP, |_| false)?,
+        };
         let application = &mut self.traffic.applications[index];
-        let earlier: u64 = application.produced.iter().map(|own| own.count).sum();
+        let earlier = application.counted;
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
         let more = match is_total && earlier > 0 {
             true if self.traffic.agents[agent].is_full() => None,
@@ -115,9 +116,26 @@ impl Simulator<'_> {
             return error_at(method.at, problem);
         };
         if more > 0 {
-            application.produced.push(Produced { at: now, count: more, octets: None });
+            application.produce(Produced { at: now, count: more, octets: None });
         }
         Ok(String::new())
+    }
+
+    /// Returns the first application of an agent that is as asked, or a new one.
+    fn application_over(
+        &mut self,
+        agent: usize,
+        at: usize,
+        (class, kind): (&'static str, Kind),
+        is_wanted: impl Fn(&Application) -> bool,
+    ) -> Result<usize, WordError> {
+        if let Some(index) = self.traffic.find(agent, is_wanted) {
+            return Ok(index);
+        }
+        self.add_application(at, class, kind);
+        let index = self.traffic.applications.len() - 1;
+        self.traffic.attach(index, agent, at)?;
+        Ok(index)
     }
 
     /// `$tcp send 2048`, `$udp send 500`: as many packets as they fill, from now on.
@@ -126,11 +144,7 @@ impl Simulator<'_> {
         let size = own.packet()?;
         match own.class {
             Class::Tcp { .. } | Class::Sctp if octets.text == "-1" => {
-                let mut all = self.traffic.applications.iter();
-                let index = all.position(|own| own.agent == Some(agent) && own.greedy).unwrap_or_else(|| {
-                    self.add_application(method.at, "Application/FTP", Kind::Greedy, Some(agent));
-                    self.traffic.applications.len() - 1
-                });
+                let index = self.application_over(agent, method.at, FTP, |own| own.greedy)?;
                 let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
                 Ok(String::new())
@@ -143,13 +157,9 @@ impl Simulator<'_> {
             Class::Udp | Class::Tcp { .. } | Class::Sctp => {
                 let octets = Some(positive(octets)?);
                 let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
-                let mut all = self.traffic.applications.iter();
-                let known = all.position(|own| own.agent == Some(agent) && own.class == WRITES);
-                let index = known.unwrap_or_else(|| {
-                    self.add_application(method.at, WRITES, Kind::Counted, Some(agent));
-                    self.traffic.applications.len() - 1
-                });
-                self.traffic.applications[index].produced.push(produced);
+                let kind = (WRITES, Kind::Counted);
+                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITES)?;
+                self.traffic.applications[index].produce(produced);
                 Ok(String::new())
             }
             Class::Sink { .. } => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
@@ -190,9 +200,7 @@ impl Simulator<'_> {
         let now = self.schedule.now.unwrap_or_default();
         let (_, index) = (self.node(node)?, self.agent_of(agent)?);
         self.traffic.agents[index].detached = Some(now);
-        let all = self.traffic.applications.iter().enumerate();
-        let of_agent: Vec<usize> =
-            all.filter(|(_, own)| own.agent == Some(index)).map(|(own, _)| own).collect();
+        let of_agent = self.traffic.applications_of(index).to_vec();
         of_agent.into_iter().try_for_each(|own| self.stop_application(own, agent.at))?;
         Ok(String::new())
     }

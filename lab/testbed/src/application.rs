@@ -29,6 +29,8 @@ pub(crate) struct Application {
     pub pieces: Vec<Piece>,
     /// What the script counts out: `produce`, `send`.
     pub produced: Vec<Produced>,
+    /// The number of all these.
+    pub counted: u64,
     /// Its bursts, if its times are random.
     pub bursts: Option<Bursts>,
 }
@@ -111,14 +113,8 @@ pub(crate) fn no_agent(at: usize) -> WordError {
 
 impl Simulator<'_> {
     /// Returns the application of an agent.
-    pub(crate) fn add_application(
-        &mut self,
-        at: usize,
-        class: &'static str,
-        kind: Kind,
-        agent: Option<usize>,
-    ) -> String {
-        self.traffic.applications.push(Application::new(at, class, kind, agent));
+    pub(crate) fn add_application(&mut self, at: usize, class: &'static str, kind: Kind) -> String {
+        self.traffic.applications.push(Application::new(at, class, kind));
         self.add(Object::Application(self.traffic.applications.len() - 1))
     }
 
@@ -131,7 +127,7 @@ impl Simulator<'_> {
         };
         let object = object?;
         if let Some(Object::Application(index)) = self.object(&object) {
-            self.traffic.applications[index].agent = Some(agent);
+            self.traffic.attach(index, agent, kind.at)?;
         }
         Ok(object)
     }
@@ -155,12 +151,10 @@ impl Simulator<'_> {
         at: usize,
     ) -> Result<(), WordError> {
         let has_begun = self.has_begun();
-        let own = &mut self.traffic.applications[index];
-        if has_begun && own.agent.is_some_and(|known| known != agent) {
+        if has_begun && self.traffic.applications[index].agent.is_some_and(|known| known != agent) {
             return error_at(at, "an application cannot change its agent during a run; create another one");
         }
-        own.agent = Some(agent);
-        Ok(())
+        self.traffic.attach(index, agent, at)
     }
 
     /// Executes a command of an application.
@@ -222,9 +216,9 @@ impl Simulator<'_> {
         let now = self.schedule.now.unwrap_or_default();
         let agent = self.traffic.applications[index].agent;
         let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
-        let is_counted = |own: &Application| own.agent == agent && !own.produced.is_empty();
+        let is_counted = |own: &Application| !own.produced.is_empty();
         // What TCP has not sent by then, it does not send: ns-source.tcl, Application/FTP stop.
-        if is_tcp && self.traffic.applications.iter().any(is_counted) {
+        if is_tcp && agent.is_some_and(|agent| self.traffic.find(agent, is_counted).is_some()) {
             return error_at(at, "stopping a number of packets is not supported; send fewer");
         }
         self.traffic.applications[index].stop(now);
@@ -319,7 +313,7 @@ impl Simulator<'_> {
 
 impl Application {
     /// Creates an application with ns's defaults; those without a size and a rate need neither.
-    fn new(at: usize, class: &'static str, kind: Kind, agent: Option<usize>) -> Self {
+    fn new(at: usize, class: &'static str, kind: Kind) -> Self {
         let bursts = match kind {
             Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
             _ => None,
@@ -328,7 +322,7 @@ impl Application {
             at,
             class,
             greedy: kind == Kind::Greedy,
-            agent,
+            agent: None,
             size: read_default(class, "packetSize_", positive).unwrap_or(1),
             rate: read_default(class, "rate_", bits_per_second).unwrap_or(1.0),
             interval: None,
@@ -337,6 +331,7 @@ impl Application {
             goes_on: false,
             pieces: Vec::new(),
             produced: Vec::new(),
+            counted: 0,
             bursts,
         }
     }
@@ -361,6 +356,12 @@ impl Application {
         if let Some(start) = self.running.take().filter(|start| *start < now) {
             self.pieces.push(self.piece(start, Some(now)));
         }
+    }
+
+    /// Adds what the script counts out.
+    pub(crate) fn produce(&mut self, produced: Produced) {
+        self.counted = self.counted.saturating_add(produced.count);
+        self.produced.push(produced);
     }
 
     fn is_cbr(&self) -> bool {

@@ -15,13 +15,22 @@ use crate::tcl::{WordError, error_at};
 /// The default queue of ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
+/// Changes of links during a run.
+pub(crate) const MOST_EVENTS: usize = 200_000;
+
 /// The nodes and links so far, in the order of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
+    /// The last link from one node to another: its segment, and which of its lines leads there.
+    links: BTreeMap<[usize; 2], (usize, usize)>,
+    /// The segments of each node that has any.
+    of_nodes: BTreeMap<usize, Vec<usize>>,
+    /// The addresses that the script gives.
+    given: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
-    pub events: Vec<Event>,
+    events: Vec<Event>,
     /// Where the script says that routes are recomputed when a link goes down.
     pub finds_new_routes: Option<usize>,
     /// What would choose another route than hol, if there are several.
@@ -68,6 +77,8 @@ pub(crate) struct Line {
     pub delay: Duration,
     pub loss: LossSpec,
     pub queue: Queue,
+    /// Whether an error model loses packets.
+    pub has_error_model: bool,
 }
 
 /// Returns a name without characters special to Tcl.
@@ -88,11 +99,52 @@ impl Draft {
         self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
+    /// Adds a segment, and returns its index.
+    pub fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> usize {
+        let index = self.segments.len();
+        for member in &members {
+            self.of_nodes.entry(*member).or_default().push(index);
+        }
+        if let ([one, other], 2) = (&members[..], lines.len()) {
+            self.links.insert([*one, *other], (index, 0));
+            self.links.insert([*other, *one], (index, 1));
+        }
+        let addresses = vec![None; members.len()];
+        self.segments.push(Segment { name: None, members, addresses, lines, missing: None });
+        index
+    }
+
+    /// Returns the last link from one node to another, and which of its directions leads there.
+    pub fn between(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
+        self.links.get(&ends).copied()
+    }
+
+    /// Returns the links and LANs of a node.
+    pub fn segments_of(&self, node: usize) -> &[usize] {
+        self.of_nodes.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives a member of a segment its address; returns whether it was free.
+    pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
+        let is_free = self.given.insert(address);
+        if is_free && let Some(former) = self.segments[segment].addresses[member].replace(address) {
+            self.given.remove(&former);
+        }
+        is_free
+    }
+
+    /// Adds a change during the run; returns whether there was room.
+    pub fn add_event(&mut self, event: Event) -> bool {
+        let has_room = self.events.len() < MOST_EVENTS;
+        if has_room {
+            self.events.push(event);
+        }
+        has_room
+    }
+
     /// Notes one direction of a link between two nodes that have a link.
-    pub fn note_second_link(&mut self, at: usize, members: &[usize]) {
-        let is_other =
-            |own: &Segment| own.is_link() && members.iter().all(|member| own.members.contains(member));
-        if self.segments.iter().any(is_other) {
+    pub fn note_second_link(&mut self, at: usize, members: [usize; 2]) {
+        if self.links.contains_key(&members) {
             self.second_link.get_or_insert(at);
         }
     }

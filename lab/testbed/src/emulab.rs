@@ -2,7 +2,6 @@
 
 use hol_network::{LinkChange, LossSpec};
 
-use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
@@ -87,9 +86,10 @@ impl Simulator<'_> {
 
     fn set_only_address(&mut self, node: &Word, own: &Word) -> Outcome {
         let member = self.node(node)?;
-        let on = |segment: &Segment| segment.members.iter().position(|own| *own == member);
-        let places =
-            self.draft.segments.iter().enumerate().filter_map(|(at, segment)| Some((at, on(segment)?)));
+        let place =
+            |segment: usize| self.draft.segments[segment].members.iter().position(|own| *own == member);
+        let all = self.draft.segments_of(member).iter();
+        let places = all.filter_map(|segment| Some((*segment, place(*segment)?)));
         match places.collect::<Vec<_>>()[..] {
             [(segment, place)] => self.set_address(segment, place, own),
             ref places => error_at(
@@ -104,14 +104,12 @@ impl Simulator<'_> {
 
     fn set_address(&mut self, segment: usize, member: usize, word: &Word) -> Outcome {
         let own = address(word)?;
-        let taken = self.draft.segments.iter().flat_map(|segment| &segment.addresses);
-        if taken.flatten().any(|address| *address == own) {
+        if !self.draft.set_address(segment, member, own) {
             return error_at(
                 word.at,
                 format!("another interface already has the address {own}; give this one another"),
             );
         }
-        self.draft.segments[segment].addresses[member] = Some(own);
         Ok(String::new())
     }
 }

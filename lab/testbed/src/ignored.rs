@@ -74,9 +74,9 @@ impl Simulator<'_> {
         }
         let (name, line, _) = self.sources.place(words[0].at);
         let command = self.text_of(words).to_owned();
-        let ignored = Ignored { place: format!("{name}:{line}"), command, reason };
-        if !self.ignored.contains(&ignored) {
-            self.ignored.push(ignored);
+        let place = format!("{name}:{line}");
+        if self.ignored_texts.insert((place.clone(), command.clone())) {
+            self.ignored.push(Ignored { place, command, reason });
         }
         Ok(String::new())
     }

@@ -3,7 +3,7 @@
 use hol_base::Duration;
 use hol_network::{LinkChange, LossSpec};
 
-use crate::draft::{Event, Line, Segment};
+use crate::draft::{Event, Line, MOST_EVENTS};
 use crate::quantity::{delay, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
 use crate::simulator::{Object, Outcome, Simulator};
@@ -20,7 +20,7 @@ impl Simulator<'_> {
         let now = self.schedule.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
         if is_event {
-            self.draft.events.push(Event { at: now, segment, line, change });
+            self.add_event(Event { at: now, segment, line, change });
             return;
         }
         let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
@@ -34,6 +34,13 @@ impl Simulator<'_> {
         }
     }
 
+    fn add_event(&mut self, event: Event) {
+        if !self.draft.add_event(event) {
+            let problem = format!("the links of the script change more than {MOST_EVENTS} times");
+            let _ = self.unknown(0, problem);
+        }
+    }
+
     /// `$ns rtmodel-at 1.0 down $from $to`; with one node, all its links.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = seconds(time)?;
@@ -44,15 +51,11 @@ impl Simulator<'_> {
         };
         let segments = match nodes {
             [from, to] => vec![self.between(from, to)?.0],
-            [node] => {
-                let node = self.node(node)?;
-                let segments = self.draft.segments.iter().enumerate();
-                segments.filter(|(_, own)| own.members.contains(&node)).map(|(index, _)| index).collect()
-            }
+            [node] => self.draft.segments_of(self.node(node)?).to_vec(),
             _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
         for segment in segments {
-            self.draft.events.push(Event { at, segment, line: None, change: change.clone() });
+            self.add_event(Event { at, segment, line: None, change: change.clone() });
         }
         Ok(String::new())
     }
@@ -63,8 +66,8 @@ impl Simulator<'_> {
         speed: &Word,
         time: &Word,
         discipline: &Word,
-    ) -> Result<(Vec<usize>, Line), WordError> {
-        let members = vec![self.node(from)?, self.node(to)?];
+    ) -> Result<([usize; 2], Line), WordError> {
+        let members = [self.node(from)?, self.node(to)?];
         if members[0] == members[1] {
             return error_at(to.at, "both ends are the same node; a link needs two");
         }
@@ -76,20 +79,19 @@ impl Simulator<'_> {
             queue.set(&Word { text: attribute, ..value.clone() }, &value, self.is_emulab)?;
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
-        Ok((members, Line { rate, delay, loss: LossSpec::default(), queue }))
+        Ok((members, Line { rate, delay, loss: LossSpec::default(), queue, has_error_model: false }))
     }
 
     /// One direction of a link, whose other one stands elsewhere.
-    pub(crate) fn simplex(&mut self, members: Vec<usize>, line: Line, at: usize) -> Outcome {
-        let is_other =
-            |own: &&mut Segment| own.missing.is_some() && own.members[..] == [members[1], members[0]];
-        if let Some(segment) = self.draft.segments.iter_mut().find(is_other) {
-            segment.missing = None;
-            segment.lines[1] = line;
+    pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
+        if let Some((segment, 1)) = self.draft.between(members)
+            && self.draft.segments[segment].missing.take().is_some()
+        {
+            self.draft.segments[segment].lines[1] = line;
             return Ok(String::new());
         }
-        self.draft.note_second_link(at, &members);
-        let object = self.add_segment(members, vec![line.clone(), line]);
+        self.draft.note_second_link(at, members);
+        let object = self.add_segment(members.to_vec(), vec![line.clone(), line]);
         self.draft.segments.last_mut().expect("it was added").missing = Some(at);
         Ok(object)
     }
@@ -128,14 +130,14 @@ impl Simulator<'_> {
             return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
-        let line = Line { rate, delay, loss: LossSpec::default(), queue: Queue::default() };
+        let line =
+            Line { rate, delay, loss: LossSpec::default(), queue: Queue::default(), has_error_model: false };
         Ok(self.add_segment(members, vec![line]))
     }
 
     pub(crate) fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> String {
-        let addresses = vec![None; members.len()];
-        self.draft.segments.push(Segment { name: None, members, addresses, lines, missing: None });
-        self.add(Object::Segment(self.draft.segments.len() - 1, None))
+        let segment = self.draft.add_segment(members, lines);
+        self.add(Object::Segment(segment, None))
     }
 
     /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
@@ -273,15 +275,11 @@ impl Simulator<'_> {
 
     /// Returns the last link from one node to another, and which of its directions leads there.
     pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
-        let ends = [self.node(from)?, self.node(to)?];
-        for (index, segment) in self.draft.segments.iter().enumerate().rev().filter(|(_, s)| s.is_link()) {
-            match segment.members[..] {
-                [first, second] if [first, second] == ends => return Ok((index, 0)),
-                [first, second] if [second, first] == ends => return Ok((index, 1)),
-                _ => {}
-            }
-        }
-        error_at(from.at, "no link between these two nodes; create one first with $ns duplex-link")
+        let link = self.draft.between([self.node(from)?, self.node(to)?]);
+        link.ok_or_else(|| WordError {
+            at: from.at,
+            problem: "no link between these two nodes; create one first with $ns duplex-link".to_owned(),
+        })
     }
 
     /// Returns the member of a segment.

@@ -108,7 +108,8 @@ impl Simulator<'_> {
                     let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
                     return error_at(variable.at, problem);
                 };
-                self.error_models[index].variable = Some(variable);
+                let former = self.error_models[index].variable.replace(variable);
+                self.randoms.use_in(index, former, variable);
             }
             // Where lost packets go.
             ("drop-target" | "target", _) => {
@@ -135,7 +136,7 @@ impl Simulator<'_> {
         let Some(Object::ErrorModel(index)) = self.object(&model.text) else {
             return error_at(model.at, "this is not an error model; create one with new ErrorModel");
         };
-        if self.error_models.iter().any(|own| own.line == Some(line)) {
+        if self.draft.segments[line.0].lines[line.1].has_error_model {
             let problem = "this direction of the link has an error model; in ns both would lose packets";
             return error_at(model.at, problem);
         }
@@ -144,15 +145,14 @@ impl Simulator<'_> {
             return error_at(model.at, problem);
         }
         self.error_models[index].line = Some(line);
+        self.draft.segments[line.0].lines[line.1].has_error_model = true;
         self.apply_error_model(index)
     }
 
     /// Applies a changed random variable to the error models that draw from it.
     pub(crate) fn apply_variable(&mut self, variable: usize) -> Result<(), WordError> {
-        for index in 0..self.error_models.len() {
-            if self.error_models[index].variable == Some(variable) {
-                self.apply_error_model(index)?;
-            }
+        for model in self.randoms.error_models_of(variable).clone() {
+            self.apply_error_model(model)?;
         }
         Ok(())
     }

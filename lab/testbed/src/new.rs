@@ -49,7 +49,7 @@ impl Simulator<'_> {
             return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
         }
         let (_, known, kind) = APPLICATIONS.iter().find(|(name, ..)| *name == class.text)?;
-        let object = self.add_application(class.at, known, *kind, None);
+        let object = self.add_application(class.at, known, *kind);
         let Some(Object::Application(index)) = self.object(&object) else { return None };
         for (attribute, value) in self.defaults.of(&class.text) {
             let attribute = Word { text: attribute, ..value.clone() };

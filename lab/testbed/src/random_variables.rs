@@ -4,7 +4,7 @@
 //! A script draws the numbers that it draws in ns (`tools/ranvar.cc`, `tcl/lib/ns-random.tcl`); losses and
 //! marks of the run itself derive from the experiment's seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ns_defaults::defaults;
 use crate::quantity::{any_number, seconds};
@@ -28,6 +28,8 @@ struct RandomVariable {
     /// The attributes with their values.
     values: BTreeMap<String, f64>,
     generator: usize,
+    /// The error models that draw from it.
+    error_models: BTreeSet<usize>,
 }
 
 /// The classes of random variables.
@@ -60,7 +62,7 @@ impl RandomVariable {
     fn new(class: &'static str) -> Self {
         let own = defaults().filter(|(known, ..)| *known == class);
         let values = own.filter_map(|(_, name, value)| Some((name.to_owned(), value.parse().ok()?)));
-        Self { class, values: values.collect(), generator: 0 }
+        Self { class, values: values.collect(), generator: 0, error_models: BTreeSet::new() }
     }
 
     fn get(&self, name: &str) -> f64 {
@@ -76,6 +78,19 @@ impl Randoms {
     /// Returns whether a variable has this attribute.
     pub fn has(&self, variable: usize, attribute: &str) -> bool {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
+    }
+
+    /// Notes that an error model draws from a variable, and no more from a former one.
+    pub fn use_in(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
+        if let Some(former) = former {
+            self.variables[former].error_models.remove(&error_model);
+        }
+        self.variables[variable].error_models.insert(error_model);
+    }
+
+    /// Returns the error models that draw from a variable.
+    pub fn error_models_of(&self, variable: usize) -> &BTreeSet<usize> {
+        &self.variables[variable].error_models
     }
 
     /// Returns the generator that a variable draws from.

@@ -69,6 +69,8 @@ pub(crate) struct Simulator<'t> {
     opened: u32,
     /// Where commands stand that are ignored.
     pub ignored_at: BTreeSet<usize>,
+    /// The lines of these commands, and their texts.
+    pub ignored_texts: BTreeSet<(String, String)>,
 }
 
 /// Octets of all commands of a script.
@@ -228,6 +230,7 @@ impl<'t> Simulator<'t> {
             octets: 0,
             opened: 0,
             ignored_at: BTreeSet::new(),
+            ignored_texts: BTreeSet::new(),
         }
     }
 

@@ -76,7 +76,7 @@ impl Simulator<'_> {
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
-                Ok(self.add_segment(members, vec![line.clone(), line]))
+                Ok(self.add_segment(members.to_vec(), vec![line.clone(), line]))
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;

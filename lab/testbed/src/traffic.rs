@@ -1,19 +1,53 @@
 //! The agents and applications of a script.
 
+use std::collections::BTreeMap;
+
 use hol_base::Duration;
 
 use crate::agents::Agent;
 use crate::application::Application;
+use crate::tcl::{WordError, error_at};
 
 /// Agents, applications, and the end of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub agents: Vec<Agent>,
     pub applications: Vec<Application>,
+    /// The applications of each agent that has any.
+    of_agents: BTreeMap<usize, Vec<usize>>,
     pub end: Option<Duration>,
 }
 
+/// Applications of one agent.
+const MOST_OF_AGENT: usize = 1000;
+
 impl Traffic {
+    /// Attaches an application to an agent.
+    pub fn attach(&mut self, application: usize, agent: usize, at: usize) -> Result<(), WordError> {
+        if let Some(former) = self.applications[application].agent.replace(agent) {
+            self.of_agents.entry(former).or_default().retain(|own| *own != application);
+        }
+        let all = self.of_agents.entry(agent).or_default();
+        if all.len() >= MOST_OF_AGENT {
+            return error_at(
+                at,
+                format!("an agent has more than {MOST_OF_AGENT} applications; create another"),
+            );
+        }
+        all.push(application);
+        Ok(())
+    }
+
+    /// Returns the applications of an agent.
+    pub fn applications_of(&self, agent: usize) -> &[usize] {
+        self.of_agents.get(&agent).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the first application of an agent that is as asked.
+    pub fn find(&self, agent: usize, is_wanted: impl Fn(&Application) -> bool) -> Option<usize> {
+        self.applications_of(agent).iter().copied().find(|index| is_wanted(&self.applications[*index]))
+    }
+
     /// Returns the class of an application.
     pub fn class_of(&self, application: usize) -> &'static str {
         self.applications[application].class
