@@ -317,9 +317,8 @@ impl Draft {
             let own = segment.addresses.iter().flatten().next().map(subnet);
             let net = own.or_else(|| free.next()).expect("subnets suffice for a script");
             let hosts = (2..=254).map(|host| Ipv4Addr::new(net[0], net[1], net[2], host));
-            let free: Vec<Ipv4Addr> = hosts.filter(|address| !given.contains(address)).collect();
-            let mut hosts = free.into_iter();
-            let address = |given: &Option<Ipv4Addr>| given.or_else(|| hosts.next());
+            let mut hosts = hosts.filter(|address| !given.contains(address));
+            let address = |own: &Option<Ipv4Addr>| own.or_else(|| hosts.next());
             let own: Vec<Ipv4Addr> = segment.addresses.iter().filter_map(address).collect();
             given.extend(&own);
             all.push(own.into_iter().map(Address::from).collect());

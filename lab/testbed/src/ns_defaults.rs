@@ -1,17 +1,26 @@
 //! ns's own defaults: the attributes of its classes with their values. ns 2.35, tcl/lib/ns-default.tcl.
 
+use std::sync::LazyLock;
+
 use crate::tcl::{Word, WordError};
 
-/// One attribute of a class a line.
-const DEFAULTS: &str = include_str!("ns-default.txt");
+/// A class, an attribute and its value.
+type Default = (&'static str, &'static str, &'static str);
 
-/// Returns the classes with their attributes and values.
-pub(crate) fn defaults() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    DEFAULTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+/// One attribute of a class a line.
+static DEFAULTS: LazyLock<Vec<Default>> = LazyLock::new(|| {
+    let lines = include_str!("ns-default.txt").lines().filter(|line| !line.starts_with('#'));
+    let default = |line: &'static str| {
         let (class, rest) = line.split_once(' ')?;
         let (attribute, value) = rest.split_once(' ')?;
         Some((class, attribute, value))
-    })
+    };
+    lines.filter_map(default).collect()
+});
+
+/// Returns the classes with their attributes and values.
+pub(crate) fn defaults() -> impl Iterator<Item = Default> {
+    DEFAULTS.iter().copied()
 }
 
 /// Returns ns's default of an attribute of a class.
