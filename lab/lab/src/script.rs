@@ -48,7 +48,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no FTP, CBR or program; add traffic, or use its network in an experiment with topology = {name:?}"
+            "the script starts no application and no program; add traffic, or use its network in an experiment with topology = {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
@@ -249,7 +249,7 @@ mod tests {
     fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
-            problem.starts_with("a.ns: the script starts no FTP, CBR or program")
+            problem.starts_with("a.ns: the script starts no application and no program")
                 && problem.contains("topology = \"a.ns\"")
         );
         assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));
