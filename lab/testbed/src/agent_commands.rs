@@ -87,6 +87,17 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
+    /// Notes that an agent sends. FullTcp draws a random number before its first packet: tcp/tcp-full.cc,
+    /// `FullTcpAgent::advance_bytes`.
+    pub(crate) fn open(&mut self, agent: usize) {
+        let own = &mut self.traffic.agents[agent];
+        let draws = own.is_full() && !own.is_open && !self.is_emulab;
+        own.is_open = true;
+        if draws {
+            self.randoms.generators[0].uniform();
+        }
+    }
+
     /// `$tcp advanceby 100`, `$ftp produce 100`: so many packets, from now on; what is not `by` counts all
     /// since the beginning.
     pub(crate) fn produce(
@@ -117,6 +128,7 @@ impl Simulator<'_> {
         };
         if more > 0 {
             application.produce(Produced { at: now, count: more, octets: None });
+            self.open(agent);
         }
         Ok(String::new())
     }
@@ -147,6 +159,7 @@ impl Simulator<'_> {
                 let index = self.application_over(agent, method.at, FTP, |own| own.greedy)?;
                 let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
+                self.open(agent);
                 Ok(String::new())
             }
             // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
@@ -160,6 +173,7 @@ impl Simulator<'_> {
                 let kind = (WRITES, Kind::Counted);
                 let index = self.application_over(agent, method.at, kind, |own| own.class == WRITES)?;
                 self.traffic.applications[index].produce(produced);
+                self.open(agent);
                 Ok(String::new())
             }
             Class::Sink { .. } => self.unknown(method.at, "this agent cannot send by itself".to_owned()),

@@ -24,6 +24,8 @@ pub(crate) struct Agent {
     /// What the script, or its class, sets.
     pub own: BTreeMap<String, Word>,
     pub congestion: &'static str,
+    /// Whether it has sent.
+    pub is_open: bool,
 }
 
 /// The behaviour of an agent's class.
@@ -106,7 +108,7 @@ impl Agent {
     pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
         let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached) = (None, None, None);
-        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno" })
+        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno", is_open: false })
     }
 
     /// Returns the name of the agent's class.

@@ -2,11 +2,12 @@
 //! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
 //!
 //! All draw from ns's default generator in the order of their bursts, unless the script gives them another
-//! one. They send when they send in ns, unless losses, RED, collisions or FullTcp draw
-//! in between.
+//! one. They send when they send in ns, unless losses, RED, collisions or a FullTcp
+//! that closes draw in between.
 
 use hol_base::Duration;
 
+use crate::application::Application;
 use crate::flow::MOST_SCRIPTED;
 use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
@@ -145,7 +146,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED: &str = "in ns, losses, RED, collisions and FullTcp draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with what draws from it during a run.
@@ -154,8 +155,7 @@ impl Simulator<'_> {
         let is_shared = !self.is_emulab
             && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
                 || self.error_models.iter().any(|own| own.draws(&self.randoms))
-                // FullTcpAgent::advance_bytes: reset() when a connection begins.
-                || self.traffic.agents.iter().any(|own| own.node.is_some() && own.is_full()));
+                || self.traffic.applications.iter().any(|own| own.greedy && self.closes_connection(own)));
         let sources = self.traffic.applications.iter().filter(|own| {
             is_shared
                 && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.packet_count > 0)
@@ -166,11 +166,32 @@ impl Simulator<'_> {
         }
     }
 
+    /// Returns whether FTP over FullTcp stops: its other end draws when it has closed the connection.
+    fn closes_connection(&self, application: &Application) -> bool {
+        let is_full = |agent: usize| self.traffic.agents[agent].is_full();
+        !application.pieces.is_empty() && application.agent.is_some_and(is_full)
+    }
+
+    /// Opens the connection of a random source that has not been stopped before its first packet.
+    pub(crate) fn open_by_burst(&mut self, index: usize, start: u32) {
+        let application = &self.traffic.applications[index];
+        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
+        if let Some(agent) = application.agent.filter(|_| is_current) {
+            self.open(agent);
+        }
+    }
+
     /// Starts an application; one with random times draws its first.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
         let was_running = application.running.is_some();
         application.start(now);
+        let agent = application.agent;
+        let pattern = application.bursts.as_ref().map(|bursts| bursts.pattern);
+        if let (None | Some(Pattern::JitteredCbr), Some(agent)) = (pattern, agent) {
+            self.open(agent);
+        }
+        let application = &mut self.traffic.applications[index];
         let Some(bursts) = &mut application.bursts else { return };
         if was_running {
             return;
@@ -240,6 +261,11 @@ impl Simulator<'_> {
             return;
         }
         bursts.add(at, count, interval, size);
+        let is_closed =
+            |agent: usize| self.traffic.agents[agent].is_full() && !self.traffic.agents[agent].is_open;
+        if application.agent.is_some_and(is_closed) {
+            self.schedule.add_opening(at, index, start);
+        }
         let last = at + interval.saturating_mul(count - 1);
         self.schedule.add_burst(last, index, start);
     }

@@ -28,6 +28,8 @@ pub(crate) struct Schedule {
 enum Due {
     /// Commands of the script.
     Commands(Word),
+    /// The first packet of an application over FullTcp, in its start of this number.
+    Opening { application: usize, start: u32 },
     /// The last packet of a burst of an application, in its start of this number.
     Burst { application: usize, start: u32 },
 }
@@ -49,8 +51,17 @@ impl Schedule {
     /// Adds the last packet of a burst: behind the commands of the script at that time, and in the order of
     /// the bursts.
     pub fn add_burst(&mut self, at: Duration, application: usize, start: u32) {
+        self.add_packet(at, Due::Burst { application, start });
+    }
+
+    /// Adds the first packet that opens a connection.
+    pub fn add_opening(&mut self, at: Duration, application: usize, start: u32) {
+        self.add_packet(at, Due::Opening { application, start });
+    }
+
+    fn add_packet(&mut self, at: Duration, due: Due) {
         self.bursts += 1;
-        self.due.insert((at, u64::MAX / 2 + self.bursts), Due::Burst { application, start });
+        self.due.insert((at, u64::MAX / 2 + self.bursts), due);
     }
 }
 
@@ -71,6 +82,10 @@ impl Simulator<'_> {
                     );
                     let _ = self.unknown(at, problem);
                     return None;
+                }
+                Due::Opening { application, start } => {
+                    self.open_by_burst(application, start);
+                    continue;
                 }
                 Due::Burst { application, start } => {
                     self.next_burst(application, start);

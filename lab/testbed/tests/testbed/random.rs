@@ -121,6 +121,19 @@ fn tcl_draws_the_numbers_of_tcl() {
     assert!(ignored[0].to_string().starts_with("a.tcl:4: rand"), "{ignored:?}");
 }
 
+/// FullTcp draws a number before its first packet.
+#[test]
+fn a_connection_of_full_tcp_draws() {
+    let flows = flows(
+        "set e [make Application/Traffic/Exponential UDP Null]\nset f [make Application/FTP TCP/FullTcp TCP/FullTcp]\n\
+         $ns at 0.1 \"$e start\"\n$ns at 0.2 \"$f start\"\n$ns at 3 \"$e stop\"\n$ns at 4 {exit 0}",
+    );
+    let all = packets(&flows[0]);
+    let begins = |at: f64| all.iter().any(|(own, _)| is_near(*own, at));
+    assert_eq!(all.len(), 41);
+    assert!([0.227_629, 1.392_208, 2.531_959, 2.8338].into_iter().all(begins), "{all:?}");
+}
+
 /// What is due may be cancelled.
 #[test]
 fn events_may_be_cancelled() {

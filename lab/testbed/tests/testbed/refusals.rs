@@ -296,12 +296,14 @@ fn shared_random_numbers_are_listed() {
     let source = "set e [over [ends UDP Null] Traffic/Exponential]\n$ns at 0 \"$e start\"\n";
     let model = "set em [new ErrorModel]\n$ns lossmodel $em $a $b\n";
     let red = "set c [$ns node]\n$ns duplex-link $b $c 1Mb 1ms RED\n";
+    let full = "set f [over [ends TCP/FullTcp TCP/FullTcp] FTP]\n$ns at 1 \"$f start\"\n";
     let own = "set v [new RandomVariable/Uniform]\n$v use-rng [new RNG]\n$em ranvar $v\n";
     for (script, is_listed) in [
         (source.to_owned(), false),
         (format!("{source}{model}"), true),
         (format!("{source}{red}"), true),
-        (format!("{source}ends TCP/FullTcp TCP/FullTcp\n"), true),
+        (format!("{source}{full}"), false),
+        (format!("{source}{full}$ns at 2 \"$f stop\"\n"), true),
         (format!("{source}{model}{own}"), false),
         (format!("{source}{model}$e use-rng [new RNG]\n"), false),
         (format!("{model}{red}set c [over [ends UDP Null] Traffic/CBR]\n$ns at 0 \"$c start\"\n"), false),
