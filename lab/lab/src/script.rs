@@ -48,8 +48,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             ));
         }
         let problem = format!(
-            "the script starts no traffic source (such as FTP or CBR) and no program; add one, or write an experiment with topology = \
-            {name:?}"
+            "the script starts no application and no program; add traffic, or use its network in an experiment with topology = {name:?}"
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
@@ -139,7 +138,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
     let lasts = flow.stop - flow.start;
     let count = match &flow.load {
         FlowLoad::Every { interval, at_once, .. } => {
-            u64::from(*at_once) * (lasts.as_nanos() / interval.as_nanos())
+            u64::from(*at_once) * lasts.as_nanos().div_ceil(interval.as_nanos())
         }
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
@@ -205,7 +204,7 @@ mod tests {
         let change =
             "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
         let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
-        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
+        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 7));
     }
 
     /// Packets of background traffic that have their times are sent once, however long the measured flow waits.
@@ -214,6 +213,8 @@ mod tests {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "1.0"]);
         let bursts = application(2, "Traffic/Exponential", "UDP", "Null", ["0.0", "1.0"]);
         let points = parse(&format!("{NETWORK}{cbr}{bursts}$ns at 1.0 finish\n$ns run\n")).unwrap().points;
+        // The first at the start, the last at 997.5 ms.
+        assert_eq!(points[0].messages, 267);
         let background = &points[0].background[0];
         assert_eq!(background.workload.kind.workload().name(), "replay");
         // As many as ns sends: from 0.31985 s on, every 26.25 ms.
@@ -248,7 +249,7 @@ mod tests {
     fn a_script_without_traffic_has_an_error_with_a_remedy() {
         let problem = parse(NETWORK).unwrap_err().to_string();
         assert!(
-            problem.starts_with("a.ns: the script starts no traffic source")
+            problem.starts_with("a.ns: the script starts no application and no program")
                 && problem.contains("topology = \"a.ns\"")
         );
         assert!(parse("set ns [new Simulatr]").unwrap_err().place.starts_with("a.ns:1:"));

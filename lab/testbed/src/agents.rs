@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use hol_base::Duration;
 
+use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{positive, seconds, switch, whole};
-use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
@@ -23,8 +23,10 @@ pub(crate) struct Agent {
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
     /// What the script, or its class, sets.
-    own: BTreeMap<String, Word>,
-    congestion: &'static str,
+    pub own: BTreeMap<String, Word>,
+    pub congestion: &'static str,
+    /// Whether it has sent.
+    pub is_open: bool,
 }
 
 /// The behaviour of an agent's class.
@@ -44,7 +46,7 @@ pub(crate) enum Class {
 }
 
 /// Agents by class.
-const AGENTS: [(&str, Class); 20] = [
+const AGENTS: [(&str, Class); 17] = [
     ("Agent/TCP", Class::Tcp { options: "sack=false", is_tahoe: true }),
     ("Agent/TCP/Reno", Class::Tcp { options: "sack=false", is_tahoe: false }),
     ("Agent/TCP/Newreno", Class::Tcp { options: "sack=false", is_tahoe: false }),
@@ -62,13 +64,10 @@ const AGENTS: [(&str, Class); 20] = [
     ("Agent/TCPSink/Sack1/DelAck", Class::Sink { delays: true }),
     ("Agent/Null", Class::Sink { delays: false }),
     ("Agent/LossMonitor", Class::Sink { delays: false }),
-    ("Agent/SCTPSink", Class::Sink { delays: false }),
-    ("Agent/UDPSink", Class::Sink { delays: false }),
-    ("Agent/TCPSink/Reno", Class::Sink { delays: false }),
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-const MARKS: [&str; 14] = [
+pub(crate) const LABELS: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -85,43 +84,26 @@ const MARKS: [&str; 14] = [
     "nlost_",
 ];
 
-/// Attributes of classes with their defaults.
-const DEFAULTS: &str = include_str!("ns-default.txt");
+/// Octets of the longest IP packet without TCP's headers.
+const LONGEST_PACKET: u64 = 65_535 - 40;
+/// Octets of data in a chunk of ns's SCTP: `dataChunkSize_`, or `mtu_` with the headers of IP and SCTP, without
+/// the chunk's header. sctp/sctp.cc, `SctpAgent::Reset`.
+const SCTP_DATA: u64 = 1452;
+/// The largest buffer that a transport takes, in octets.
+const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
-/// Attributes that have a meaning here.
-const READ: [&str; 9] = [
-    "window_",
-    "packetSize_",
-    "segsize_",
-    "windowInit_",
-    "maxcwnd_",
-    "minrto_",
-    "ecn_",
-    "interval_",
-    "timestamps_",
-];
+/// Attributes of TCP that hol has; the size of a packet is another one.
+const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
-/// Returns the lines of the defaults: class, attribute, value.
-fn defaults() -> impl DoubleEndedIterator<Item = (&'static str, &'static str, &'static str)> {
-    DEFAULTS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let (class, rest) = line.split_once(' ')?;
-        let (attribute, value) = rest.split_once(' ')?;
-        Some((class, attribute, value))
-    })
-}
-
-/// Returns ns's default of an attribute of a class.
-pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
-    let is_above =
-        |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
-    defaults().rev().find(|(above, name, _)| *name == attribute && is_above(above)).map(|(.., value)| value)
-}
+/// Marks that a run counts, so that they do not keep what a script sets.
+pub(crate) const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
-    static KNOWN: LazyLock<BTreeSet<&str>> =
-        LazyLock::new(|| defaults().map(|(_, known, _)| known).collect());
-    READ.contains(&name) || MARKS.contains(&name) || KNOWN.contains(name)
+    static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+        defaults().filter(|(class, ..)| class.starts_with("Agent")).map(|(_, known, _)| known).collect()
+    });
+    LABELS.contains(&name) || KNOWN.contains(name)
 }
 
 impl Agent {
@@ -129,7 +111,7 @@ impl Agent {
     pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
         let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached) = (None, None, None);
-        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno" })
+        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno", is_open: false })
     }
 
     /// Returns the name of the agent's class.
@@ -141,10 +123,44 @@ impl Agent {
     /// `TcpAgent::reset`.
     pub fn draws(&self) -> u32 {
         match self.class {
-            Class::Tcp { .. } if self.name.contains("FullTcp") => 2,
+            Class::Tcp { .. } if self.is_full() => 2,
             Class::Tcp { .. } => 1,
             _ => 0,
         }
+    }
+
+    /// Returns whether it is TCP with a handshake, which counts octets: ns 2.35, tcp/tcp-full.cc.
+    pub fn is_full(&self) -> bool {
+        self.name.contains("FullTcp")
+    }
+
+    /// Returns the attribute with the octets of a packet.
+    fn packet_attribute(&self) -> &'static str {
+        if self.is_full() { "segsize_" } else { "packetSize_" }
+    }
+
+    /// Returns whether hol has an attribute with any value.
+    fn reads(&self, name: &str) -> bool {
+        match self.class {
+            Class::Tcp { .. } => OF_TCP.contains(&name) || name == self.packet_attribute(),
+            Class::Udp => name == self.packet_attribute(),
+            Class::Sink { delays } => delays && name == "interval_",
+            Class::Sctp => false,
+        }
+    }
+
+    /// Returns whether an attribute changes nothing that is sent.
+    fn is_idle(&self, name: &str) -> bool {
+        LABELS.contains(&name)
+            || name == "ttl_"
+            // foutput() sets it to segsize_ with headers.
+            || self.is_full() && name == "packetSize_"
+            || self.is_silent()
+    }
+
+    /// Returns whether it receives without any answer.
+    pub fn is_silent(&self) -> bool {
+        matches!(self.name, "Agent/Null" | "Agent/LossMonitor")
     }
 
     /// Returns an attribute, or ns's value of it.
@@ -156,19 +172,39 @@ impl Agent {
         self.own.get(name).map_or_else(|| read(&usual()), read)
     }
 
-    /// Returns the octets of a packet: for TCP without headers of 40 octets, for UDP the whole packet.
+    /// Returns the octets of a packet: for TCP and SCTP without headers, for UDP the whole packet.
     pub fn packet(&self) -> Result<u64, WordError> {
-        let is_full = self.own.contains_key("segsize_");
-        self.number(if is_full { "segsize_" } else { "packetSize_" }, positive)
+        if self.class == Class::Sctp {
+            return Ok(SCTP_DATA);
+        }
+        let octets = self.number(self.packet_attribute(), positive)?;
+        if octets > LONGEST_PACKET {
+            let at = self.own.get(self.packet_attribute()).map_or(self.at, |value| value.at);
+            let problem =
+                format!("packets of {octets} octets are longer than IP allows; use {LONGEST_PACKET}");
+            return error_at(at, problem);
+        }
+        Ok(octets)
     }
 
-    /// Returns the transport that sends as this agent does, and its label; `most` is the largest packet of
-    /// the path in octets.
+    /// Returns the octets that Telnet writes: `size_` of its agent. apps/telnet.cc.
+    pub fn write_size(&self) -> Result<u64, WordError> {
+        match self.class {
+            _ if self.is_full() => {
+                // tcp/tcp-full.cc: foutput() sets it.
+                error_at(self.at, "Telnet over FullTcp writes packets of two sizes; use Agent/TCP")
+            }
+            _ => self.packet(),
+        }
+    }
+
+    /// Returns the transport that sends as this agent does, and its label; `capacity` is what the path and
+    /// its queues take, in octets.
     pub fn transport(
         &self,
         sink: &Self,
         is_emulab: bool,
-        most: u64,
+        capacity: u64,
     ) -> Result<(String, Option<&'static str>), WordError> {
         let options = match self.class {
             Class::Udp => return Ok(("udp".to_owned(), None)),
@@ -183,15 +219,19 @@ impl Agent {
             Class::Tcp { options, .. } => options,
         };
         let packet = self.packet()?;
-        let most_window: f64 = self.number("maxcwnd_", not_negative)?;
+        let max_window: f64 = self.number("maxcwnd_", not_negative)?;
         let window: f64 = self.number("window_", positive)?;
-        let window = if most_window > 0.0 { window.min(most_window) } else { window }.max(1.0) as u64;
+        let window = if max_window > 0.0 { window.min(max_window) } else { window };
+        let window = window.clamp(1.0, LARGEST_BUFFER as f64) as u64;
         let rto: Duration = self.number("minrto_", seconds)?;
         let first: f64 = self.number("windowInit_", positive)?;
         let ecn = self.number("ecn_", switch)?;
+        // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
+        let nagle = if self.is_full() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
-        let (receive, send) = ((window + 1) * packet, (2 * window * packet).min(most.max(4 * packet)));
+        let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
+        let (receive, send) = (octets(window + 1), octets(2 * window).min(capacity.max(octets(4))));
         let acknowledgements = match sink.class {
             Class::Sink { delays: true } => {
                 let wait = sink.number("interval_", seconds)?;
@@ -201,7 +241,7 @@ impl Agent {
             _ => "delayed_ack_min=0s,delayed_ack_max=0s".to_owned(),
         };
         let spec = format!(
-            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle=off,limited_transmit=false,\
+            "tcp:stack=rfc,cc={},{options},ecn={ecn},mss={packet},timestamps={timestamps},nagle={nagle},limited_transmit=false,\
              congestion_unit=packets,cwnd_validation=false,initial_window={},rto_min={rto},{acknowledgements},receive_buffer={receive}B,send_buffer={send}B",
             self.congestion,
             (first as u64).max(1),
@@ -212,76 +252,6 @@ impl Agent {
 
 fn not_negative(word: &Word) -> Result<f64, WordError> {
     if word.text.parse() == Ok(0.0) { Ok(0.0) } else { positive(word) }
-}
-
-impl Simulator<'_> {
-    /// Executes a command of an agent.
-    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
-        match (method.text.as_str(), &words[2..]) {
-            ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
-            ("set", [name, value]) => self.set_agent(index, name, value, words),
-            ("attach-source" | "attach-app", [kind]) => self.attach_kind(index, &method.text, kind),
-            ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
-            ("advance" | "advanceby", [count])
-                if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
-            {
-                let count = packets(count)?;
-                self.produce(index, None, method, count)
-            }
-            ("send" | "sendmsg" | "advance-bytes", [octets, ..]) => self.send_octets(index, method, octets),
-            ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
-            ("listen", []) => Ok(String::new()),
-            ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
-                self.ignore(words, "it only draws or records")
-            }
-            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
-            _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
-        }
-    }
-
-    fn attribute_of(&mut self, index: usize, name: &str) -> String {
-        if let ("node_", Some(node)) = (name, self.traffic.agents[index].node) {
-            return self.add(Object::Node(node));
-        }
-        let agent = &self.traffic.agents[index];
-        let own = agent.own.get(name).map(|value| value.text.clone());
-        own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
-            .unwrap_or_else(|| MEASURED.to_owned())
-    }
-
-    fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if MARKS.contains(&name.text.as_str()) {
-            return self.ignore(words, "it only marks packets for traces, or counts them");
-        }
-        if self.is_emulab {
-            return self.ignore(
-                words,
-                "agents of Emulab are those of its hosts, agents of hol those of the transport",
-            );
-        }
-        if self.now.is_some_and(|now| now > Duration::ZERO) {
-            let problem =
-                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
-            return self.unknown(name.at, problem);
-        }
-        let agent = &mut self.traffic.agents[index];
-        agent.own.insert(name.text.clone(), value.clone());
-        Ok(value.text.clone())
-    }
-
-    fn choose_congestion(&mut self, index: usize, name: &Word) -> Outcome {
-        self.traffic.agents[index].congestion = match name.text.as_str() {
-            "reno" => "reno",
-            "cubic" => "cubic",
-            other => {
-                return error_at(
-                    name.at,
-                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
-                );
-            }
-        };
-        Ok(String::new())
-    }
 }
 
 impl Agent {
@@ -295,12 +265,7 @@ impl Agent {
             }
             let usual = default_of(self.name(), name);
             let is_usual = usual.is_some_and(|usual| is_same(usual, &value.text));
-            let is_sink = matches!(self.class, Class::Sink { .. });
-            let is_read = READ.contains(&name.as_str())
-                && self.class != Class::Sctp
-                && (usual.is_some() || name == "segsize_");
-            let is_idle = is_sink && name != "interval_" || MARKS.contains(&name.as_str()) || name == "ttl_";
-            if !(is_usual || is_read || is_idle) {
+            if !(is_usual || self.reads(name) || self.is_idle(name)) {
                 let class = self.name();
                 let problem = match usual {
                     Some(MEASURED) => {
@@ -309,10 +274,7 @@ impl Agent {
                     Some(usual) => {
                         format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
                     }
-                    None => format!(
-                        "attribute {name:?} of {class} is not supported; supported are {}",
-                        READ.join(", ")
-                    ),
+                    None => format!("{class} of ns has no attribute {name:?}; remove it"),
                 };
                 return error_at(value.at, problem);
             }

@@ -1,9 +1,9 @@
 //! Variables of ns's objects: which are ns's own, and what those of nodes and of the simulator are.
 
 use crate::agents;
+use crate::application;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word};
-use crate::traffic;
 use crate::unsupported;
 
 /// Variables of `Node` in ns; others are the script's.
@@ -61,15 +61,16 @@ impl Simulator<'_> {
             Object::Node(_) => OF_NODE.contains(&name),
             Object::Simulator => OF_SIMULATOR.contains(&name) || name.starts_with("link_"),
             Object::Agent(_) => name == "node_" || agents::is_attribute(name),
-            Object::Application(_) => traffic::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
+            Object::Application(_) => application::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
             Object::Variable(variable) => self.randoms.has(variable, name),
             _ => true,
         }
     }
 
-    /// `maxpkts_` of Application/FTP is a variable that ns does not read: ns-source.tcl.
+    /// `maxpkts_` is a variable that ns does not read, but of CBR (cbr_traffic.cc) and the older Source/FTP
+    /// (ns-source.tcl).
     fn is_free(&self, object: Object, name: &str) -> bool {
-        name == "maxpkts_" && self.class_name(object) == "Application/FTP"
+        name == "maxpkts_" && !matches!(self.class_name(object), "Application/Traffic/CBR" | "Source/FTP")
     }
 
     /// Returns ns's class of an object.
@@ -96,18 +97,20 @@ impl Simulator<'_> {
     pub(crate) fn set_node(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
         match attribute.text.as_str() {
             "X_" | "Y_" | "Z_" => self.ignore(words, "it is the place of a node, which is only drawn"),
-            "multiPath_" => {
-                if unsupported::is_on(&words[words.len() - 1].text) {
-                    self.draft.needs_one_route(attribute.at, ONE_ROUTE);
-                }
-                Ok(String::new())
-            }
+            "multiPath_" => Ok(self.set_multipath(attribute, &words[words.len() - 1])),
             name => {
                 let problem =
                     format!("{name:?} of a node is a part of ns itself, which a script cannot set here");
                 self.unknown(attribute.at, problem)
             }
         }
+    }
+
+    fn set_multipath(&mut self, attribute: &Word, value: &Word) -> String {
+        if unsupported::is_on(&value.text) {
+            self.draft.needs_one_route(attribute.at, ONE_ROUTE);
+        }
+        value.text.clone()
     }
 
     /// Executes `$ns set attribute`.
@@ -127,7 +130,7 @@ impl Simulator<'_> {
             return self.unknown(attribute.at, format!("there is no link {:?}", attribute.text));
         };
         let (segment, line) = self.between(&from, &to)?;
-        Ok(self.add(Object::Segment(segment, line)))
+        Ok(self.add(Object::Segment(segment, Some(line))))
     }
 
     /// Executes a command of the class `Node` or `Simulator`; `None` for another one.
@@ -139,18 +142,15 @@ impl Simulator<'_> {
         if let ("instance", []) = (method.text.as_str(), rest) {
             return Some(Ok(self.add(Object::Simulator)));
         }
-        let said = rest
+        let command = rest
             .first()
             .map_or_else(|| method.text.clone(), |first| format!("{} {}", method.text, first.text));
         if let [attribute, value] = rest
-            && said == "set multiPath_"
+            && command == "set multiPath_"
         {
-            if unsupported::is_on(&value.text) {
-                self.draft.needs_one_route(attribute.at, ONE_ROUTE);
-            }
-            return Some(Ok(value.text.clone()));
+            return Some(Ok(self.set_multipath(attribute, value)));
         }
-        let is_idle = IDLE.contains(&said.as_str()) || IDLE.contains(&method.text.as_str());
+        let is_idle = IDLE.contains(&command.as_str()) || IDLE.contains(&method.text.as_str());
         is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))
     }
 }

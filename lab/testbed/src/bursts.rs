@@ -2,14 +2,17 @@
 //! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
 //!
 //! All draw from ns's default generator in the order of their bursts, unless the script gives them another
-//! one. As nothing else draws from it before losses and RED do, they send when they send in ns.
+//! one. They send when they send in ns, unless losses, RED, collisions or a FullTcp
+//! that closes draw in between.
 
 use hol_base::Duration;
 
+use crate::application::Application;
+use crate::flow::MAX_SCRIPTED;
+use crate::ns_defaults::read_default;
 use crate::quantity::{positive, seconds};
-use crate::simulator::{Due, Simulator};
+use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
-use crate::traffic::MOST_SCRIPTED;
 
 /// How a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,29 +22,26 @@ pub(crate) enum Pattern {
     /// Bursts and pauses of Pareto length.
     Pareto,
     /// Packets at intervals that differ by up to a half.
-    Scattered,
+    JitteredCbr,
     /// Packets at exponential intervals.
-    Keys,
-    /// Packets at times that the script gives.
-    Given,
+    Telnet,
 }
 
 /// The bursts of a source.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     pattern: Pattern,
-    /// ns-default.tcl: half a second each.
     burst_time: Duration,
     idle_time: Duration,
     shape: f64,
     /// Telnet's mean interval.
     interval: Duration,
     pub generator: usize,
-    all: Vec<Burst>,
+    bursts: Vec<Burst>,
     /// The packets of all bursts.
-    begun: u64,
+    packet_count: u64,
     /// The number of the start, so that what was due before a stop is not sent after it.
-    start: u32,
+    start_number: u32,
 }
 
 /// Packets at one interval.
@@ -70,28 +70,32 @@ impl Burst {
 
 impl Bursts {
     /// Creates a source that has sent nothing.
-    pub fn new(pattern: Pattern) -> Self {
-        let half = Duration::from_millis(500);
-        let (burst_time, idle_time, interval) = (half, half, Duration::from_secs(1));
+    pub fn new(pattern: Pattern, class: &str) -> Self {
+        let time = |attribute| read_default(class, attribute, seconds).unwrap_or_default();
         Self {
             pattern,
-            burst_time,
-            idle_time,
-            shape: 1.5,
-            interval,
+            burst_time: time("burst_time_"),
+            idle_time: time("idle_time_"),
+            shape: read_default(class, "shape_", positive).unwrap_or(1.0),
+            interval: time("interval_"),
             generator: 0,
-            all: Vec::new(),
-            begun: 0,
-            start: 0,
+            bursts: Vec::new(),
+            packet_count: 0,
+            start_number: 0,
         }
+    }
+
+    /// Returns whether the source sends bursts with pauses between them.
+    pub fn has_pauses(&self) -> bool {
+        matches!(self.pattern, Pattern::Exponential | Pattern::Pareto)
     }
 
     /// Returns whether the source reads this attribute.
     pub fn has(&self, attribute: &str) -> bool {
         match attribute {
-            "burst_time_" | "idle_time_" => matches!(self.pattern, Pattern::Exponential | Pattern::Pareto),
+            "burst_time_" | "idle_time_" => self.has_pauses(),
             "shape_" => self.pattern == Pattern::Pareto,
-            _ => self.pattern == Pattern::Keys,
+            _ => self.pattern == Pattern::Telnet,
         }
     }
 
@@ -115,47 +119,87 @@ impl Bursts {
 
     /// Adds packets.
     pub fn add(&mut self, at: Duration, count: u64, interval: Duration, size: u64) {
-        self.begun = self.begun.saturating_add(count);
-        self.all.push(Burst { at, count, interval, size });
+        self.packet_count = self.packet_count.saturating_add(count);
+        self.bursts.push(Burst { at, count, interval, size });
     }
 
     /// Ends sending: nothing is sent from this time on.
     pub fn stop(&mut self, now: Duration) {
-        self.start += 1;
-        if let Some(last) = self.all.last_mut() {
+        self.start_number += 1;
+        if let Some(last) = self.bursts.last_mut() {
             let sent = last.before(now);
-            self.begun -= last.count - sent;
+            self.packet_count -= last.count - sent;
             last.count = sent;
         }
     }
 
     /// Returns all packets before `stop` with their sizes; `None` if they are more than `most`.
-    pub fn packets(&self, stop: Duration, most: usize) -> Option<Vec<(Duration, u64)>> {
-        let count: u64 = self.all.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
-        if count > most as u64 {
+    pub fn packets(&self, stop: Duration, max: usize) -> Option<Vec<(Duration, u64)>> {
+        let count: u64 = self.bursts.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
+        if count > max as u64 {
             return None;
         }
-        let all = self.all.iter();
+        let all = self.bursts.iter();
         let packets = all.flat_map(|burst| (0..burst.before(stop)).map(|own| (burst.time(own), burst.size)));
         Some(packets.collect())
     }
 }
 
+/// Why a random source may send at other times than in ns.
+const SHARED: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+
 impl Simulator<'_> {
+    /// Lists the random sources that share ns's default generator with what draws from it during a run.
+    pub(crate) fn note_shared_draws(&mut self) {
+        let mut segments = self.draft.segments.iter();
+        let is_shared = !self.is_emulab
+            && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
+                || self.error_models.iter().any(|own| own.draws(&self.randoms))
+                || self.traffic.applications.iter().any(|own| own.greedy && self.closes_connection(own)));
+        let sources = self.traffic.applications.iter().filter(|own| {
+            is_shared
+                && own.bursts.as_ref().is_some_and(|bursts| bursts.generator == 0 && bursts.packet_count > 0)
+        });
+        let sources: Vec<(usize, &str)> = sources.map(|own| (own.at, own.class)).collect();
+        for (at, class) in sources {
+            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED);
+        }
+    }
+
+    /// Returns whether FTP over FullTcp stops: its other end draws when it has closed the connection.
+    fn closes_connection(&self, application: &Application) -> bool {
+        let is_full = |agent: usize| self.traffic.agents[agent].is_full();
+        !application.pieces.is_empty() && application.agent.is_some_and(is_full)
+    }
+
+    /// Opens the connection of a random source that has not been stopped before its first packet.
+    pub(crate) fn open_by_burst(&mut self, index: usize, start: u32) {
+        let application = &self.traffic.applications[index];
+        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
+        if let Some(agent) = application.agent.filter(|_| is_current) {
+            self.open(agent);
+        }
+    }
+
     /// Starts an application; one with random times draws its first.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
         let was_running = application.running.is_some();
         application.start(now);
+        let agent = application.agent;
+        let pattern = application.bursts.as_ref().map(|bursts| bursts.pattern);
+        if let (None | Some(Pattern::JitteredCbr), Some(agent)) = (pattern, agent) {
+            self.open(agent);
+        }
+        let application = &mut self.traffic.applications[index];
         let Some(bursts) = &mut application.bursts else { return };
         if was_running {
             return;
         }
-        let start = bursts.start;
+        let start = bursts.start_number;
         match bursts.pattern {
-            Pattern::Given => {}
             // CBR_Traffic::start: the first packet goes at once, and the next one is drawn with it.
-            Pattern::Scattered => {
+            Pattern::JitteredCbr => {
                 let size = application.size;
                 bursts.add(now, 1, Duration::ZERO, size);
                 self.next_burst(index, start);
@@ -169,12 +213,12 @@ impl Simulator<'_> {
 
     /// Draws the next burst of an application, at the time of its last packet.
     pub(crate) fn next_burst(&mut self, index: usize, start: u32) {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let application = &self.traffic.applications[index];
-        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start == start);
-        let begun = application.bursts.as_ref().map_or(0, |bursts| bursts.begun);
+        let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
+        let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
         // More are refused anyway.
-        if is_current && application.running.is_some() && begun <= MOST_SCRIPTED as u64 {
+        if is_current && application.running.is_some() && packet_count <= MAX_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
         }
@@ -199,8 +243,8 @@ impl Simulator<'_> {
                 let count = whole(generator.pareto(mean_count * scale, bursts.shape));
                 (count, interval + generator.pareto(mean_pause * scale, bursts.shape))
             }
-            Pattern::Scattered => (1, interval + interval * (generator.uniform() - 0.5)),
-            Pattern::Keys | Pattern::Given => (1, generator.exponential(bursts.interval.as_secs_f64())),
+            Pattern::JitteredCbr => (1, interval + interval * (generator.uniform() - 0.5)),
+            Pattern::Telnet => (1, generator.exponential(bursts.interval.as_secs_f64())),
         };
         (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
     }
@@ -209,18 +253,20 @@ impl Simulator<'_> {
     fn begin_burst(&mut self, index: usize, start: u32, at: Duration, count: u64) {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);
-        let (size, most) = (application.size, application.most());
+        let (size, max_packets) = (application.size, application.max_packets());
         let bursts = application.bursts.as_mut().expect("it has bursts");
-        let count = count.min(most.saturating_sub(bursts.begun));
+        let count = count.min(max_packets.saturating_sub(bursts.packet_count));
         if count == 0 {
             application.stop(at);
             return;
         }
         bursts.add(at, count, interval, size);
+        let is_closed =
+            |agent: usize| self.traffic.agents[agent].is_full() && !self.traffic.agents[agent].is_open;
+        if application.agent.is_some_and(is_closed) {
+            self.schedule.add_opening(at, index, start);
+        }
         let last = at + interval.saturating_mul(count - 1);
-        self.scheduled_bursts += 1;
-        // Behind the commands of the script at that time, and in the order of the bursts.
-        let number = u64::MAX / 2 + self.scheduled_bursts;
-        self.due.insert((last, number), Due::Burst { application: index, start });
+        self.schedule.add_burst(last, index, start);
     }
 }

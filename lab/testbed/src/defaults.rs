@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::ns_defaults::{default_of, nearest_default};
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{MEASURED, Word};
 
@@ -11,11 +12,15 @@ pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 
 impl Defaults {
     /// Returns the defaults of an object of a class; those of the class itself precede those of its
-    /// superclasses.
+    /// superclasses, and so do ns's own defaults of nearer classes.
     pub fn of(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
-        let above = ends.filter_map(|end| self.0.get(&class[..end]));
-        above.flatten().map(|(attribute, value)| (attribute.clone(), value.clone())).collect()
+        let above = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?)));
+        let all = above.flat_map(|(end, values)| values.iter().map(move |(name, value)| (end, name, value)));
+        let is_nearest =
+            |end: usize, name: &str| nearest_default(class, name).is_none_or(|(near, _)| near.len() <= end);
+        let own = all.filter(|(end, name, _)| is_nearest(*end, name));
+        own.map(|(_, name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -75,8 +80,7 @@ impl Simulator<'_> {
             return Some(Ok(value.text.clone()));
         }
         let known = self.defaults.of(&class.text).remove(&attribute.text).map(|value| value.text);
-        let known =
-            known.or_else(|| crate::agents::default_of(&class.text, &attribute.text).map(str::to_owned));
+        let known = known.or_else(|| default_of(&class.text, &attribute.text).map(str::to_owned));
         Some(Ok(known.unwrap_or_else(|| MEASURED.to_owned())))
     }
 }

@@ -15,17 +15,28 @@ use crate::tcl::{WordError, error_at};
 /// The default queue of ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
+/// Changes of links during a run.
+pub(crate) const MAX_EVENTS: usize = 200_000;
+
 /// The nodes and links so far, in the order of the script.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
+    /// The last link from one node to another: its segment, and which of its lines leads there.
+    links: BTreeMap<[usize; 2], (usize, usize)>,
+    /// The segments of each node that has any.
+    of_nodes: BTreeMap<usize, Vec<usize>>,
+    /// The addresses that the script gives.
+    given: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
-    pub events: Vec<Event>,
+    events: Vec<Event>,
     /// Where the script says that routes are recomputed when a link goes down.
     pub finds_new_routes: Option<usize>,
     /// What would choose another route than hol, if there are several.
     one_route: Option<WordError>,
+    /// Where one direction of a link between linked nodes stands.
+    second_link: Option<usize>,
 }
 
 /// A change of a segment, or of one of its directions, during the run.
@@ -66,6 +77,8 @@ pub(crate) struct Line {
     pub delay: Duration,
     pub loss: LossSpec,
     pub queue: Queue,
+    /// Whether an error model loses packets.
+    pub has_error_model: bool,
 }
 
 /// Returns a name without characters special to Tcl.
@@ -86,6 +99,74 @@ impl Draft {
         self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
+    /// Adds a segment, and returns its index.
+    pub fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> usize {
+        let index = self.segments.len();
+        for member in &members {
+            self.of_nodes.entry(*member).or_default().push(index);
+        }
+        if let ([one, other], 2) = (&members[..], lines.len()) {
+            self.links.insert([*one, *other], (index, 0));
+            self.links.insert([*other, *one], (index, 1));
+        }
+        let addresses = vec![None; members.len()];
+        self.segments.push(Segment { name: None, members, addresses, lines, missing: None });
+        index
+    }
+
+    /// Returns the last link from one node to another, and which of its directions leads there.
+    pub fn between(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
+        self.links.get(&ends).copied()
+    }
+
+    /// Returns the links and LANs of a node.
+    pub fn segments_of(&self, node: usize) -> &[usize] {
+        self.of_nodes.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Gives a member of a segment its address; returns whether it was free.
+    pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
+        let is_free = self.given.insert(address);
+        if is_free && let Some(former) = self.segments[segment].addresses[member].replace(address) {
+            self.given.remove(&former);
+        }
+        is_free
+    }
+
+    /// Adds a change during the run; returns whether there was room.
+    pub fn add_event(&mut self, event: Event) -> bool {
+        let has_room = self.events.len() < MAX_EVENTS;
+        if has_room {
+            self.events.push(event);
+        }
+        has_room
+    }
+
+    /// Notes one direction of a link between two nodes that have a link.
+    pub fn note_second_link(&mut self, at: usize, members: [usize; 2]) {
+        if self.links.contains_key(&members) {
+            self.second_link.get_or_insert(at);
+        }
+    }
+
+    /// Removes the links that a later one replaces. ns-lib.tcl: `link_(0:1)` is the last link from 0 to 1.
+    fn remove_replaced_links(&mut self) {
+        let ends =
+            |own: &Segment| own.is_link().then(|| own.members.iter().copied().collect::<BTreeSet<_>>());
+        let all: Vec<Option<BTreeSet<usize>>> = self.segments.iter().map(ends).collect();
+        let last: BTreeMap<&BTreeSet<usize>, usize> =
+            all.iter().enumerate().filter_map(|(index, own)| Some((own.as_ref()?, index))).collect();
+        let is_kept = |index: usize| all[index].as_ref().is_none_or(|own| last[own] == index);
+        let kept: Vec<usize> = (0..self.segments.len()).filter(|index| is_kept(*index)).collect();
+        self.events.retain_mut(|event| {
+            let index = kept.binary_search(&event.segment);
+            event.segment = index.unwrap_or_default();
+            index.is_ok()
+        });
+        let mut index = 0..;
+        self.segments.retain(|_| index.next().is_some_and(|index| kept.binary_search(&index).is_ok()));
+    }
+
     /// Returns whether there is one route between any two nodes.
     fn is_tree(&self) -> bool {
         let edges: usize = self.segments.iter().map(|segment| segment.members.len().saturating_sub(1)).sum();
@@ -94,6 +175,9 @@ impl Draft {
 
     /// Completes the network, with default names and addresses.
     pub fn finish(mut self, is_emulab: bool) -> Result<NetworkSpec, WordError> {
+        if !is_emulab {
+            self.remove_replaced_links();
+        }
         if self.nodes.is_empty() {
             return error_at(0, "the script describes no nodes; start with set server [$ns node]");
         }
@@ -116,6 +200,11 @@ impl Draft {
         if let Some(problem) = self.one_route.take().filter(|_| !self.is_tree()) {
             return Err(problem);
         }
+        if let Some(at) = self.second_link.filter(|_| !is_emulab) {
+            let problem =
+                "two links between the same nodes: ns uses the last in each direction; remove the others";
+            return error_at(at, problem);
+        }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;
         if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))
         {
@@ -135,11 +224,16 @@ impl Draft {
             let members = segment.members.iter().map(|member| names[*member].clone());
             match &segment.lines[..] {
                 [up, down] => {
-                    let lines = [up, down].map(|line| line.said(is_emulab));
+                    let lines = [up, down].map(|line| line.overrides(is_emulab));
                     network.links.push(link(segment, members, addresses, lines));
                 }
                 lines => {
-                    network.lans.push(lan(segment, members.collect(), addresses, lines[0].said(is_emulab)));
+                    network.lans.push(lan(
+                        segment,
+                        members.collect(),
+                        addresses,
+                        lines[0].overrides(is_emulab),
+                    ));
                 }
             }
         }
@@ -223,9 +317,8 @@ impl Draft {
             let own = segment.addresses.iter().flatten().next().map(subnet);
             let net = own.or_else(|| free.next()).expect("subnets suffice for a script");
             let hosts = (2..=254).map(|host| Ipv4Addr::new(net[0], net[1], net[2], host));
-            let free: Vec<Ipv4Addr> = hosts.filter(|address| !given.contains(address)).collect();
-            let mut hosts = free.into_iter();
-            let address = |given: &Option<Ipv4Addr>| given.or_else(|| hosts.next());
+            let mut hosts = hosts.filter(|address| !given.contains(address));
+            let address = |own: &Option<Ipv4Addr>| own.or_else(|| hosts.next());
             let own: Vec<Ipv4Addr> = segment.addresses.iter().filter_map(address).collect();
             given.extend(&own);
             all.push(own.into_iter().map(Address::from).collect());
@@ -249,16 +342,16 @@ fn link(
     link
 }
 
-fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, said: Overrides) -> LanSpec {
+fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides: Overrides) -> LanSpec {
     let mut lan = LanSpec { name: segment.name.clone(), addresses, ..LanSpec::of(nodes) };
     (lan.rate, lan.delay, lan.loss, lan.queue, lan.discipline) =
-        (said.rate, said.delay, said.loss, said.queue, said.discipline);
+        (overrides.rate, overrides.delay, overrides.loss, overrides.queue, overrides.discipline);
     lan
 }
 
 impl Line {
     /// Returns the non-default settings.
-    fn said(&self, is_emulab: bool) -> Overrides {
+    fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {
             rate: Some(self.rate),

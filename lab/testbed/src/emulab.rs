@@ -1,16 +1,13 @@
-//! Executes the commands of Emulab: `new Simulator`, and those that begin with `tb-`.
+//! Executes the commands of Emulab, which begin with `tb-`.
 
 use hol_network::{LinkChange, LossSpec};
 
-use crate::draft::Segment;
 use crate::quantity::{address, delay, loss, rate};
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
-use crate::traffic::unknown_class;
 
 /// The commands of Emulab that are not methods of an object, and their syntax.
-pub(crate) const COMMANDS: [(&str, &str); 16] = [
-    ("new", "new Simulator"),
+pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("tb-set-link-loss", "tb-set-link-loss $link 0.01, or tb-set-link-loss $from $to 0.01"),
     ("tb-set-lan-loss", "tb-set-lan-loss $lan 0.01"),
     ("tb-set-node-lan-params", "tb-set-node-lan-params $node $lan 40ms 10Mb 0.0"),
@@ -35,20 +32,6 @@ impl Simulator<'_> {
     /// Executes one of [`COMMANDS`], whose syntax is `form`.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
-            ("new", [class]) if class.text == "Simulator" => Ok(self.make_simulator()),
-            // Without groups, which are refused, it changes nothing.
-            ("new", [class, option, _]) if class.text == "Simulator" && option.text == "-multicast" => {
-                Ok(self.make_simulator())
-            }
-            ("new", [class, ..]) if class.text == "Program" => self.program_agent(class.at, None, &[]),
-            ("new", [class, arguments @ ..]) => {
-                let made = self.make_end(class).or_else(|| self.error_model(class, arguments));
-                let made = made.or_else(|| self.make_random(class, arguments));
-                match made.or_else(|| self.make_other(class).map(Ok)) {
-                    Some(object) => object,
-                    None => self.unknown(class.at, unknown_class(&class.text)),
-                }
-            }
             ("tb-set-link-loss", [link, share]) => {
                 let segment = self.segment(link, true)?;
                 self.lose(segment, share)
@@ -103,9 +86,10 @@ impl Simulator<'_> {
 
     fn set_only_address(&mut self, node: &Word, own: &Word) -> Outcome {
         let member = self.node(node)?;
-        let on = |segment: &Segment| segment.members.iter().position(|own| *own == member);
-        let places =
-            self.draft.segments.iter().enumerate().filter_map(|(at, segment)| Some((at, on(segment)?)));
+        let place =
+            |segment: usize| self.draft.segments[segment].members.iter().position(|own| *own == member);
+        let all = self.draft.segments_of(member).iter();
+        let places = all.filter_map(|segment| Some((*segment, place(*segment)?)));
         match places.collect::<Vec<_>>()[..] {
             [(segment, place)] => self.set_address(segment, place, own),
             ref places => error_at(
@@ -120,14 +104,12 @@ impl Simulator<'_> {
 
     fn set_address(&mut self, segment: usize, member: usize, word: &Word) -> Outcome {
         let own = address(word)?;
-        let taken = self.draft.segments.iter().flat_map(|segment| &segment.addresses);
-        if taken.flatten().any(|address| *address == own) {
+        if !self.draft.set_address(segment, member, own) {
             return error_at(
                 word.at,
                 format!("another interface already has the address {own}; give this one another"),
             );
         }
-        self.draft.segments[segment].addresses[member] = Some(own);
         Ok(String::new())
     }
 }

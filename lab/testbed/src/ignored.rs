@@ -1,5 +1,9 @@
 //! Commands that matter only on a physical testbed, and are ignored.
 
+use crate::script::Ignored;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{Word, WordError, error_at};
+
 /// Returns why a command has no effect; `None` for other commands.
 pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
@@ -57,3 +61,50 @@ const IGNORED: [(&str, &str); 38] = [
     ("tb-set-netmask", "routes lead to single addresses"),
     ("tb-set-ip-routing", "routes are static, with the fewest hops"),
 ];
+
+/// Maximum number of errors reported together.
+const MAX_UNKNOWN: usize = 50;
+
+impl Simulator<'_> {
+    /// Lists a command as ignored.
+    pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
+        // A loop may come here several times.
+        if !self.ignored_at.insert(words[0].at) {
+            return Ok(String::new());
+        }
+        let (name, line, _) = self.sources.place(words[0].at);
+        let command = self.text_of(words).to_owned();
+        let place = format!("{name}:{line}");
+        if self.ignored_texts.insert((place.clone(), command.clone())) {
+            self.ignored.push(Ignored { place, command, reason });
+        }
+        Ok(String::new())
+    }
+
+    /// Returns the text of a command, if it is on one line, or its beginning.
+    fn text_of(&self, words: &[Word]) -> &str {
+        let (first, last) = (words[0].at, words[words.len() - 1].at);
+        let text = self.sources.text_from(last);
+        let end = match text.chars().next() {
+            Some('"') => text[1..].find('"').map(|end| end + 2),
+            Some('{') => text.find('}').map(|end| end + 1),
+            _ => text.find(|c: char| c.is_whitespace() || ";}]".contains(c)),
+        };
+        let whole = self.sources.text_from(first);
+        let line = whole.find('\n').unwrap_or(whole.len());
+        let end = end.map_or(line, |end| (last + end).saturating_sub(first)).min(line);
+        whole.get(..end).unwrap_or_default()
+    }
+
+    /// Notes an error and continues, so that all errors are reported together.
+    pub(crate) fn unknown(&mut self, at: usize, problem: String) -> Outcome {
+        if self.unknown.len() >= MAX_UNKNOWN {
+            return error_at(at, problem);
+        }
+        let complaint = WordError { at, problem };
+        if !self.unknown.contains(&complaint) {
+            self.unknown.push(complaint);
+        }
+        Ok(self.add(Object::Unknown))
+    }
+}

@@ -15,33 +15,43 @@
 //! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; others have
 //! those of ns 2.35.
 //!
-//! `tcl` is the language; `simulator` and `emulab` have its commands about networks; `agents`, `traffic`,
-//! `bursts`, `queue` and `loss` convert its objects; `unsupported` says why a script is refused.
+//! `tcl` is the language. `simulator` holds the objects of a script, and `simulator_methods`, `links`,
+//! `agent_commands`, `application` and `emulab` execute their commands, `schedule` in the order of time. `agents`,
+//! `bursts`, `queue`, `loss` and `flow` convert objects to what hol has; `unsupported` says why a script is
+//! refused.
 
+mod agent_commands;
 mod agents;
+mod application;
 mod attributes;
 mod bursts;
 mod defaults;
 mod draft;
 mod emulab;
+mod flow;
 mod ignored;
+mod links;
 mod loss;
 mod mapping;
+mod new;
+mod ns_defaults;
 mod programs;
 mod quantity;
 mod queue;
 mod random;
 mod random_variables;
+mod schedule;
 mod script;
 mod simulator;
+mod simulator_methods;
 mod sources;
 mod tcl;
 mod traffic;
 mod unsupported;
 mod write;
 
+pub use flow::{Flow, FlowLoad};
 pub use mapping::{Section, mapping};
 pub use programs::Program;
 pub use script::{CheckNetwork, Ignored, ReadFile, Script, ScriptError};
-pub use traffic::{Flow, FlowLoad};
 pub use write::{write, write_with_addresses};

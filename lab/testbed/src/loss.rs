@@ -1,14 +1,16 @@
 //! Error models of ns: which packets a direction of a link loses.
 
+use std::borrow::Cow;
+
 use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{any_number, whole};
 use crate::random_variables::Randoms;
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Word, WordError, elements, error_at};
+use crate::tcl::{Word, WordError, error_at, list_of};
 
-/// An `ErrorModel`, and the link directions that it applies to.
+/// An `ErrorModel`, and the link direction that it applies to.
 #[derive(Debug)]
 pub(crate) struct ErrorModel {
     at: usize,
@@ -20,10 +22,16 @@ pub(crate) struct ErrorModel {
     variable: Option<usize>,
     /// The packets that it loses, if it has a list.
     list: Option<Vec<u64>>,
-    lines: Vec<(usize, usize)>,
+    line: Option<(usize, usize)>,
 }
 
 impl ErrorModel {
+    /// Returns whether it draws from ns's default generator for each packet of a link.
+    pub fn draws(&self, randoms: &Randoms) -> bool {
+        let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
+        self.line.is_some() && self.list.is_none() && is_default
+    }
+
     fn spec(&self, randoms: &Randoms) -> Result<LossSpec, WordError> {
         let wrong = |problem: String| WordError { at: self.at, problem };
         if !matches!(self.unit.as_str(), "pkt" | "packet" | "EU_PKT") {
@@ -65,9 +73,9 @@ impl Simulator<'_> {
             "ErrorModel/List" => Some(Vec::new()),
             _ => return None,
         };
-        let (at, lines) = (class.at, Vec::new());
+        let (at, line) = (class.at, None);
         let unit = "pkt".to_owned();
-        let model = ErrorModel { at, rate: 0.0, unit, variable: None, list, lines };
+        let model = ErrorModel { at, rate: 0.0, unit, variable: None, list, line };
         self.error_models.push(model);
         let index = self.error_models.len() - 1;
         Some((|| {
@@ -85,7 +93,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of an error model.
-    pub(crate) fn ask_error_model(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn error_model_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("unit", [unit]) => self.error_models[index].unit = unit.text.clone(),
             ("set", [_]) => return Ok(self.error_models[index].rate.to_string()),
@@ -93,20 +101,20 @@ impl Simulator<'_> {
                 self.set_error_model(index, &attribute.text, attribute.at, value)?;
             }
             ("droplist", [list]) => {
-                let numbers = elements(&list.text).map_err(|problem| WordError { at: list.at, problem })?;
-                let number = |text| whole(&Word { text, ..list.clone() });
+                let number = |text: Cow<str>| whole(&Word { text: text.into_owned(), ..list.clone() });
                 self.error_models[index].list =
-                    Some(numbers.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
+                    Some(list_of(list)?.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
             ("ranvar", [variable]) => {
-                let Some(Object::Variable(variable)) = self.object_called(&variable.text) else {
+                let Some(Object::Variable(variable)) = self.object(&variable.text) else {
                     let problem = "this is not a random variable; create one with new RandomVariable/Uniform";
                     return error_at(variable.at, problem);
                 };
-                self.error_models[index].variable = Some(variable);
+                let former = self.error_models[index].variable.replace(variable);
+                self.randoms.use_in(index, former, variable);
             }
             // Where lost packets go.
-            ("drop-target" | "target" | "FECstrength" | "datapktsize" | "cntrlpktsize", _) => {
+            ("drop-target" | "target", _) => {
                 return Ok(String::new());
             }
             _ => {
@@ -121,12 +129,34 @@ impl Simulator<'_> {
 
     /// Executes `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
     pub(crate) fn lossmodel(&mut self, model: &Word, from: &Word, to: &Word) -> Outcome {
-        let Some(Object::ErrorModel(index)) = self.object_called(&model.text) else {
+        let line = self.between(from, to)?;
+        self.add_loss(model, line)
+    }
+
+    /// Gives an error model to a direction of a link.
+    pub(crate) fn add_loss(&mut self, model: &Word, line: (usize, usize)) -> Outcome {
+        let Some(Object::ErrorModel(index)) = self.object(&model.text) else {
             return error_at(model.at, "this is not an error model; create one with new ErrorModel");
         };
-        let line = self.between(from, to)?;
-        self.error_models[index].lines.push(line);
+        if self.draft.segments[line.0].lines[line.1].has_error_model {
+            let problem = "this direction of the link has an error model; in ns both would lose packets";
+            return error_at(model.at, problem);
+        }
+        if self.error_models[index].line.is_some() {
+            let problem = "ns leads packets astray if one error model is in two places; create another one";
+            return error_at(model.at, problem);
+        }
+        self.error_models[index].line = Some(line);
+        self.draft.segments[line.0].lines[line.1].has_error_model = true;
         self.apply_error_model(index)
+    }
+
+    /// Applies a changed random variable to the error models that draw from it.
+    pub(crate) fn apply_variable(&mut self, variable: usize) -> Result<(), WordError> {
+        for model in self.randoms.error_models_of(variable).clone() {
+            self.apply_error_model(model)?;
+        }
+        Ok(())
     }
 
     fn set_error_model(
@@ -152,7 +182,7 @@ impl Simulator<'_> {
     }
 
     fn apply_error_model(&mut self, index: usize) -> Outcome {
-        for (segment, line) in self.error_models[index].lines.clone() {
+        if let Some((segment, line)) = self.error_models[index].line {
             let loss = self.error_models[index].spec(&self.randoms)?;
             self.change(segment, Some(line), LinkChange::Loss(loss));
         }

@@ -114,7 +114,7 @@ impl Simulator<'_> {
 
     /// `$ns at 60.0 "$prog start"`
     fn schedule_program(&mut self, index: usize, verb: &str) -> String {
-        let now = self.now.unwrap_or_default();
+        let now = self.schedule.now.unwrap_or_default();
         let program = &mut self.programs.all[index];
         match verb {
             "stop" | "kill" => program.stops.push(now),

@@ -50,7 +50,7 @@ const IDLE: [&str; 8] = [
     "idle_pktsize_",
 ];
 
-/// Attributes that hol has with one value alone, which is ns's; `bytes_` is ns's own, too.
+/// Attributes that hol has with one value alone, which is ns's.
 const FIXED: [(&str, &[&str]); 19] = [
     ("interleave_", &["0", "false"]),
     ("acksfirst_", &["0", "false"]),
@@ -66,7 +66,7 @@ const FIXED: [(&str, &[&str]); 19] = [
     ("drop-front_", &["0", "false"]),
     ("drop_rand_", &["0", "false"]),
     ("drop-rand_", &["0", "false"]),
-    ("bytes_", &["0", "false", "1", "true"]),
+    ("bytes_", &["1", "true"]),
     ("adaptive_", &["0", "false"]),
     ("cautious_", &["0", "false"]),
     ("feng_adaptive_", &["0", "false"]),
@@ -94,7 +94,7 @@ impl Queue {
     }
 
     /// Sets an attribute.
-    pub fn set(&mut self, attribute: &Word, value: &Word) -> Result<(), WordError> {
+    pub fn set(&mut self, attribute: &Word, value: &Word, is_emulab: bool) -> Result<(), WordError> {
         match attribute.text.as_str() {
             "limit_" | "maxqlen_" => self.limit = Some(positive(value)?),
             "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
@@ -110,6 +110,8 @@ impl Queue {
             "target_" if self.kind != Kind::Red => self.target = Some(seconds(value)?),
             "interval_" if self.kind != Kind::Red => self.interval = Some(seconds(value)?),
             name if IDLE.contains(&name) => {}
+            // Only RED of ns has it; that of Emulab counts no octets.
+            "bytes_" if is_emulab || self.kind != Kind::Red => {}
             name => match FIXED.iter().find(|(known, _)| *known == name) {
                 Some((_, values)) if values.contains(&value.text.as_str()) => {}
                 Some((_, values)) => {
@@ -130,6 +132,11 @@ impl Queue {
             },
         }
         Ok(())
+    }
+
+    /// Returns whether it draws random numbers.
+    pub fn draws(&self) -> bool {
+        matches!(self.kind, Kind::Red | Kind::Pie)
     }
 
     /// Returns the limit of the queue.

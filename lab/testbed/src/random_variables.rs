@@ -4,8 +4,9 @@
 //! A script draws the numbers that it draws in ns (`tools/ranvar.cc`, `tcl/lib/ns-random.tcl`); losses and
 //! marks of the run itself derive from the experiment's seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::ns_defaults::defaults;
 use crate::quantity::{any_number, seconds};
 use crate::random::{LARGEST, Stream, Streams};
 use crate::simulator::{Object, Outcome, Simulator};
@@ -24,26 +25,25 @@ pub(crate) struct Randoms {
 #[derive(Debug)]
 struct RandomVariable {
     class: &'static str,
-    /// The attributes that are not the class's defaults.
-    own: BTreeMap<String, f64>,
+    /// The attributes with their values.
+    values: BTreeMap<String, f64>,
     generator: usize,
+    /// The error models that draw from it.
+    error_models: BTreeSet<usize>,
 }
 
-/// ns-default.tcl: the attributes of each class, with their defaults.
-const CLASSES: [(&str, &[(&str, f64)]); 9] = [
-    ("RandomVariable/Uniform", &[("min_", 0.0), ("max_", 1.0)]),
-    ("RandomVariable/Exponential", &[("avg_", 1.0)]),
-    ("RandomVariable/Pareto", &[("avg_", 1.0), ("shape_", 1.5)]),
-    ("RandomVariable/ParetoII", &[("avg_", 10.0), ("shape_", 1.2)]),
-    ("RandomVariable/Constant", &[("val_", 1.0)]),
-    ("RandomVariable/Normal", &[("avg_", 0.0), ("std_", 1.0)]),
-    ("RandomVariable/LogNormal", &[("avg_", 1.0), ("std_", 1.0)]),
-    ("RandomVariable/Weibull", &[("scale_", 1.0), ("shape_", 1.0)]),
-    ("RandomVariable/HyperExponential", &[("avg_", 1.0), ("cov_", 4.0)]),
+/// The classes of random variables.
+const CLASSES: [&str; 9] = [
+    "RandomVariable/Uniform",
+    "RandomVariable/Exponential",
+    "RandomVariable/Pareto",
+    "RandomVariable/ParetoII",
+    "RandomVariable/Constant",
+    "RandomVariable/Normal",
+    "RandomVariable/LogNormal",
+    "RandomVariable/Weibull",
+    "RandomVariable/HyperExponential",
 ];
-
-/// The most values that `test` draws.
-const MOST_TESTED: f64 = 1000.0;
 
 /// HyperExponentialRandomVariable's `alpha_`, which no script sets.
 const ALPHA: f64 = 0.95;
@@ -58,16 +58,19 @@ impl Default for Randoms {
 }
 
 impl RandomVariable {
+    /// Creates a variable with ns's defaults of its class.
+    fn new(class: &'static str) -> Self {
+        let own = defaults().filter(|(known, ..)| *known == class);
+        let values = own.filter_map(|(_, name, value)| Some((name.to_owned(), value.parse().ok()?)));
+        Self { class, values: values.collect(), generator: 0, error_models: BTreeSet::new() }
+    }
+
     fn get(&self, name: &str) -> f64 {
-        let usual =
-            CLASSES.iter().find(|(class, _)| *class == self.class).map_or(&[][..], |(_, usual)| usual);
-        let usual = || usual.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value);
-        self.own.get(name).copied().unwrap_or_else(usual)
+        self.values.get(name).copied().unwrap_or_default()
     }
 
     fn has(&self, name: &str) -> bool {
-        let mut all = CLASSES.iter().filter(|(class, _)| *class == self.class).flat_map(|(_, usual)| *usual);
-        all.any(|(known, _)| *known == name)
+        self.values.contains_key(name)
     }
 }
 
@@ -75,6 +78,24 @@ impl Randoms {
     /// Returns whether a variable has this attribute.
     pub fn has(&self, variable: usize, attribute: &str) -> bool {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
+    }
+
+    /// Notes that an error model draws from a variable, and no more from a former one.
+    pub fn use_in(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
+        if let Some(former) = former {
+            self.variables[former].error_models.remove(&error_model);
+        }
+        self.variables[variable].error_models.insert(error_model);
+    }
+
+    /// Returns the error models that draw from a variable.
+    pub fn error_models_of(&self, variable: usize) -> &BTreeSet<usize> {
+        &self.variables[variable].error_models
+    }
+
+    /// Returns the generator that a variable draws from.
+    pub fn generator_of(&self, variable: usize) -> usize {
+        self.variables[variable].generator
     }
 
     /// Returns the probability that a variable is below a limit, if it is uniform.
@@ -115,21 +136,20 @@ impl Randoms {
 
 impl Simulator<'_> {
     /// Creates a generator or a random variable; `None` for another class.
-    pub(crate) fn make_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
+    pub(crate) fn new_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
         if class.text == "RNG" {
             let stream = self.randoms.streams.stream();
             self.randoms.generators.push(stream);
             return Some(Ok(self.add(Object::Generator(self.randoms.generators.len() - 1))));
         }
-        let (class_name, _) = CLASSES.iter().find(|(known, _)| *known == class.text)?;
+        let class_name = CLASSES.iter().find(|known| **known == class.text)?;
         if let Some(argument) = arguments.first() {
             return Some(error_at(
                 argument.at,
                 format!("{class_name} takes no arguments; set its attributes"),
             ));
         }
-        let own = BTreeMap::new();
-        self.randoms.variables.push(RandomVariable { class: class_name, own, generator: 0 });
+        self.randoms.variables.push(RandomVariable::new(class_name));
         let index = self.randoms.variables.len() - 1;
         for (attribute, value) in self.defaults.of(&class.text) {
             if let Err(problem) = self.set_variable(index, &Word { text: attribute, ..value.clone() }, &value)
@@ -154,7 +174,7 @@ impl Simulator<'_> {
     }
 
     /// Executes a command of a generator.
-    pub(crate) fn ask_generator(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn generator_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         let arguments = &words[2..];
         let generator = &mut self.randoms.generators[index];
         match (method.text.as_str(), arguments) {
@@ -219,8 +239,16 @@ impl Simulator<'_> {
         Ok(value.to_string())
     }
 
+    /// Returns the random generator of a handle.
+    pub(crate) fn generator(&self, word: &Word) -> Result<usize, WordError> {
+        match self.object(&word.text) {
+            Some(Object::Generator(generator)) => Ok(generator),
+            _ => error_at(word.at, "this is not a generator; create one with new RNG"),
+        }
+    }
+
     /// Executes a command of a random variable.
-    pub(crate) fn ask_variable(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+    pub(crate) fn variable_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         match (method.text.as_str(), &words[2..]) {
             ("value", []) => Ok(scientific(self.randoms.value(index), 6)),
             ("set", [name]) => Ok(format!("{:?}", self.randoms.variables[index].get(&name.text))),
@@ -229,23 +257,7 @@ impl Simulator<'_> {
                 Ok(value.text.clone())
             }
             ("use-rng", [generator]) => {
-                let Some(Object::Generator(generator)) = self.object_called(&generator.text) else {
-                    return error_at(generator.at, "this is not a generator; create one with new RNG");
-                };
-                self.randoms.variables[index].generator = generator;
-                Ok(String::new())
-            }
-            ("test", [count]) => {
-                let count = any_number(count)?;
-                if !(0.0..=MOST_TESTED).contains(&count) {
-                    return error_at(
-                        method.at,
-                        format!("more than {MOST_TESTED} values are not drawn at once"),
-                    );
-                }
-                for _ in 0..count as u64 {
-                    self.randoms.value(index);
-                }
+                self.randoms.variables[index].generator = self.generator(generator)?;
                 Ok(String::new())
             }
             _ => self.unknown(
@@ -266,7 +278,7 @@ impl Simulator<'_> {
             Err(_) if value.text != MEASURED => seconds(value)?.as_secs_f64(),
             Err(problem) => return Err(problem),
         };
-        variable.own.insert(name.text.clone(), number);
-        Ok(())
+        variable.values.insert(name.text.clone(), number);
+        self.apply_variable(index)
     }
 }

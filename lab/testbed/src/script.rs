@@ -2,10 +2,10 @@
 
 use hol_network::{NetworkSpec, Topology};
 
+use crate::flow::Flow;
 use crate::programs::Program;
 use crate::simulator::Simulator;
 use crate::tcl::{Interpreter, WordError};
-use crate::traffic::Flow;
 
 /// A network as an ns script describes it.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,7 +88,8 @@ impl Script {
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
-        let (stated, likely) = (interpreter.host.cause(false), interpreter.host.cause(true));
+        interpreter.host.note_shared_draws();
+        let (stated_cause, likely_cause) = (interpreter.host.refusal(false), interpreter.host.refusal(true));
         let is_fragment = interpreter.host.is_fragment();
         let Simulator { draft, ignored, traffic, programs, mut unknown, sources, is_emulab, .. } =
             interpreter.host;
@@ -96,19 +97,19 @@ impl Script {
             let (name, line, column) = sources.place(at);
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
-        if stated.is_some() {
-            return Err(explain(likely.or(stated).expect("it is there")));
+        if stated_cause.is_some() {
+            return Err(explain(likely_cause.or(stated_cause).expect("it is there")));
         }
         unknown.extend(ended.err());
         if is_fragment
             && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
-            && likely.is_none()
+            && likely_cause.is_none()
         {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
             return Err(ScriptError { place, problem: FRAGMENT.to_owned() });
         }
         // What is wrong in a script that cannot be run anyway does not matter.
-        let gravest = |error: ScriptError| likely.clone().map_or(error, explain);
+        let gravest = |error: ScriptError| likely_cause.clone().map_or(error, explain);
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());
             rest.iter().for_each(|more| error.problem += &format!("\n{}", explain(more.clone())));

@@ -14,12 +14,22 @@ struct Source {
     name: String,
     text: String,
     base: usize,
+    /// Where its lines begin.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    fn new(name: &str, text: &str, base: usize) -> Self {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        let lines = std::iter::once(0).chain(ends).collect();
+        Self { name: name.to_owned(), text: text.to_owned(), base, lines }
+    }
 }
 
 impl Sources {
     /// Creates the texts with the script itself.
     pub fn new(name: &str, text: &str) -> Self {
-        Self { texts: vec![Source { name: name.to_owned(), text: text.to_owned(), base: 0 }] }
+        Self { texts: vec![Source::new(name, text, 0)] }
     }
 
     /// Adds a file and returns the offset of its start; `None` if the texts become too long.
@@ -29,16 +39,17 @@ impl Sources {
         if base + text.len() > LONGEST {
             return None;
         }
-        self.texts.push(Source { name: name.to_owned(), text: text.to_owned(), base });
+        self.texts.push(Source::new(name, text, base));
         Some(base)
     }
 
     /// Returns the name of the file that contains the offset, and its line and column, both from 1.
     pub fn place(&self, at: usize) -> (&str, usize, usize) {
-        let Source { name, text, base } = self.of(at);
-        let before = text.get(..at - base).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (name, before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        let Source { name, text, base, lines } = self.of(at);
+        let at = (at - base).min(text.len());
+        let line = lines.partition_point(|start| *start <= at);
+        let before = text.get(lines[line - 1]..at).unwrap_or_default();
+        (name, line, before.chars().count() + 1)
     }
 
     /// Returns the text of the file that contains the offset, from the offset on.

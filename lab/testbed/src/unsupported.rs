@@ -4,6 +4,7 @@
 //! reported, whichever comes first. If a script is refused for anything else, the words of the commands that
 //! were not reached count, too.
 
+use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
 
 /// A kind of cause, the gravest first.
@@ -56,12 +57,12 @@ impl Kind {
             Self::Emulation => "ns's emulation on real networks is not modelled; hol run --world kernel is",
             Self::Routing => "only static routes are supported; remove this, or use Static",
             Self::Messages => {
-                "agents whose packets have contents for procedures of the script are not modelled; hol has FTP, CBR, Exponential and Pareto"
+                "agents that pass data of the application to procedures are not modelled; hol has FTP, CBR, Exponential, Pareto and Telnet"
             }
             Self::Callback => {
                 "ns calls this method during the run, but hol executes a script before its run; remove it if it only reports"
             }
-            Self::Replaced => "this method is ns's own, and hol does not execute a script's in its place",
+            Self::Replaced => "this replaces a method that hol has built in; give yours another name",
         }
     }
 }
@@ -199,9 +200,9 @@ pub(crate) fn is_on(value: &str) -> bool {
 fn node_config(words: &[Word]) -> Option<Cause> {
     let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
-    let strange = words[2..].iter().find(|word| word.text.starts_with('-') && !is_wired(word));
+    let unknown = words[2..].iter().find(|word| word.text.starts_with('-') && !is_wired(word));
     known.or_else(|| {
-        strange.map(|word| Cause::new(Kind::Wireless, &format!("node-config {}", word.text), word.at))
+        unknown.map(|word| Cause::new(Kind::Wireless, &format!("node-config {}", word.text), word.at))
     })
 }
 
@@ -269,3 +270,48 @@ pub(crate) const LIBRARY: [&str; 11] = [
     "ns-trace.tcl",
     "ns-queue.tcl",
 ];
+
+impl Simulator<'_> {
+    /// Returns whether the script is refused, whatever else it says.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.cause.as_ref().is_some_and(Cause::is_final)
+    }
+
+    /// Notes what hol does not model; the gravest cause is reported.
+    pub(crate) fn refuse(&mut self, cause: Cause) {
+        if self.cause.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Notes what a command says that hol does not model.
+    pub(crate) fn look_for_causes(&mut self, words: &[Word]) {
+        let checked = match words[0].text.as_str() {
+            "new" => words,
+            _ => &words[..words.len().min(2)],
+        };
+        if let Some(cause) = of_command(words) {
+            self.refuse(cause);
+        }
+        for cause in checked.iter().filter_map(|word| Cause::of_word(&word.text, word.at)) {
+            self.refuse(cause);
+        }
+    }
+
+    /// Returns why a script is refused: what its commands say, or, if it is refused anyway, what stands in
+    /// those that were not reached.
+    pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
+        let unreached =
+            self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
+        let all = unreached.filter(Cause::is_final).fold(self.cause.clone(), |best, cause| match best {
+            Some(best) if !cause.is_graver_than(&best) => Some(best),
+            _ => Some(cause),
+        });
+        all.map(Cause::into_error)
+    }
+
+    /// Returns whether no command of the script creates a simulator, reached or not.
+    pub fn is_fragment(&self) -> bool {
+        !self.has_simulator && !self.sources.words().any(|(word, _)| word == "Simulator")
+    }
+}

@@ -10,12 +10,12 @@ pub(super) const LONGEST: usize = 1 << 20;
 pub(super) const ENTRY: usize = 128;
 
 /// Maximum number of loop iterations and calls.
-const MOST_TURNS: u64 = 100_000;
+const MAX_TURNS: u64 = 100_000;
 /// Maximum number of commands.
-const MOST_COMMANDS: u64 = 2_000_000;
+const MAX_COMMANDS: u64 = 2_000_000;
 /// Maximum number of octets that are copied, parsed or searched. Whatever a script keeps has been counted
 /// here, so this limits memory, too.
-const MOST_OCTETS: u64 = 1 << 29;
+const MAX_OCTETS: u64 = 1 << 29;
 
 /// The work of a script so far.
 #[derive(Debug, Default)]
@@ -29,24 +29,24 @@ impl Budget {
     /// Counts a loop iteration or a call.
     pub fn turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns += 1;
-        check(self.turns <= MOST_TURNS, at, || {
-            format!("this has not ended after {MOST_TURNS} turns; does the loop change what it tests?")
+        check(self.turns <= MAX_TURNS, at, || {
+            format!("this has not ended after {MAX_TURNS} turns; does the loop change what it tests?")
         })
     }
 
     /// Counts commands.
     pub fn commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
         self.commands += count;
-        check(self.commands <= MOST_COMMANDS, at, || {
-            format!("the script has not ended after {MOST_COMMANDS} commands; make its loops shorter")
+        check(self.commands <= MAX_COMMANDS, at, || {
+            format!("the script has not ended after {MAX_COMMANDS} commands; make its loops shorter")
         })
     }
 
     /// Counts octets.
     pub fn octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
         self.octets = self.octets.saturating_add(count as u64);
-        check(self.octets <= MOST_OCTETS, at, || {
-            format!("the script handles more than {MOST_OCTETS} octets; make its texts and lists shorter")
+        check(self.octets <= MAX_OCTETS, at, || {
+            format!("the script handles more than {MAX_OCTETS} octets; make its texts and lists shorter")
         })
     }
 }

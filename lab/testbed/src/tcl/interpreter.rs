@@ -15,9 +15,9 @@ use super::{COMMANDS, Text, Word, WordError, error_at};
 /// Maximum nesting; deeper is considered endless recursion.
 const DEEPEST: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
-const MOST_BRACKETS: usize = 100;
+const MAX_BRACKETS: usize = 100;
 /// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
-const MOST_NESTED: usize = 4 << 20;
+const MAX_NESTED: usize = 4 << 20;
 /// A command's result is only copied, which takes less time than other work on as many octets.
 const COPIED: usize = 8;
 /// The further commands that one of the host counts for: it may create an object, or search a name.
@@ -158,8 +158,8 @@ impl<H: Host> Interpreter<H> {
         self.budget.octets(at, length)?;
         // The script itself may have any length.
         let length = if self.depth == 0 { 0 } else { length };
-        if self.nested + length > MOST_NESTED {
-            let problem = format!("commands of more than {MOST_NESTED} octets are nested; use procedures");
+        if self.nested + length > MAX_NESTED {
+            let problem = format!("commands of more than {MAX_NESTED} octets are nested; use procedures");
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.nested += length;
@@ -198,8 +198,8 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes the commands in a bracket, which take less of the stack than a command in a command.
     fn bracket(&mut self, at: usize, commands: &[Command]) -> Outcome {
-        if self.brackets >= MOST_BRACKETS {
-            let problem = format!("brackets are nested more than {MOST_BRACKETS} deep; use variables");
+        if self.brackets >= MAX_BRACKETS {
+            let problem = format!("brackets are nested more than {MAX_BRACKETS} deep; use variables");
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.brackets += 1;

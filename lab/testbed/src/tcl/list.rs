@@ -21,13 +21,8 @@ pub(super) const PARSED: usize = 4;
 /// The octets that an octet of a list to be sorted counts for.
 const SORTED: usize = 16;
 
-/// Returns the elements of a list; an error says which brace or quote is never closed.
-pub(crate) fn elements(text: &str) -> Result<Vec<String>, String> {
-    Ok(parts(text)?.into_iter().map(Cow::into_owned).collect())
-}
-
 /// Parses a word as a list.
-pub(super) fn list_of(word: &Word) -> Result<Vec<Cow<'_, str>>, WordError> {
+pub(crate) fn list_of(word: &Word) -> Result<Vec<Cow<'_, str>>, WordError> {
     list_at(&word.text, word.at)
 }
 
@@ -361,14 +356,14 @@ mod tests {
 
     #[test]
     fn elements_may_hold_blanks() {
-        assert_eq!(elements(" a {b c}  \"d e\" {} ").unwrap(), ["a", "b c", "d e", ""]);
-        assert_eq!(elements("{a {b c}} d").unwrap(), ["a {b c}", "d"]);
-        assert!(elements("{a").is_err() && elements("{a}b").is_err());
+        assert_eq!(parts(" a {b c}  \"d e\" {} ").unwrap(), ["a", "b c", "d e", ""]);
+        assert_eq!(parts("{a {b c}} d").unwrap(), ["a {b c}", "d"]);
+        assert!(parts("{a").is_err() && parts("{a}b").is_err());
     }
 
     #[test]
     fn a_list_gives_its_elements_back() {
         let hard = ["", "a b", "{a} b", "$x", "[run]", "{{", "say \"x\""];
-        assert_eq!(elements(&list(hard)).unwrap(), hard);
+        assert_eq!(parts(&list(hard)).unwrap(), hard);
     }
 }

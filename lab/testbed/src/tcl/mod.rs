@@ -21,7 +21,7 @@ mod variables;
 
 pub(crate) use commands::COMMANDS;
 pub(crate) use interpreter::{Host, Interpreter};
-pub(crate) use list::elements;
+pub(crate) use list::list_of;
 pub(crate) use number::{MEASURED, general, scientific};
 
 /// An error about a word, with the remedy.

@@ -58,7 +58,7 @@ const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
 const LONGEST_NAME: usize = 200;
 
 /// The most classes above another.
-const MOST_ABOVE: usize = 100;
+const MAX_ABOVE: usize = 100;
 
 impl Objects {
     /// Returns a class and all classes above it, each behind all that are below it.
@@ -78,7 +78,7 @@ impl Objects {
             Some(own) => own.above.iter().rev().for_each(|above| self.add_superclasses(above, seen, line)),
             // A host's class is below the one whose name it begins with.
             None => {
-                let is_short = seen.len() <= MOST_ABOVE && class.len() <= LONGEST_NAME;
+                let is_short = seen.len() <= MAX_ABOVE && class.len() <= LONGEST_NAME;
                 let above = class.rsplit_once('/').filter(|_| is_short);
                 above.into_iter().for_each(|(above, _)| self.add_superclasses(above, seen, line));
             }
@@ -175,7 +175,7 @@ impl<H: Host> Interpreter<H> {
         if let Some(word) = rest.first() {
             return usage(word.at, FORM);
         }
-        self.budget.octets(name.at, above.len() * MOST_ABOVE * ENTRY)?;
+        self.budget.octets(name.at, above.len() * MAX_ABOVE * ENTRY)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
             let problem = format!("the class \"{}\" would be above itself", name.text);
             return Err(WordError { at: name.at, problem }.into());
@@ -186,8 +186,8 @@ impl<H: Host> Interpreter<H> {
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         let all: BTreeSet<_> = above.iter().flat_map(|class| self.objects.precedence(class)).collect();
-        if all.len() > MOST_ABOVE {
-            let problem = format!("more than {MOST_ABOVE} classes are above this one");
+        if all.len() > MAX_ABOVE {
+            let problem = format!("more than {MAX_ABOVE} classes are above this one");
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         self.objects.extended.extend(above.iter().cloned());
@@ -197,7 +197,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `CLASS instproc name {parameters} {commands}`.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(class.at, MOST_ABOVE * ENTRY)?;
+        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
         if let Some(above) = self.objects.host_class(&class.text) {
             let extends = above != class.text;
             self.host.check_method(&Word { text: above, ..class.clone() }, method, extends);
@@ -210,7 +210,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `$object proc name {parameters} {commands}`.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(object.at, MOST_ABOVE * ENTRY)?;
+        self.budget.octets(object.at, MAX_ABOVE * ENTRY)?;
         let class = self.class_of_object(&object.text);
         if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
             self.host.check_method(&Word { text: above, ..object.clone() }, method, true);
@@ -223,7 +223,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `new Name arguments` for a class of the script.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
-        self.budget.octets(class.at, MOST_ABOVE * ENTRY)?;
+        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
         let has_init = self.objects.has_init(&class.text);
         let handle = match self.objects.host_class(&class.text) {
             Some(above) => {

@@ -46,8 +46,8 @@ pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, WordError> {
 pub(super) fn backslash(text: &str) -> (char, usize) {
     let behind = &text[1..];
     let Some(c) = behind.chars().next() else { return ('\\', 1) };
-    let digits = |from: usize, radix: u32, most: usize| {
-        let digits = behind[from..].chars().take(most).take_while(|c| c.is_digit(radix)).count();
+    let digits = |from: usize, radix: u32, max: usize| {
+        let digits = behind[from..].chars().take(max).take_while(|c| c.is_digit(radix)).count();
         let value = u32::from_str_radix(&behind[from..from + digits], radix).ok()?;
         Some((char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), 1 + from + digits))
     };

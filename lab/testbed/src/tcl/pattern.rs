@@ -7,7 +7,7 @@ const LONGEST: usize = 4096;
 /// Nesting of parentheses beyond which an expression is refused.
 const DEEPEST: usize = 50;
 /// The highest number of repetitions: `DUPMAX` of Tcl.
-const MOST: usize = 255;
+const MAX: usize = 255;
 
 /// A parsed expression.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub(super) enum Node {
     Either(Vec<Node>),
     Repeat {
         node: Box<Node>,
-        least: usize,
-        most: usize,
+        min: usize,
+        max: usize,
         is_lazy: bool,
     },
 }
@@ -114,7 +114,7 @@ impl Node {
             Self::Group(_, node) => node.is_lazy(),
             Self::Sequence(nodes) => nodes.iter().find_map(Self::is_lazy),
             Self::Either(_) => Some(false),
-            Self::Repeat { node, least, most, .. } if least == most => node.is_lazy(),
+            Self::Repeat { node, min, max, .. } if min == max => node.is_lazy(),
             Self::Repeat { is_lazy, .. } => Some(*is_lazy),
         }
     }
@@ -180,12 +180,12 @@ impl Reader<'_> {
             return Err(INVALID.to_owned());
         }
         let node = self.atom()?;
-        let Some((least, most)) = self.quantifier()? else { return Ok(node) };
+        let Some((min, max)) = self.quantifier()? else { return Ok(node) };
         let is_lazy = self.eat("?");
         if matches!(node, Node::Place(_)) || self.quantifier()?.is_some() {
             return Err(INVALID.to_owned());
         }
-        Ok(Node::Repeat { node: Box::new(node), least, most, is_lazy })
+        Ok(Node::Repeat { node: Box::new(node), min, max, is_lazy })
     }
 
     /// Reads `*`, `+`, `?`, `{3}`, `{3,}` or `{3,5}`.
@@ -201,16 +201,16 @@ impl Reader<'_> {
         };
         let counts = inside.split_once('}').and_then(|(counts, rest)| {
             self.rest = rest;
-            let count = |text: &str| text.parse::<usize>().ok().filter(|count| *count <= MOST);
+            let count = |text: &str| text.parse::<usize>().ok().filter(|count| *count <= MAX);
             match counts.split_once(',') {
                 None => Some((count(counts)?, count(counts)?)),
-                Some((least, "")) => Some((count(least)?, usize::MAX)),
-                Some((least, most)) => Some((count(least)?, count(most)?)),
+                Some((min, "")) => Some((count(min)?, usize::MAX)),
+                Some((min, max)) => Some((count(min)?, count(max)?)),
             }
         });
-        match counts.filter(|(least, most)| least <= most) {
+        match counts.filter(|(min, max)| min <= max) {
             Some(counts) => Ok(Some(counts)),
-            None => Err(format!("repetitions are written {{3}}, {{3,}} or {{3,5}}, up to {MOST}")),
+            None => Err(format!("repetitions are written {{3}}, {{3,}} or {{3,5}}, up to {MAX}")),
         }
     }
 

@@ -76,7 +76,7 @@ impl Search<'_> {
                 }
                 all.into_iter().collect()
             }
-            Node::Repeat { node, least, most, .. } => self.repeated(node, *least, *most, from)?,
+            Node::Repeat { node, min, max, .. } => self.repeated(node, *min, *max, from)?,
         })
     }
 
@@ -120,26 +120,20 @@ impl Search<'_> {
     }
 
     /// Returns where `least` to `most` repetitions can end.
-    fn repeated(
-        &mut self,
-        node: &Node,
-        least: usize,
-        most: usize,
-        from: &[usize],
-    ) -> Result<Vec<usize>, Stop> {
+    fn repeated(&mut self, node: &Node, min: usize, max: usize, from: &[usize]) -> Result<Vec<usize>, Stop> {
         if let (Node::Letter(_), [start]) = (node, from) {
-            let run = (*start..).take(most).take_while(|place| self.step(node, *place).is_some()).count();
+            let run = (*start..).take(max).take_while(|place| self.step(node, *place).is_some()).count();
             self.budget.octets(self.at, run * LETTER)?;
-            return Ok((start + least..=start + run).collect());
+            return Ok((start + min..=start + run).collect());
         }
         let mut new = from.to_vec();
-        for _ in 0..least {
+        for _ in 0..min {
             new = self.ends(node, &new)?;
         }
         let mut all = BTreeSet::new();
-        for count in least..=most {
+        for count in min..=max {
             new.retain(|place| all.insert(*place));
-            if new.is_empty() || count == most {
+            if new.is_empty() || count == max {
                 break;
             }
             new = self.ends(node, &new)?;
@@ -174,8 +168,8 @@ impl Search<'_> {
                 }
             }
             // As Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
-            Node::Repeat { node: own, least: least @ 1.., most, .. } => {
-                let mut places = self.repeated(own, least - 1, most.saturating_sub(1), &[from])?;
+            Node::Repeat { node: own, min: min @ 1.., max, .. } => {
+                let mut places = self.repeated(own, min - 1, max.saturating_sub(1), &[from])?;
                 if node.is_lazy() != Some(true) {
                     places.reverse();
                 }
@@ -185,13 +179,13 @@ impl Search<'_> {
                     }
                 }
             }
-            Node::Repeat { node, most, .. } => {
+            Node::Repeat { node, max, .. } => {
                 let (mut place, mut count) = (from, 0);
                 while place < to {
                     count += 1;
                     // None of these repetitions is empty.
                     let end = self.end(node, place, place + 1..=to, |search, end| {
-                        search.repeated(node, 0, most - count, &[end])
+                        search.repeated(node, 0, max - count, &[end])
                     })?;
                     // Groups have what they match in the last repetition.
                     forget(node, found);

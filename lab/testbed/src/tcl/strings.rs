@@ -242,8 +242,8 @@ impl Field {
             _ => ("", body),
         };
         let is_whole = "diuxXo".contains(self.kind);
-        let least = self.precision.filter(|_| is_whole).unwrap_or(0);
-        let body = "0".repeat(least.saturating_sub(body.len())) + body;
+        let min = self.precision.filter(|_| is_whole).unwrap_or(0);
+        let body = "0".repeat(min.saturating_sub(body.len())) + body;
         let missing = self.width.saturating_sub(sign.len() + body.chars().count());
         if self.flags.contains('-') {
             format!("{sign}{body}{}", " ".repeat(missing))

@@ -46,8 +46,8 @@ impl Variables {
     /// Describes that a variable does not exist.
     pub fn unknown(&self, name: &str) -> String {
         let (scope, name) = self.place(name);
-        let (most, longest) = COMPARED;
-        let known = self.of(&scope).into_iter().flat_map(BTreeMap::keys).take(most).map(String::as_str);
+        let (max, longest) = COMPARED;
+        let known = self.of(&scope).into_iter().flat_map(BTreeMap::keys).take(max).map(String::as_str);
         let near = nearest(&name, known.filter(|known| known.len().max(name.len()) <= longest));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
         format!("unknown variable \"{name}\"; {cure}")

@@ -95,11 +95,13 @@ fn costs_and_equal_routes_matter_where_there_are_several() {
 fn variables_of_nodes_are_kept_or_refused() {
     assert!(refusal(&with("$a set rtsize_ 3")).contains("\"rtsize_\" of a node"));
     assert!(refusal(&with("$a set dmux_ x")).contains("\"dmux_\" of a node"));
-    let script = read("$a set X_ 30\n$a set speed 4Mb\n$ns duplex-link $a $b [$a set speed] 1ms DropTail");
+    let script = read(
+        "$a set X_ 30\n$a set speed 4Mb\nset c [$ns node]\n$ns duplex-link $a $c [$a set speed] 1ms DropTail",
+    );
     assert_eq!(script.network.links[1].rate.unwrap().to_string(), "4Mbit");
     assert_eq!(script.ignored.len(), 1, "{:?}", script.ignored);
     let script = read(
-        "$ns duplex-link $a $b [expr [$b set id_] + 1]Mb 1ms DropTail\nset l [$ns set link_(0:1)]\n[$l queue] set limit_ 9",
+        "set c [$ns node]\n$ns duplex-link $a $c [expr [$b set id_] + 1]Mb 1ms DropTail\nset l [$ns set link_(0:2)]\n[$l queue] set limit_ 9",
     );
     assert_eq!(script.network.links[1].rate.unwrap().to_string(), "2Mbit");
     assert_eq!(script.network.links[1].queue.unwrap().to_string(), "9p");
@@ -118,7 +120,7 @@ fn attributes_with_the_value_of_ns_change_nothing() {
     let mistyped = read(&format!("{tcp}$t set windw_ 3")).ignored;
     assert!(mistyped[0].to_string().contains("$t set windw_ 3: ns has no such attribute"), "{mistyped:?}");
     assert!(refusal(&with(&format!("{tcp}$t set tcpTick_ 0.5"))).contains("hol supports only 0.01"));
-    let bare = read("$ns duplex-link $a $b [expr 2 * 1000000] [expr 30 / 1000.0] DropTail");
+    let bare = read("set c [$ns node]\n$ns duplex-link $a $c [expr 2 * 1000000] [expr 30 / 1000.0] DropTail");
     let link = &bare.network.links[1];
     assert_eq!(
         (link.rate.unwrap().to_string(), link.delay.unwrap().to_string()),

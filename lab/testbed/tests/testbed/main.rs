@@ -5,5 +5,6 @@ mod classes;
 mod ns;
 mod properties;
 mod random;
+mod refusals;
 mod scripts;
 mod traffic;

@@ -66,7 +66,7 @@ fn a_script_gets_no_arguments() {
 #[test]
 fn defaults_of_classes_hold_for_what_is_made_after_them() {
     let text = "Queue set limit_ 20\nQueue/RED set thresh_ 7\nAgent/TCP set window_ 30\nLL set delay_ 25us\n";
-    let script = read(&format!("{text}{}", with("$ns duplex-link $a $b 1Mb 10ms RED")));
+    let script = read(&format!("{text}{}", with("set c [$ns node]\n$ns duplex-link $a $c 1Mb 10ms RED")));
     let [tail, red] = &script.network.links[..] else { panic!("two links") };
     assert_eq!(tail.queue.unwrap().to_string(), "20p");
     // queue/red.cc: octets, in packets of 500.
@@ -92,7 +92,10 @@ fn defaults_of_classes_hold_for_what_is_made_after_them() {
 
 #[test]
 fn codel_is_a_queue() {
-    let link = &network("$ns duplex-link $a $b 1Mb 1ms CoDel\n$ns duplex-link $a $b 1Mb 1ms sfqCoDel").links;
+    let link = &network(
+        "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms CoDel\n$ns duplex-link $c $b 1Mb 1ms sfqCoDel",
+    )
+    .links;
     assert!(matches!(link[1].discipline, Some(Discipline::Codel(_))));
     assert!(matches!(link[2].discipline, Some(Discipline::FairCodel(_))));
 }
@@ -118,7 +121,7 @@ fn an_error_model_is_the_loss_of_a_direction() {
 fn what_happens_to_links_during_the_run_are_events() {
     let link = "set l [$ns link $a $b]\n";
     for (script, said) in [
-        ("$ns at 2.0 \"$l down\"\n$ns at 6.0 \"$l up\"", &["2s Both", "6s Both"][..]),
+        ("$ns at 2.0 \"$l down\"\n$ns at 6.0 \"$l up\"", &["2s Up", "6s Up"][..]),
         ("$ns at 1 \"$l modify BANDWIDTH=500 DELAY=20ms PLR=0.1\"", &["1s Both"; 3]),
         ("$ns at 1 \"$l bandwidth 2Mb duplex\"", &["1s Both"]),
         ("$ns rtmodel-at 1.5 down $a $b\n$ns rtmodel-at 2.5 up $a", &["1500ms Both", "2500ms Both"]),
@@ -220,6 +223,17 @@ fn cbr_may_change_and_is_cut_by_its_agent() {
         (packets.len(), packets[5].0.to_string(), packets[6].0.to_string()),
         (15, "5s".into(), "5500ms".into())
     );
+    // As ns 2.35 does: a change holds from the next packet on, and each start sends a packet.
+    let times = |more: &str| {
+        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("it changes") };
+        let times = packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28));
+        times.collect::<Vec<_>>().join(",")
+    };
+    let many = "$cbr set packetSize_ 500\n$cbr set interval_ 1\n$cbr set maxpkts_ 3\n$ns at 3.2 \"$cbr set rate_ 8kb\"\n$ns at 5.2 \"$cbr stop\"\n$ns at 7 \"$cbr start\"";
+    assert_eq!(times(many), "0 500,1 500,2 500,7 500");
+    let changes = "$cbr set packetSize_ 500\n$cbr set interval_ 1\n$ns at 2.3 \"$cbr set rate_ 8kb\"\n$ns at 4.7 \"$cbr set packetSize_ 250\"\n$ns at 6.6 \"$cbr stop\"";
+    let expected = "0 500,1 500,2 500,3 500,3.5 500,4 500,4.5 500,5 250,5.25 250,5.5 250,5.75 250,6 250,6.25 250,6.5 250";
+    assert_eq!(times(changes), expected);
     let FlowLoad::Scripted(packets) = cbr("$cbr set packetSize_ 1500\n$cbr set interval_ 5").load else {
         panic!("a rest")
     };

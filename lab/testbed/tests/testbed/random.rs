@@ -78,7 +78,6 @@ fn what_is_random_has_its_limits() {
     };
     assert!(wrong("set t [new Application/Telnet]\n$t set interval_ 0").contains("tcplib"));
     assert!(wrong("set e [new Application/Traffic/Exponential]\n$e set shape_ 2").contains("shape_"));
-    assert!(wrong("[new RandomVariable/Uniform] test 1e9").contains("not drawn at once"));
     assert!(wrong("[new RNG] seed -4").contains("a seed is"));
     assert!(wrong("[new RNG] poisson 3").contains("use uniform"));
 }
@@ -120,6 +119,19 @@ fn tcl_draws_the_numbers_of_tcl() {
     let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b [expr 1 + rand()]Mb 1ms DropTail";
     let ignored = Script::read("a.tcl", text).unwrap().ignored;
     assert!(ignored[0].to_string().starts_with("a.tcl:4: rand"), "{ignored:?}");
+}
+
+/// FullTcp draws a number before its first packet.
+#[test]
+fn a_connection_of_full_tcp_draws() {
+    let flows = flows(
+        "set e [make Application/Traffic/Exponential UDP Null]\nset f [make Application/FTP TCP/FullTcp TCP/FullTcp]\n\
+         $ns at 0.1 \"$e start\"\n$ns at 0.2 \"$f start\"\n$ns at 3 \"$e stop\"\n$ns at 4 {exit 0}",
+    );
+    let all = packets(&flows[0]);
+    let begins = |at: f64| all.iter().any(|(own, _)| is_near(*own, at));
+    assert_eq!(all.len(), 41);
+    assert!([0.227_629, 1.392_208, 2.531_959, 2.8338].into_iter().all(begins), "{all:?}");
 }
 
 /// What is due may be cancelled.

@@ -1,0 +1,245 @@
+//! The commands of agents, and those that attach and connect them.
+
+use crate::agents::{COUNTERS, Class, LABELS, packets};
+use crate::application::{Application, Kind, Produced, WRITES};
+use crate::new::unknown_class;
+use crate::ns_defaults::default_of;
+use crate::quantity::positive;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
+
+/// The application of an agent that a script asks to send.
+const FTP: (&str, Kind) = ("Application/FTP", Kind::Greedy);
+
+impl Simulator<'_> {
+    /// Executes a command of an agent.
+    pub(crate) fn agent(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        match (method.text.as_str(), &words[2..]) {
+            ("set", [name]) => Ok(self.attribute_of(index, &name.text)),
+            ("set", [name, value]) => self.set_agent(index, name, value, words),
+            ("attach-source" | "attach-app", [kind]) => self.attach_kind(index, &method.text, kind),
+            ("attach-traffic", [traffic]) => self.attach_traffic(index, traffic),
+            ("advance" | "advanceby", [count])
+                if matches!(self.traffic.agents[index].class, Class::Tcp { .. }) =>
+            {
+                let count = packets(count)?;
+                self.produce(index, None, method, count)
+            }
+            ("send" | "sendmsg" | "advance-bytes", [octets, ..]) => self.send_octets(index, method, octets),
+            ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
+            ("listen", []) => Ok(String::new()),
+            ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
+                self.ignore(words, "it only draws or records")
+            }
+            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
+        }
+    }
+
+    fn attribute_of(&mut self, index: usize, name: &str) -> String {
+        if let ("node_", Some(node)) = (name, self.traffic.agents[index].node) {
+            return self.add(Object::Node(node));
+        }
+        let agent = &self.traffic.agents[index];
+        let own = agent.own.get(name).map(|value| value.text.clone());
+        own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
+            .unwrap_or_else(|| MEASURED.to_owned())
+    }
+
+    fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
+        if LABELS.contains(&name.text.as_str()) {
+            if !COUNTERS.contains(&name.text.as_str()) {
+                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
+            }
+            self.ignore(words, "it only marks packets for traces, or counts them")?;
+            return Ok(value.text.clone());
+        }
+        if self.is_emulab {
+            return self.ignore(
+                words,
+                "agents of Emulab are those of its hosts, agents of hol those of the transport",
+            );
+        }
+        if self.has_begun() {
+            let problem =
+                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
+            return self.unknown(name.at, problem);
+        }
+        let agent = &mut self.traffic.agents[index];
+        agent.own.insert(name.text.clone(), value.clone());
+        if agent.is_full() && name.text == "packetSize_" {
+            self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
+        }
+        Ok(value.text.clone())
+    }
+
+    fn choose_congestion(&mut self, index: usize, name: &Word) -> Outcome {
+        self.traffic.agents[index].congestion = match name.text.as_str() {
+            "reno" => "reno",
+            "cubic" => "cubic",
+            other => {
+                return error_at(
+                    name.at,
+                    format!("congestion control {other:?} of ns is not supported; use reno or cubic"),
+                );
+            }
+        };
+        Ok(String::new())
+    }
+
+    /// Notes that an agent sends. FullTcp draws a random number before its first packet: tcp/tcp-full.cc,
+    /// `FullTcpAgent::advance_bytes`.
+    pub(crate) fn open(&mut self, agent: usize) {
+        let own = &mut self.traffic.agents[agent];
+        let draws = own.is_full() && !own.is_open && !self.is_emulab;
+        own.is_open = true;
+        if draws {
+            self.randoms.generators[0].uniform();
+        }
+    }
+
+    /// `$tcp advanceby 100`, `$ftp produce 100`: so many packets, from now on; what is not `by` counts all
+    /// since the beginning.
+    pub(crate) fn produce(
+        &mut self,
+        agent: usize,
+        from: Option<usize>,
+        method: &Word,
+        count: u64,
+    ) -> Outcome {
+        let now = self.schedule.now.unwrap_or_default();
+        // All packets of an agent are those of one connection.
+        let index = match self.traffic.find(agent, |own| !own.produced.is_empty()).or(from) {
+            Some(index) => index,
+            None => self.application_over(agent, method.at, FTP, |_| false)?,
+        };
+        let application = &mut self.traffic.applications[index];
+        let earlier = application.counted;
+        let is_total = matches!(method.text.as_str(), "produce" | "advance");
+        let more = match is_total && earlier > 0 {
+            true if self.traffic.agents[agent].is_full() => None,
+            // tcp/tcp.cc, `advance`: the SYN that has been sent counts, too.
+            true => count.checked_sub(earlier + 1),
+            false => Some(count),
+        };
+        let Some(more) = more else {
+            let problem = "in ns this ends what was to be sent before; use advanceby or producemore";
+            return error_at(method.at, problem);
+        };
+        if more > 0 {
+            application.produce(Produced { at: now, count: more, octets: None });
+            self.open(agent);
+        }
+        Ok(String::new())
+    }
+
+    /// Returns the first application of an agent that is as asked, or a new one.
+    fn application_over(
+        &mut self,
+        agent: usize,
+        at: usize,
+        (class, kind): (&'static str, Kind),
+        is_wanted: impl Fn(&Application) -> bool,
+    ) -> Result<usize, WordError> {
+        if let Some(index) = self.traffic.find(agent, is_wanted) {
+            return Ok(index);
+        }
+        self.add_application(at, class, kind);
+        let index = self.traffic.applications.len() - 1;
+        self.traffic.attach(index, agent, at)?;
+        Ok(index)
+    }
+
+    /// `$tcp send 2048`, `$udp send 500`: as many packets as they fill, from now on.
+    pub(crate) fn send_octets(&mut self, agent: usize, method: &Word, octets: &Word) -> Outcome {
+        let own = &self.traffic.agents[agent];
+        let size = own.packet()?;
+        match own.class {
+            Class::Tcp { .. } | Class::Sctp if octets.text == "-1" => {
+                let index = self.application_over(agent, method.at, FTP, |own| own.greedy)?;
+                let now = self.schedule.now.unwrap_or_default();
+                self.traffic.applications[index].start(now);
+                self.open(agent);
+                Ok(String::new())
+            }
+            // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
+            Class::Tcp { .. } if !own.is_full() => {
+                let count = packets(octets)?.div_ceil(size);
+                self.produce(agent, None, method, count)
+            }
+            Class::Udp | Class::Tcp { .. } | Class::Sctp => {
+                let octets = Some(positive(octets)?);
+                let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
+                let kind = (WRITES, Kind::Counted);
+                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITES)?;
+                self.traffic.applications[index].produce(produced);
+                self.open(agent);
+                Ok(String::new())
+            }
+            Class::Sink { .. } => self.unknown(method.at, "this agent cannot send by itself".to_owned()),
+        }
+    }
+
+    /// Executes `attach-agent` of the simulator.
+    pub(crate) fn attach(&mut self, node: &Word, agent: &Word) -> Outcome {
+        let (node, index) = (self.node(node)?, self.agent_of(agent)?);
+        let has_begun = self.has_begun();
+        let own = &mut self.traffic.agents[index].node;
+        if has_begun && own.is_some_and(|known| known != node) {
+            return error_at(agent.at, "an agent cannot change its node during a run; create another one");
+        }
+        *own = Some(node);
+        Ok(String::new())
+    }
+
+    /// Executes `connect` of the simulator.
+    pub(crate) fn connect(&mut self, one: &Word, other: &Word) -> Outcome {
+        let ends = [(one, other), (other, one)];
+        for (own, peer) in ends {
+            let (index, peer) = (self.agent_of(own)?, self.agent_of(peer)?);
+            let has_begun = self.has_begun();
+            let agent = &mut self.traffic.agents[index];
+            // What only receives answers nobody.
+            if has_begun && !agent.is_silent() && agent.peer.is_some_and(|known| known != peer) {
+                let problem = "an agent cannot change its other end during a run; create another one";
+                return error_at(own.at, problem);
+            }
+            agent.peer = Some(peer);
+        }
+        Ok(String::new())
+    }
+
+    /// Executes `$ns detach-agent $node $agent`: the agent neither sends nor receives from then on.
+    pub(crate) fn detach(&mut self, node: &Word, agent: &Word) -> Outcome {
+        let now = self.schedule.now.unwrap_or_default();
+        let (_, index) = (self.node(node)?, self.agent_of(agent)?);
+        self.traffic.agents[index].detached = Some(now);
+        let of_agent = self.traffic.applications_of(index).to_vec();
+        of_agent.into_iter().try_for_each(|own| self.stop_application(own, agent.at))?;
+        Ok(String::new())
+    }
+
+    /// Executes `$ns create-connection TCP $from TCPSink $to 1`: creates two connected agents on their
+    /// nodes, and returns the first.
+    pub(crate) fn create_connection(&mut self, [kind, from, sink, to]: [&Word; 4]) -> Outcome {
+        let mut ends = Vec::new();
+        for (class, node) in [(kind, from), (sink, to)] {
+            let class = Word { text: format!("Agent/{}", class.text), ..class.clone() };
+            let Some(end) = self.new_endpoint(&class) else {
+                return self.unknown(class.at, unknown_class(&class.text));
+            };
+            let end = Word { text: end?, at: class.at, verbatim: None };
+            self.attach(node, &end)?;
+            ends.push(end);
+        }
+        self.connect(&ends[0], &ends[1])?;
+        Ok(ends.swap_remove(0).text)
+    }
+
+    pub(crate) fn agent_of(&self, word: &Word) -> Result<usize, WordError> {
+        match self.object(&word.text) {
+            Some(Object::Agent(agent)) => Ok(agent),
+            _ => error_at(word.at, "this is not a known agent; create one with set tcp [new Agent/TCP]"),
+        }
+    }
+}

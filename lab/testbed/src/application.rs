@@ -1,0 +1,426 @@
+//! Applications of ns, with the times at which they send.
+
+use hol_base::Duration;
+
+use crate::agents::{Class, packets};
+use crate::bursts::{Bursts, Pattern};
+use crate::new::unknown_class;
+use crate::ns_defaults::read_default;
+use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError, error_at};
+
+#[derive(Debug)]
+pub(crate) struct Application {
+    /// Where it is made.
+    pub at: usize,
+    pub class: &'static str,
+    pub greedy: bool,
+    pub agent: Option<usize>,
+    pub size: u64,
+    pub rate: f64,
+    /// Emulab's; ns's sets the rate.
+    pub interval: Option<Duration>,
+    /// Packets after which it stops.
+    pub max_packets: Option<u64>,
+    pub running: Option<Duration>,
+    /// It sends since a change of its attributes, not since a start.
+    goes_on: bool,
+    pub pieces: Vec<Piece>,
+    /// What the script counts out: `produce`, `send`.
+    pub produced: Vec<Produced>,
+    /// The number of all these.
+    pub counted: u64,
+    /// Its bursts, if its times are random.
+    pub bursts: Option<Bursts>,
+}
+
+/// A time in which an application sends alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Piece {
+    pub start: Duration,
+    pub stop: Option<Duration>,
+    pub size: u64,
+    pub interval: Duration,
+    /// It continues the piece before.
+    goes_on: bool,
+}
+
+/// What a script sends at once, besides its applications' own packets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Produced {
+    pub at: Duration,
+    pub count: u64,
+    /// Octets of each; `None`: a packet of the agent.
+    pub octets: Option<u64>,
+}
+
+/// What an application sends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    Greedy,
+    /// Only what the script counts out.
+    Counted,
+    Constant,
+    Random(Pattern),
+}
+
+/// The class of what scripts send with `$udp send`.
+pub(crate) const WRITES: &str = "Application";
+
+/// Applications by class: the name that they have here, and what they send.
+pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
+    ("Application/FTP", "Application/FTP", Kind::Greedy),
+    ("Source/FTP", "Source/FTP", Kind::Greedy),
+    ("Application/Traffic/CBR", "Application/Traffic/CBR", Kind::Constant),
+    ("Traffic/CBR", "Application/Traffic/CBR", Kind::Constant),
+    (
+        "Application/Traffic/Exponential",
+        "Application/Traffic/Exponential",
+        Kind::Random(Pattern::Exponential),
+    ),
+    ("Traffic/Expoo", "Application/Traffic/Exponential", Kind::Random(Pattern::Exponential)),
+    ("Application/Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
+    ("Traffic/Pareto", "Application/Traffic/Pareto", Kind::Random(Pattern::Pareto)),
+    ("Application/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
+    ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
+];
+
+/// Variables of applications in ns; others are a script's.
+pub(crate) const ATTRIBUTES: [&str; 17] = [
+    "agent_",
+    "burst_time_",
+    "class_",
+    "dst_",
+    "fid_",
+    "flags_",
+    "idle_time_",
+    "interval_",
+    "maxpkts_",
+    "packetSize_",
+    "packet_size_",
+    "prio_",
+    "random_",
+    "rate_",
+    "shape_",
+    "type_",
+    "enableRecv_",
+];
+
+pub(crate) fn no_agent(at: usize) -> WordError {
+    WordError { at, problem: "this application has no agent; add $ftp attach-agent $tcp".to_owned() }
+}
+
+impl Simulator<'_> {
+    /// Returns the application of an agent.
+    pub(crate) fn add_application(&mut self, at: usize, class: &'static str, kind: Kind) -> String {
+        self.traffic.applications.push(Application::new(at, class, kind));
+        self.add(Object::Application(self.traffic.applications.len() - 1))
+    }
+
+    /// `$tcp attach-app FTP`, `$tcp attach-source FTP`.
+    pub(crate) fn attach_kind(&mut self, agent: usize, method: &str, kind: &Word) -> Outcome {
+        let prefix = if method == "attach-app" { "Application" } else { "Source" };
+        let class = Word { text: format!("{prefix}/{}", kind.text), ..kind.clone() };
+        let Some(object) = self.new_endpoint(&class) else {
+            return self.unknown(kind.at, unknown_class(&class.text));
+        };
+        let object = object?;
+        if let Some(Object::Application(index)) = self.object(&object) {
+            self.traffic.attach(index, agent, kind.at)?;
+        }
+        Ok(object)
+    }
+
+    /// Executes `$udp attach-traffic $cbr`.
+    pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
+        let Some(Object::Application(index)) = self.object(&traffic.text) else {
+            return error_at(
+                traffic.at,
+                "this is not an application; create one with new Application/Traffic/CBR",
+            );
+        };
+        self.attach_application(index, agent, traffic.at)?;
+        Ok(String::new())
+    }
+
+    pub(crate) fn attach_application(
+        &mut self,
+        index: usize,
+        agent: usize,
+        at: usize,
+    ) -> Result<(), WordError> {
+        let has_begun = self.has_begun();
+        if has_begun && self.traffic.applications[index].agent.is_some_and(|known| known != agent) {
+            return error_at(at, "an application cannot change its agent during a run; create another one");
+        }
+        self.traffic.attach(index, agent, at)
+    }
+
+    /// Executes a command of an application.
+    pub(crate) fn application(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
+        let now = self.schedule.now.unwrap_or_default();
+        let application = &mut self.traffic.applications[index];
+        match (method.text.as_str(), &words[2..]) {
+            ("attach-agent", [word]) => {
+                let agent = self.agent_of(word)?;
+                self.attach_application(index, agent, word.at)?;
+            }
+            ("set", [name]) => {
+                return Ok(match name.text.as_str() {
+                    "packetSize_" | "packet_size_" => application.size.to_string(),
+                    "rate_" => application.rate.to_string(),
+                    "interval_" => application.interval().as_secs_f64().to_string(),
+                    "maxpkts_" if application.max_packets.is_some() => {
+                        application.max_packets.unwrap_or_default().to_string()
+                    }
+                    _ => MEASURED.to_owned(),
+                });
+            }
+            ("set", [name, value]) => return self.set_application(index, name, value, words),
+            ("start", []) => self.start_application(index, now),
+            ("stop", []) => self.stop_application(index, method.at)?,
+            ("produce" | "producemore", [count]) if application.greedy => {
+                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                if self.traffic.agents[agent].class == Class::Sctp {
+                    let problem = "SCTP of ns sends nothing for a number of packets; use send with octets";
+                    return error_at(method.at, problem);
+                }
+                return self.produce(agent, Some(index), method, packets(count)?);
+            }
+            ("send", [octets]) if application.greedy => {
+                let agent = application.agent.ok_or_else(|| no_agent(application.at))?;
+                return self.send_octets(agent, method, octets);
+            }
+            // CBR and Telnet have no such command.
+            ("use-rng", [generator]) if application.bursts.as_ref().is_some_and(Bursts::has_pauses) => {
+                let generator = self.generator(generator)?;
+                let bursts = self.traffic.applications[index].bursts.as_mut();
+                bursts.expect("it was looked at").generator = generator;
+            }
+            ("agent", []) => {
+                let agent = application.agent.map(Object::Agent);
+                return Ok(agent.map_or_else(|| MEASURED.to_owned(), |agent| self.add(agent)));
+            }
+            _ => {
+                return self.unknown(
+                    method.at,
+                    format!("{:?} is not a supported command of an application", method.text),
+                );
+            }
+        }
+        Ok(String::new())
+    }
+
+    pub(crate) fn stop_application(&mut self, index: usize, at: usize) -> Result<(), WordError> {
+        let now = self.schedule.now.unwrap_or_default();
+        let agent = self.traffic.applications[index].agent;
+        let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
+        let is_counted = |own: &Application| !own.produced.is_empty();
+        // What TCP has not sent by then, it does not send: ns-source.tcl, Application/FTP stop.
+        if is_tcp && agent.is_some_and(|agent| self.traffic.find(agent, is_counted).is_some()) {
+            return error_at(at, "stopping a number of packets is not supported; send fewer");
+        }
+        self.traffic.applications[index].stop(now);
+        Ok(())
+    }
+
+    pub(crate) fn set_application(
+        &mut self,
+        index: usize,
+        name: &Word,
+        value: &Word,
+        words: &[Word],
+    ) -> Outcome {
+        let (now, is_emulab) = (self.schedule.now.unwrap_or_default(), self.is_emulab);
+        let application = &mut self.traffic.applications[index];
+        let is_running = application.running.is_some();
+        match name.text.as_str() {
+            "agent_" => {
+                let agent = self.agent_of(value)?;
+                self.attach_application(index, agent, value.at)?;
+                return Ok(value.text.clone());
+            }
+            "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
+                return self.ignore(words, "it only marks packets for traces");
+            }
+            "random_" | "maxpkts_"
+                if application.is_cbr() && (is_running || !application.pieces.is_empty()) =>
+            {
+                let problem =
+                    format!("{:?} cannot change once CBR has sent; set it before its first start", name.text);
+                return self.unknown(name.at, problem);
+            }
+            "random_" if application.is_cbr() => {
+                // ns reads no number as 0, such as the `null` that NSG2 writes.
+                let is_number = |number: f64| number != 0.0;
+                let is_random = match value.text.as_str() {
+                    "null" => false,
+                    _ => switch(value).or_else(|_| any_number(value).map(is_number))?,
+                };
+                application.bursts = is_random.then(|| Bursts::new(Pattern::JitteredCbr, application.class));
+                return Ok(value.text.clone());
+            }
+            _ if application.bursts.is_some() && is_running => {
+                let problem = format!(
+                    "{:?} of a random source cannot change while it sends; set it before its start",
+                    name.text
+                );
+                return self.unknown(name.at, problem);
+            }
+            "burst_time_" | "idle_time_" | "shape_" | "interval_"
+                if application.bursts.as_mut().is_some_and(|bursts| bursts.has(&name.text)) =>
+            {
+                let bursts = application.bursts.as_mut().expect("it was looked at");
+                bursts.set(name, value)?;
+                return Ok(value.text.clone());
+            }
+            "packetSize_" | "packet_size_" | "interval_" | "rate_" | "maxpkts_" => {}
+            _ => {
+                let problem = format!(
+                    "{:?} of an application is not supported; supported are packetSize_, rate_, interval_, maxpkts_ and random_ (CBR), burst_time_, idle_time_ and shape_ (Pareto)",
+                    name.text
+                );
+                return self.unknown(name.at, problem);
+            }
+        }
+        // What changes holds from the next packet on. tools/trafgen.cc, `TrafficGenerator::timeout`.
+        let (next, pieces) = (application.next_packet(now), application.pieces.len());
+        let is_running = is_running && !application.greedy;
+        if is_running {
+            application.stop(now);
+        }
+        match name.text.as_str() {
+            "packetSize_" | "packet_size_" => application.size = positive(value)?,
+            "rate_" => application.rate = bits_per_second(value)?,
+            // A class's default; `is_free` says which classes read it.
+            "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
+            "maxpkts_" => application.max_packets = Some(packets(value)?),
+            _ if is_emulab => application.interval = Some(seconds(value)?),
+            // ns-lib.tcl, Application/Traffic/CBR set: an interval sets the rate, with the size of that moment.
+            _ => {
+                let interval = seconds(value)?.max(Duration::from_nanos(1));
+                application.rate = application.size as f64 * 8.0 / interval.as_secs_f64();
+            }
+        }
+        if is_running {
+            application.running = Some(next);
+            application.goes_on |= application.pieces.len() > pieces;
+        }
+        Ok(value.text.clone())
+    }
+}
+
+impl Application {
+    /// Creates an application with ns's defaults; those without a size and a rate need neither.
+    fn new(at: usize, class: &'static str, kind: Kind) -> Self {
+        let bursts = match kind {
+            Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
+            _ => None,
+        };
+        Self {
+            at,
+            class,
+            greedy: kind == Kind::Greedy,
+            agent: None,
+            size: read_default(class, "packetSize_", positive).unwrap_or(1),
+            rate: read_default(class, "rate_", bits_per_second).unwrap_or(1.0),
+            interval: None,
+            max_packets: None,
+            running: None,
+            goes_on: false,
+            pieces: Vec::new(),
+            produced: Vec::new(),
+            counted: 0,
+            bursts,
+        }
+    }
+
+    /// Begins to send.
+    pub(crate) fn start(&mut self, now: Duration) {
+        if self.running.is_none() {
+            (self.running, self.goes_on) = (Some(now), false);
+        }
+    }
+
+    /// Returns the most packets that a source with random times sends.
+    pub(crate) fn max_packets(&self) -> u64 {
+        self.max_packets.unwrap_or(u64::MAX)
+    }
+
+    /// Ends sending.
+    pub(crate) fn stop(&mut self, now: Duration) {
+        if let Some(bursts) = &mut self.bursts {
+            bursts.stop(now);
+        }
+        if let Some(start) = self.running.take().filter(|start| *start < now) {
+            self.pieces.push(self.piece(start, Some(now)));
+        }
+    }
+
+    /// Adds what the script counts out.
+    pub(crate) fn produce(&mut self, produced: Produced) {
+        self.counted = self.counted.saturating_add(produced.count);
+        self.produced.push(produced);
+    }
+
+    fn is_cbr(&self) -> bool {
+        self.class == "Application/Traffic/CBR"
+    }
+
+    /// Returns when it sends its next packet, from `now` on.
+    fn next_packet(&self, now: Duration) -> Duration {
+        let start = self.running.unwrap_or(now);
+        let sent = now.saturating_sub(start).as_nanos().div_ceil(self.interval().as_nanos());
+        start + self.interval().saturating_mul(sent)
+    }
+
+    fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
+        Piece { start, stop, size: self.size, interval: self.interval(), goes_on: self.goes_on }
+    }
+
+    pub(crate) fn starts_itself(&self) -> bool {
+        self.running.is_some() || !self.pieces.is_empty()
+    }
+
+    pub(crate) fn starts(&self) -> Option<Duration> {
+        let first = self.pieces.first().map(|piece| piece.start).or(self.running);
+        first.or(self.produced.first().map(|own| own.at))
+    }
+
+    /// Returns when it sends, until `end` at most; `None` if it goes on for ever.
+    pub(crate) fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
+        if let (Some(first), Some(last)) = (self.produced.first(), self.produced.last()) {
+            let stop = last.at + Duration::from_nanos(1);
+            return Some(vec![self.piece(first.at, end.or(Some(stop)))]);
+        }
+        let open = self.running.map(|start| self.piece(start, end));
+        let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
+        // With a number of packets nothing else needs to end it.
+        let last =
+            pieces.last_mut().filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
+        if let Some(last) = last {
+            last.stop = Some(last.start + Duration::from_nanos(1));
+        }
+        if let Some(max) = self.max_packets.filter(|_| !self.greedy && self.bursts.is_none()) {
+            let mut left = max;
+            for piece in &mut pieces {
+                // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
+                let lasts = piece.interval.saturating_mul(left.max(u64::from(!piece.goes_on)));
+                let stop = piece.stop.map_or(piece.start + lasts, |stop| stop.min(piece.start + lasts));
+                left -= left.min((stop - piece.start).as_nanos().div_ceil(piece.interval.as_nanos()));
+                piece.stop = Some(stop);
+            }
+        }
+        if pieces.iter().any(|piece| piece.stop.is_none()) {
+            return None;
+        }
+        pieces.retain(|piece| piece.stop.is_some_and(|stop| stop > piece.start));
+        Some(pieces)
+    }
+
+    fn interval(&self) -> Duration {
+        let own = Duration::from_secs_f64(self.size as f64 * 8.0 / self.rate);
+        self.interval.unwrap_or(own).max(Duration::from_nanos(1))
+    }
+}

@@ -1,0 +1,348 @@
+//! Flows: what applications send, packet by packet or as a rate, over their agents.
+
+use std::collections::BTreeSet;
+
+use hol_base::{BitRate, Duration, QueueLimit};
+use hol_network::{NetworkSpec, Topology};
+
+use crate::agents::{Agent, Class};
+use crate::application::{Application, Piece, Produced, no_agent};
+use crate::tcl::{WordError, error_at};
+use crate::traffic::Traffic;
+
+/// The traffic from one application to another node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Where the script creates the application: `file:line`.
+    pub place: String,
+    /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
+    pub transport: String,
+    /// Class of the agent, if the transport has its settings.
+    pub label: Option<&'static str>,
+    /// Node that sends.
+    pub from: String,
+    /// Node that receives.
+    pub to: String,
+    /// Messages that are sent.
+    pub load: FlowLoad,
+    /// Start of the traffic.
+    pub start: Duration,
+    /// End of the traffic, not after the end of the script.
+    pub stop: Duration,
+}
+
+/// The traffic of an application.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FlowLoad {
+    /// FTP: as much as the transport takes.
+    Greedy {
+        /// Octets of a packet, without its headers.
+        size: u64,
+        /// Number of packets; `None`: as many as the time allows.
+        packets: Option<u64>,
+    },
+    /// CBR: a packet of this many octets per interval.
+    Every {
+        /// Octets of a packet, without its headers.
+        size: u64,
+        /// Interval.
+        interval: Duration,
+        /// As many such packets are sent at once: one of the application, which the agent cuts.
+        at_once: u16,
+    },
+    /// CBR that stops or changes and goes on, on/off sources, and packets that the script counts out: each
+    /// packet's time since the start, and its octets without headers.
+    Scripted(Vec<(Duration, u64)>),
+}
+
+/// Octets of the headers of UDP and TCP, as ns and IPv4 count them.
+const UDP_HEADERS: u64 = 28;
+
+const TCP_HEADERS: u64 = 40;
+
+/// Packets of a flow that changes.
+pub(crate) const MAX_SCRIPTED: usize = 100_000;
+
+/// Packets of all flows that change.
+const MAX_OF_ALL: usize = 1_000_000;
+
+/// Packets that an agent makes of what an application gives it at once.
+const MAX_AT_ONCE: u64 = 1000;
+/// Octets of the shortest message of a workload.
+const SHORTEST_MESSAGE: u64 = 8;
+
+impl Flow {
+    /// Returns the octets of the application's longest IP packet.
+    pub(crate) fn longest_packet(&self) -> u64 {
+        match &self.load {
+            _ if self.label.is_none() && self.transport != "udp" => 0,
+            FlowLoad::Greedy { size, .. } => size.saturating_add(TCP_HEADERS),
+            // TCP cuts messages, UDP does not.
+            FlowLoad::Every { size, .. } if self.transport == "udp" => size.saturating_add(UDP_HEADERS),
+            FlowLoad::Scripted(packets) if self.transport == "udp" => {
+                let longest = packets.iter().map(|(_, size)| *size).max().unwrap_or_default();
+                longest.saturating_add(UDP_HEADERS)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Traffic {
+    /// Returns the flows in the order of their applications in the script, without those that never start.
+    pub fn flows(
+        &self,
+        network: &NetworkSpec,
+        is_emulab: bool,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Vec<Flow>, WordError> {
+        self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
+        let topology = Topology::new(network).ok();
+        let mut flows = Vec::new();
+        let mut packets = 0;
+        let mut busy = BTreeSet::new();
+        for application in self.applications.iter().filter(|application| application.starts().is_some()) {
+            let flow = self.flow(application, network, topology.as_ref(), is_emulab, &place)?;
+            if flow.transport != "udp" && !busy.insert(application.agent) {
+                let problem = "another application sends over the same agent, but a flow has its own connection; create another agent";
+                return error_at(application.at, problem);
+            }
+            if let FlowLoad::Scripted(own) = &flow.load {
+                packets += own.len();
+            }
+            if packets > MAX_OF_ALL {
+                let problem = format!(
+                    "the flows whose packets have times of their own send more than {MAX_OF_ALL}; let them end earlier"
+                );
+                return error_at(application.at, problem);
+            }
+            // A random source may be stopped before its first packet.
+            if flow.load != FlowLoad::Scripted(Vec::new()) {
+                flows.push(flow);
+            }
+        }
+        Ok(flows)
+    }
+
+    fn flow(
+        &self,
+        application: &Application,
+        network: &NetworkSpec,
+        topology: Option<&Topology>,
+        is_emulab: bool,
+        place: impl Fn(usize) -> String,
+    ) -> Result<Flow, WordError> {
+        let wrong = |problem: &str| WordError { at: application.at, problem: problem.to_owned() };
+        let agent = application.agent.map(|agent| &self.agents[agent]);
+        let agent = agent.ok_or_else(|| no_agent(application.at))?;
+        let peer = agent.peer.map(|peer| &self.agents[peer]);
+        let peer = peer.ok_or_else(|| wrong("its agent has no other end; add $ns connect $tcp $sink"))?;
+        // ns 2.35: its ACKs go to the last agent that is connected to it.
+        if matches!(agent.class, Class::Tcp { .. }) && peer.peer != application.agent {
+            return Err(wrong("its sink is connected to another agent; create a sink for each"));
+        }
+        let nodes = agent.node.zip(peer.node);
+        let (from, to) =
+            nodes.ok_or_else(|| wrong("its agents are on no node; add $ns attach-agent $node $tcp"))?;
+        if from == to {
+            return Err(wrong("both agents are on the same node; hol sends only over links"));
+        }
+        if application.greedy && !application.produced.is_empty() && application.starts_itself() {
+            return Err(wrong("it sends without end besides a number of packets; create another agent"));
+        }
+        let pieces = application.pieces(self.end).ok_or_else(|| {
+            wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
+        })?;
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
+            return Err(wrong("it stops at its start; stop it later"));
+        };
+        let (start, stop) = (first.start, last.stop.unwrap_or_default());
+        if peer.detached.is_some_and(|detached| detached < stop) {
+            return Err(WordError {
+                at: peer.at,
+                problem: "detaching a sink during its flow is not supported; stop the flow first".to_owned(),
+            });
+        }
+        if application.greedy && agent.class == Class::Udp {
+            return Err(wrong("over UDP, FTP would send everything at once; use Application/Traffic/CBR"));
+        }
+        if application.greedy && pieces.len() > 1 {
+            return Err(wrong(
+                "it starts again on its previous connection, but a flow has its own connection; create another agent",
+            ));
+        }
+        let [from, to] = [from, to].map(|node| network.nodes[node].clone());
+        let capacity = topology.map_or(0, |topology| capacity(topology, &from, &to));
+        let (transport, label) = agent.transport(peer, is_emulab, capacity)?;
+        let size = || if is_emulab { Ok(1000) } else { agent.packet() };
+        let load = match application.produced[..] {
+            [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
+            [] => paced(application, &pieces, agent, is_emulab)?,
+            [Produced { count, octets: None, .. }] => {
+                FlowLoad::Greedy { size: size()?, packets: Some(count) }
+            }
+            _ => counted(application, size()?, Division::of(agent, is_emulab)?)?,
+        };
+        Ok(Flow { place: place(application.at), transport, label, from, to, load, start, stop })
+    }
+}
+
+/// Returns the octets that a path and its queues take at most.
+fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
+    let ends = topology.node(from).zip(topology.node(to));
+    let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
+    let delay: f64 = path.iter().map(|line| 2.0 * line.settings.delay.as_secs_f64()).sum();
+    let slowest =
+        path.iter().map(|line| line.settings.rate).min_by_key(|rate: &BitRate| rate.bits_per_second());
+    let bits = slowest.map_or(0.0, |rate| rate.bits_per_second() as f64);
+    let queue = |limit: &QueueLimit| match limit {
+        QueueLimit::Packets(packets) => packets.saturating_mul(1500),
+        QueueLimit::Bytes(octets) => *octets,
+    };
+    let queues: u64 = path.iter().map(|line| queue(&line.settings.queue)).fold(0, u64::saturating_add);
+    ((delay * bits / 8.0) as u64).saturating_add(queues)
+}
+
+/// How an agent divides what an application gives it at once.
+#[derive(Debug, Clone, Copy)]
+struct Division {
+    /// Octets of a packet at most, with the headers that ns counts.
+    max: u64,
+    /// The headers that ns counts.
+    headers: u64,
+    /// The last packet has as many octets as the others.
+    is_even: bool,
+}
+
+impl Division {
+    /// Returns how an agent divides: UDP into packets of its size and a rest, TCP into packets of its size.
+    /// ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
+    /// octets.
+    fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
+        let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
+        let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full() && !is_emulab;
+        let has_packets = is_even || agent.class == Class::Udp && !is_emulab;
+        let max = if has_packets { agent.packet()? } else { u64::MAX };
+        Ok(Self { max, headers, is_even })
+    }
+
+    /// Returns the number of packets of so many octets.
+    const fn count(self, octets: u64) -> u64 {
+        octets.div_ceil(self.max)
+    }
+
+    /// Returns whether all packets of so many octets are as long.
+    const fn is_uniform(self, octets: u64) -> bool {
+        self.is_even || octets <= self.max || octets.is_multiple_of(self.max)
+    }
+
+    /// Returns the packets of so many octets, each without headers.
+    fn packets(self, octets: u64) -> impl Iterator<Item = u64> {
+        let rest = Some(octets % self.max).filter(|rest| *rest > 0);
+        let rest = rest.map(|rest| if self.is_even { self.max } else { rest });
+        let whole = std::iter::repeat_n(self.max, (octets / self.max) as usize);
+        whole.chain(rest).map(move |size| size.saturating_sub(self.headers).max(SHORTEST_MESSAGE))
+    }
+}
+
+/// Returns what CBR or a random source sends over an agent.
+fn paced(
+    application: &Application,
+    pieces: &[Piece],
+    agent: &Agent,
+    is_emulab: bool,
+) -> Result<FlowLoad, WordError> {
+    let division = Division::of(agent, is_emulab)?;
+    let writes = match (&application.bursts, pieces) {
+        (None, [piece]) if division.is_uniform(piece.size) => {
+            check_writes(application.at, division, std::iter::once(piece.size))?;
+            let mut packets = division.packets(piece.size);
+            return Ok(FlowLoad::Every {
+                size: packets.next().unwrap_or(piece.size),
+                interval: piece.interval,
+                at_once: 1 + packets.count() as u16,
+            });
+        }
+        (None, pieces) => writes_of(pieces),
+        (Some(bursts), _) => {
+            let stop = pieces.last().and_then(|piece| piece.stop).unwrap_or_default();
+            let size = match application.class {
+                "Application/Telnet" => Some(agent.write_size()?),
+                _ => None,
+            };
+            let writes = bursts.packets(stop, MAX_SCRIPTED);
+            writes.map(|writes| writes.into_iter().map(|(at, own)| (at, size.unwrap_or(own))).collect())
+        }
+    };
+    let writes: Vec<(Duration, u64)> = writes.ok_or_else(|| too_many(application.at))?;
+    check_writes(application.at, division, writes.iter().map(|(_, octets)| *octets))?;
+    let count = writes.iter().map(|(_, octets)| division.count(*octets)).fold(0, u64::saturating_add);
+    if count > MAX_SCRIPTED as u64 {
+        return Err(too_many(application.at));
+    }
+    let origin = pieces.first().map_or(Duration::ZERO, |piece| piece.start);
+    let packets = writes
+        .into_iter()
+        .flat_map(|(at, octets)| division.packets(octets).map(move |size| (at.saturating_sub(origin), size)));
+    Ok(FlowLoad::Scripted(packets.collect()))
+}
+
+/// Returns what a script counts out, where a packet of the agent has `size` octets.
+fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
+    let all = &application.produced;
+    check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
+    let count = all.iter().map(|own| own.octets.map_or(own.count, |octets| division.count(octets)));
+    if count.fold(0, u64::saturating_add) > MAX_SCRIPTED as u64 {
+        return Err(too_many(application.at));
+    }
+    let mut packets = Vec::new();
+    for own in all {
+        let at = own.at - all[0].at;
+        match own.octets {
+            Some(octets) => packets.extend(division.packets(octets).map(|size| (at, size))),
+            None => packets.extend(std::iter::repeat_n((at, size), own.count as usize)),
+        }
+    }
+    Ok(FlowLoad::Scripted(packets))
+}
+
+/// Returns what CBR gives its agent, and when; `None` if that is too often.
+fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
+    let mut writes = Vec::new();
+    for piece in pieces {
+        let (mut at, stop) = (piece.start, piece.stop.unwrap_or_default());
+        while at < stop {
+            if writes.len() >= MAX_SCRIPTED {
+                return None;
+            }
+            writes.push((at, piece.size));
+            at += piece.interval;
+        }
+    }
+    Some(writes)
+}
+
+/// Returns an error if hol cannot send one of these numbers of octets at once.
+fn check_writes(
+    at: usize,
+    division: Division,
+    writes: impl Iterator<Item = u64> + Clone,
+) -> Result<(), WordError> {
+    let (max, min) = (division.max, SHORTEST_MESSAGE + division.headers);
+    if let Some(octets) = writes.clone().max().filter(|octets| division.count(*octets) > MAX_AT_ONCE) {
+        let problem =
+            format!("{octets} octets at once are more than {MAX_AT_ONCE} packets of {max}; send fewer");
+        return error_at(at, problem);
+    }
+    let shortest = |octets: u64| Some(octets % max).filter(|rest| *rest > 0).unwrap_or(max);
+    match writes.map(shortest).min().filter(|octets| *octets < min && !division.is_even) {
+        Some(octets) => error_at(at, format!("hol sends no packets of {octets} octets; use at least {min}")),
+        None => Ok(()),
+    }
+}
+
+fn too_many(at: usize) -> WordError {
+    let problem =
+        format!("its packets are not at one rate, and are more than {MAX_SCRIPTED}; let it end earlier");
+    WordError { at, problem }
+}

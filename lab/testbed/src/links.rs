@@ -1,0 +1,338 @@
+//! Links and LANs: the commands that create and change them.
+
+use hol_base::Duration;
+use hol_network::{LinkChange, LossSpec};
+
+use crate::draft::{Event, Line, MAX_EVENTS};
+use crate::quantity::{delay, link_delay, link_rate, rate, seconds};
+use crate::queue::Queue;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError, error_at, list_of};
+use crate::unsupported::Cause;
+
+/// Classes of LANs' layers that are not those of a wireless LAN.
+const LAN_LAYERS: [&str; 8] =
+    ["LL", "Queue/DropTail", "Mac", "Mac/802_3", "MAC/802_3", "Mac/Csma/Cd", "MAC/Csma/Cd", "Channel"];
+
+impl Simulator<'_> {
+    /// Changes one or all directions of a segment, now or at this time of the run.
+    pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
+        let now = self.schedule.now.unwrap_or_default();
+        let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
+        if is_event {
+            self.add_event(Event { at: now, segment, line, change });
+            return;
+        }
+        let lines = self.draft.segments[segment].lines.iter_mut().enumerate();
+        for (_, own) in lines.filter(|(index, _)| line.is_none_or(|line| line == *index)) {
+            match change.clone() {
+                LinkChange::Rate(rate) => own.rate = rate,
+                LinkChange::Delay(delay) => own.delay = delay,
+                LinkChange::Loss(loss) => own.loss = loss,
+                LinkChange::Up | LinkChange::Down => unreachable!("they are events"),
+            }
+        }
+    }
+
+    fn add_event(&mut self, event: Event) {
+        if !self.draft.add_event(event) {
+            let problem = format!("the links of the script change more than {MAX_EVENTS} times");
+            let _ = self.unknown(0, problem);
+        }
+    }
+
+    /// `$ns rtmodel-at 1.0 down $from $to`; with one node, all its links.
+    pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
+        let at = seconds(time)?;
+        let change = match verb.text.as_str() {
+            "down" => LinkChange::Down,
+            "up" => LinkChange::Up,
+            _ => return error_at(verb.at, "a link can only go up or down"),
+        };
+        let segments = match nodes {
+            [from, to] => vec![self.between(from, to)?.0],
+            [node] => self.draft.segments_of(self.node(node)?).to_vec(),
+            _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
+        };
+        for segment in segments {
+            self.add_event(Event { at, segment, line: None, change: change.clone() });
+        }
+        Ok(String::new())
+    }
+
+    pub(crate) fn line_between(
+        &mut self,
+        [from, to]: [&Word; 2],
+        speed: &Word,
+        time: &Word,
+        discipline: &Word,
+    ) -> Result<([usize; 2], Line), WordError> {
+        let members = [self.node(from)?, self.node(to)?];
+        if members[0] == members[1] {
+            return error_at(to.at, "both ends are the same node; a link needs two");
+        }
+        if let Some(cause) = Cause::of_word(&discipline.text, discipline.at) {
+            self.refuse(cause);
+        }
+        let mut queue = Queue::of(discipline)?;
+        for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
+            queue.set(&Word { text: attribute, ..value.clone() }, &value, self.is_emulab)?;
+        }
+        let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
+        Ok((members, Line { rate, delay, loss: LossSpec::default(), queue, has_error_model: false }))
+    }
+
+    /// One direction of a link, whose other one stands elsewhere.
+    pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
+        if let Some((segment, 1)) = self.draft.between(members)
+            && self.draft.segments[segment].missing.take().is_some()
+        {
+            self.draft.segments[segment].lines[1] = line;
+            return Ok(String::new());
+        }
+        self.draft.note_second_link(at, members);
+        let object = self.add_segment(members.to_vec(), vec![line.clone(), line]);
+        self.draft.segments.last_mut().expect("it was added").missing = Some(at);
+        Ok(object)
+    }
+
+    /// Executes `$ns newLan`, whose layers are named one by one.
+    pub(crate) fn new_lan(
+        &mut self,
+        members: &Word,
+        speed: &Word,
+        time: &Word,
+        layers: &[Word],
+        words: &[Word],
+    ) -> Outcome {
+        let address = layers.windows(2).find(|pair| pair[0].text == "-address").map(|pair| pair[1].at);
+        let mut unsupported = layers
+            .iter()
+            .filter(|word| !word.text.is_empty() && !word.text.starts_with('-') && Some(word.at) != address);
+        if let Some(layer) = unsupported.find(|word| !LAN_LAYERS.contains(&word.text.as_str())) {
+            let problem = format!("a LAN has a DropTail queue; {:?} is not supported", layer.text);
+            return self.unknown(layer.at, problem);
+        }
+        self.ignore(words, "a LAN sends one packet at a time, in turns and without collisions")?;
+        self.lan(members, speed, time)
+    }
+
+    pub(crate) fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
+        let mut members = Vec::new();
+        for text in list_of(list)? {
+            let node = self.node(&Word { text: text.into_owned(), ..list.clone() })?;
+            if members.contains(&node) {
+                return error_at(list.at, "a node occurs twice in this LAN; remove one");
+            }
+            members.push(node);
+        }
+        if !(2..=250).contains(&members.len()) {
+            return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
+        }
+        let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
+        let line =
+            Line { rate, delay, loss: LossSpec::default(), queue: Queue::default(), has_error_model: false };
+        Ok(self.add_segment(members, vec![line]))
+    }
+
+    pub(crate) fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> String {
+        let segment = self.draft.add_segment(members, lines);
+        self.add(Object::Segment(segment, None))
+    }
+
+    /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
+    ///
+    /// It concerns one direction of a link, or both if `line` is none.
+    pub(crate) fn segment_command(
+        &mut self,
+        segment: usize,
+        line: Option<usize>,
+        method: &Word,
+        words: &[Word],
+        arguments: &[Word],
+    ) -> Outcome {
+        let is_link = self.draft.segments[segment].is_link();
+        let first = line.unwrap_or_default();
+        // A link of Emulab is one object.
+        let failing = line.filter(|_| !self.is_emulab);
+        match (method.text.as_str(), arguments) {
+            ("queue", []) => return Ok(self.add(Object::Queue(segment, first))),
+            ("link", []) if is_link => return Ok(self.add(Object::Line(segment, first))),
+            ("up", []) => self.change(segment, failing, LinkChange::Up),
+            ("down", []) => self.change(segment, failing, LinkChange::Down),
+            ("modify", settings @ [_, ..]) => {
+                for word in settings {
+                    for setting in list_of(word)? {
+                        let change = modification(&Word { text: setting.into_owned(), ..word.clone() })?;
+                        self.change(segment, None, change);
+                    }
+                }
+            }
+            ("bandwidth", [value, ..]) => {
+                self.change(segment, None, LinkChange::Rate(link_rate(value, self.is_emulab)?));
+            }
+            ("delay", [value, ..]) => {
+                self.change(segment, None, LinkChange::Delay(link_delay(value, self.is_emulab)?));
+            }
+            ("plr", [value, ..]) => {
+                self.change(
+                    segment,
+                    None,
+                    LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(value)?)),
+                );
+            }
+            ("set", [attribute]) if is_link => {
+                let object = match attribute.text.as_str() {
+                    "queue_" => Object::Queue(segment, first),
+                    "link_" => Object::Line(segment, first),
+                    _ => return Ok(MEASURED.to_owned()),
+                };
+                return Ok(self.add(object));
+            }
+            ("cost", [one]) if one.text == "1" => {}
+            ("cost", _) => {
+                let problem = "costs of links are not modelled: routes are those with the fewest hops";
+                self.draft.needs_one_route(method.at, problem);
+            }
+            ("errormodule", [model]) if is_link => {
+                let Some(line) = line else {
+                    let problem =
+                        "an error model is for one direction of a link; use $ns lossmodel $em $from $to";
+                    return error_at(method.at, problem);
+                };
+                return self.add_loss(model, (segment, line));
+            }
+            ("dynamic", []) => {}
+            (name, _)
+                if name.starts_with("trace")
+                    || name.contains("nam")
+                    || matches!(
+                        name,
+                        "orient"
+                            | "color"
+                            | "label"
+                            | "label-color"
+                            | "label-at"
+                            | "queuePos"
+                            | "init-monitor"
+                            | "start-tracing"
+                            | "queue-sample-timeout"
+                    ) =>
+            {
+                return self.ignore(words, "it only draws or records");
+            }
+            _ => {
+                let problem = format!(
+                    "{:?} is not a supported command of a link; use queue, up, down, modify, bandwidth, delay or plr",
+                    method.text
+                );
+                return error_at(method.at, problem);
+            }
+        }
+        Ok(String::new())
+    }
+
+    pub(crate) fn set_line(
+        &mut self,
+        segment: usize,
+        line: usize,
+        attribute: &Word,
+        value: &[Word],
+    ) -> Outcome {
+        let own = &self.draft.segments[segment].lines[line];
+        match (attribute.text.as_str(), value) {
+            ("bandwidth_", []) => Ok(own.rate.bits_per_second().to_string()),
+            ("delay_", []) => Ok(own.delay.as_secs_f64().to_string()),
+            ("bandwidth_", [value]) => {
+                self.change(segment, Some(line), LinkChange::Rate(link_rate(value, self.is_emulab)?));
+                Ok(value.text.clone())
+            }
+            ("delay_", [value]) => {
+                self.change(segment, Some(line), LinkChange::Delay(seconds(value)?));
+                Ok(value.text.clone())
+            }
+            _ => error_at(attribute.at, "only bandwidth_ and delay_ of a link are supported"),
+        }
+    }
+
+    pub(crate) fn set_queue(
+        &mut self,
+        segment: usize,
+        line: usize,
+        attribute: &Word,
+        value: &Word,
+    ) -> Outcome {
+        if self.has_begun() {
+            let problem = format!(
+                "{:?} of a queue cannot change during a run here; set it before $ns run",
+                attribute.text
+            );
+            return self.unknown(attribute.at, problem);
+        }
+        self.draft.segments[segment].lines[line].queue.set(attribute, value, self.is_emulab)?;
+        Ok(value.text.clone())
+    }
+
+    /// Returns the last link from one node to another, and which of its directions leads there.
+    pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
+        let link = self.draft.between([self.node(from)?, self.node(to)?]);
+        link.ok_or_else(|| WordError {
+            at: from.at,
+            problem: "no link between these two nodes; create one first with $ns duplex-link".to_owned(),
+        })
+    }
+
+    /// Returns the member of a segment.
+    pub(crate) fn member(&self, segment: usize, node: &Word) -> Result<usize, WordError> {
+        let wanted = self.node(node)?;
+        let place = self.draft.segments[segment].members.iter().position(|member| *member == wanted);
+        place.ok_or_else(|| WordError {
+            at: node.at,
+            problem: "this node is not on that link or LAN".to_owned(),
+        })
+    }
+
+    /// Returns the node of a handle.
+    pub(crate) fn node(&self, word: &Word) -> Result<usize, WordError> {
+        match self.object(&word.text) {
+            Some(Object::Node(node)) => Ok(node),
+            Some(_) => error_at(word.at, "this is not a node; a node is needed here"),
+            None => error_at(
+                word.at,
+                format!("{:?} is not a node; create one with set server [$ns node]", word.text),
+            ),
+        }
+    }
+
+    /// Returns the link or LAN of a handle.
+    pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, WordError> {
+        match self.object(&word.text) {
+            Some(Object::Segment(segment, _)) if self.draft.segments[segment].is_link() == link => {
+                Ok(segment)
+            }
+            _ if link => error_at(word.at, "this is not a link; set one with set link0 [$ns duplex-link …]"),
+            _ => error_at(word.at, "this is not a LAN; set one with set lan0 [$ns make-lan …]"),
+        }
+    }
+}
+
+/// One of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`: kbit/s, milliseconds, a share.
+fn modification(setting: &Word) -> Result<LinkChange, WordError> {
+    let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
+    let word = |text: String| Word { text, ..setting.clone() };
+    let with_unit = |unit: &str| {
+        let is_bare = value.parse::<f64>().is_ok();
+        word(if is_bare { format!("{value}{unit}") } else { value.to_owned() })
+    };
+    Ok(match name.to_ascii_uppercase().as_str() {
+        "BANDWIDTH" => LinkChange::Rate(rate(&with_unit("kb"))?),
+        "DELAY" => LinkChange::Delay(delay(&with_unit("ms"))?),
+        "PLR" => LinkChange::Loss(LossSpec::Independent(crate::quantity::loss(&word(value.to_owned()))?)),
+        _ => {
+            return error_at(
+                setting.at,
+                format!("{name:?} of a link cannot change; only BANDWIDTH, DELAY and PLR can"),
+            );
+        }
+    })
+}

@@ -1,0 +1,90 @@
+//! Creates the objects of ns: `new CLASS`.
+
+use crate::agents::Agent;
+use crate::application::APPLICATIONS;
+use crate::simulator::{Object, Outcome, Simulator};
+use crate::tcl::{Word, error_at};
+
+/// Classes whose objects only draw or record.
+const RECORDERS: [&str; 8] =
+    ["Trace", "BaseTrace", "QueueMonitor", "Samples", "SampleList", "Integrator", "Monitor", "Animator"];
+
+impl Simulator<'_> {
+    /// Executes `new CLASS`.
+    pub(crate) fn new_object(&mut self, words: &[Word]) -> Outcome {
+        match &words[1..] {
+            [class] if class.text == "Simulator" => Ok(self.new_simulator()),
+            // Without groups, which are refused, it changes nothing.
+            [class, option, _] if class.text == "Simulator" && option.text == "-multicast" => {
+                Ok(self.new_simulator())
+            }
+            [class, ..] if class.text == "Program" => self.program_agent(class.at, None, &[]),
+            [class, arguments @ ..] => {
+                let made = self.new_endpoint(class).or_else(|| self.error_model(class, arguments));
+                let made = made.or_else(|| self.new_random(class, arguments));
+                match made.or_else(|| self.new_recorder(class).map(Ok)) {
+                    Some(object) => object,
+                    None => self.unknown(class.at, unknown_class(&class.text)),
+                }
+            }
+            [] => error_at(words[0].at, "the syntax is new Simulator"),
+        }
+    }
+
+    /// Creates an object of a class of agents or applications; `None` if it is neither.
+    pub(crate) fn new_endpoint(&mut self, class: &Word) -> Option<Outcome> {
+        if let Some(agent) = Agent::new(&class.text, class.at, self.defaults.of(&class.text)) {
+            if agent.is_tahoe() && !self.is_emulab {
+                let word = std::slice::from_ref(class);
+                // Its loss recovery differs; without losses nothing does.
+                let _ = self.ignore(
+                    word,
+                    "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
+                );
+            }
+            for _ in 0..if self.is_emulab { 0 } else { agent.draws() } {
+                self.randoms.generators[0].uniform();
+            }
+            self.traffic.agents.push(agent);
+            return Some(Ok(self.add(Object::Agent(self.traffic.agents.len() - 1))));
+        }
+        let (_, known, kind) = APPLICATIONS.iter().find(|(name, ..)| *name == class.text)?;
+        let object = self.add_application(class.at, known, *kind);
+        let Some(Object::Application(index)) = self.object(&object) else { return None };
+        for (attribute, value) in self.defaults.of(&class.text) {
+            let attribute = Word { text: attribute, ..value.clone() };
+            let words = [class.clone(), attribute.clone(), attribute.clone(), value.clone()];
+            if let Err(complaint) = self.set_application(index, &attribute, &value, &words) {
+                return Some(Err(complaint));
+            }
+        }
+        Some(Ok(object))
+    }
+
+    /// Creates an object of another class, which only records; `None` for an unsupported class.
+    pub(crate) fn new_recorder(&mut self, class: &Word) -> Option<String> {
+        let top = class.text.split('/').next().unwrap_or_default();
+        RECORDERS.contains(&top).then(|| self.add(Object::Recorder))
+    }
+}
+
+/// Describes an unsupported class.
+pub(crate) fn unknown_class(class: &str) -> String {
+    let kind = match class.split('/').next().unwrap_or_default() {
+        "Agent" => {
+            "an unsupported agent; supported are Agent/TCP with Reno, Newreno, Sack1, Linux and FullTcp, Agent/UDP, Agent/SCTP and their sinks"
+        }
+        "Application" | "Traffic" | "Source" => {
+            "unsupported traffic; use FTP, CBR, Exponential, Pareto or Telnet, or define it in an experiment file"
+        }
+        "RandomVariable" | "RNG" => {
+            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull and HyperExponential"
+        }
+        "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
+        "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",
+        _ => {
+            "an unsupported class; supported are nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet"
+        }
+    };
+    format!("{class:?} is {kind}")
+}
