@@ -1123,7 +1123,7 @@ class LanSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
+    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1210,7 +1210,7 @@ class Overrides(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
+    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     duplicate: NotRequired[Ratio]
@@ -1295,7 +1295,7 @@ class PathSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
+    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
@@ -1423,7 +1423,7 @@ class NetworkSpec(TypedDict, closed=True):
     """
     discipline: NotRequired[Discipline]
     """
-    Queueing discipline: `"droptail"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
+    Queueing discipline: `"droptail"`, `"red"`, `"codel"`, `"fq_codel"`, `"pie"`, `"dualpi2"`, or a table such as
     `{ red = { min = "5p", max = "15p" } }`.
     """
     down: NotRequired[Overrides]
