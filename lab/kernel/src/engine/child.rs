@@ -9,17 +9,25 @@ use std::time::Duration;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpid, getppid};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{PidfdFlags, pidfd_open};
 
 /// Puts `command` into its own process group, and makes it end when this process ends or is killed.
-#[expect(unsafe_code, reason = "between fork and exec only prctl is called, which is async-signal-safe")]
+#[expect(
+    unsafe_code,
+    reason = "between fork and exec only prctl and getppid are called, which are async-signal-safe"
+)]
 pub(super) fn bind_to_parent(command: &mut Command) {
     command.process_group(0);
-    // SAFETY: the closure allocates nothing and calls nothing but prctl(2).
+    let parent = getpid();
+    // SAFETY: the closure allocates nothing and calls nothing but prctl(2) and getppid(2).
     unsafe {
-        command.pre_exec(|| Ok(prctl::set_pdeathsig(Signal::SIGKILL)?));
+        command.pre_exec(move || {
+            prctl::set_pdeathsig(Signal::SIGKILL)?;
+            // A parent that died before that sends no signal.
+            if getppid() == parent { Ok(()) } else { Err(nix::Error::ESRCH.into()) }
+        });
     }
 }
 
