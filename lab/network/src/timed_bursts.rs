@@ -98,7 +98,7 @@ mod tests {
             ("loss = { good_for = '0s', bad_for = '0s' }", "raise one"),
             (
                 "up.loss = { good_for = '5s', bad_for = '1s' }\nevents = [{ at = '1s', loss = '1%' }]",
-                "remove the event or these bursts",
+                "remove the event or these keys",
             ),
             (
                 "events = [{ at = '1s', loss = { good_for = '5s', bad_for = '1s' } }]",
