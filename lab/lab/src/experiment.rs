@@ -6,7 +6,7 @@ use std::ops::Range;
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::{Program, Root, ScenarioError};
-use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
+use hol_workloads::{HostSpec, Kind, Simco, Sizes, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -300,8 +300,8 @@ fn read_combination<'s>(
     step: &[Assignment<'s>],
     source: &Source,
 ) -> Result<ExperimentFile, InputError> {
-    let written = table;
-    let table = with_values(table, step, source)?;
+    let written = with_step(table, step, source)?;
+    let table = resolved(written.clone(), source)?;
     check_shapes(&table, source)?;
     let file: ExperimentFile =
         toml_reader::from_table(&table).map_err(|e| match offending_key(&table, e.message()) {
@@ -310,11 +310,7 @@ fn read_combination<'s>(
         })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    let is_written = |key: &str| {
-        named_in(written, "network", &format!("`{key}`")).is_some()
-            || step.iter().any(|set| set.key.strip_prefix("network.") == Some(key))
-    };
-    file.with_absolute_paths(&table, is_written, source)
+    file.with_absolute_paths(&written, source)
 }
 
 fn with_values<'s>(
@@ -322,8 +318,22 @@ fn with_values<'s>(
     step: &[Assignment<'s>],
     source: &Source,
 ) -> Result<DeTable<'s>, InputError> {
+    resolved(with_step(table, step, source)?, source)
+}
+
+/// Returns the experiment with the values of one combination of the axes.
+fn with_step<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<DeTable<'s>, InputError> {
     let mut table = table.clone();
     step.iter().try_for_each(|set| set.apply(&mut table, source))?;
+    Ok(table)
+}
+
+/// Returns the experiment with delays in place of round-trip times, and settings in place of named paths.
+fn resolved<'s>(mut table: DeTable<'s>, source: &Source) -> Result<DeTable<'s>, InputError> {
     round_trips::replace_rtt(&mut table, source)?;
     named_paths::resolve_paths(&mut table, source)?;
     Ok(table)
@@ -478,17 +488,29 @@ impl ExperimentFile {
     }
 
     /// Makes the paths that the file names absolute; they are relative to the file.
-    fn with_absolute_paths(
-        mut self,
-        table: &DeTable<'_>,
-        is_written: impl Fn(&str) -> bool,
-        source: &Source,
-    ) -> Result<Self, InputError> {
+    fn with_absolute_paths(mut self, written: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::read_traces(&mut self.network, table, is_written, source)?;
+        traces::read_traces(&mut self.network, written, source)?;
         traces::read_distributions(&mut self.network, source)?;
+        self.read_sizes(source)?;
         Ok(self)
+    }
+
+    /// Reads the files of sizes that workloads name; the sizes become part of the point.
+    fn read_sizes(&mut self, source: &Source) -> Result<(), InputError> {
+        let place = span(self.workload.as_ref());
+        let own = self.workload.iter_mut().map(Spanned::as_mut);
+        let background = self.background.iter_mut().map(|flows| &mut flows.as_mut().workload);
+        let onward = self.onward.iter_mut().map(|requests| &mut requests.as_mut().workload);
+        for (key, sizes) in own.chain(background).chain(onward).flat_map(WorkloadSpec::sizes_mut) {
+            let Sizes::File { file } = sizes else { continue };
+            let text =
+                source.file(file).map_err(|problem| source.error(&place, format!("`{key}`: {problem}")))?;
+            *sizes = Sizes::read(&text)
+                .map_err(|(line, problem)| InputError { place: format!("{file}:{line}"), problem })?;
+        }
+        Ok(())
     }
 
     /// Checks that the points of all `files` together have at most [`MAX_RUNS`] runs.

@@ -1,30 +1,32 @@
 //! Reads the files that a network names: a trace of the path (`network.trace`) and distributions of its delay
 //! (`network.jitter_distribution`).
 
+use std::ops::Range;
+
 use hol_base::Duration;
 use hol_network::{
     Distribution, EventSpec, LinkDirection, NetworkSpec, TracePlayback, TraceSpec, TraceStart, read_trace,
 };
 use toml::Spanned;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
 use crate::experiment::named_in;
+use crate::link_tables::each_link;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
-/// needed. If the start is drawn for each run, the trace itself becomes part of the point. `is_written`
-/// returns whether the file or an axis sets a key of the network.
+/// needed. If the start is drawn for each run, the trace itself becomes part of the point. `written` is the
+/// experiment as its author wrote it: with the values of its axes, but without those of named paths.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
-    table: &DeTable<'_>,
-    is_written: impl Fn(&str) -> bool,
+    written: &DeTable<'_>,
     source: &Source,
 ) -> Result<(), InputError> {
     let place = network.span();
     let start = network.as_mut().trace_start.take();
     let refuse_start = |problem: String| {
-        let span = named_in(table, "network", "`trace_start`").unwrap_or_else(|| place.clone());
+        let span = named_in(written, "network", "`trace_start`").unwrap_or_else(|| place.clone());
         source.error(&span, format!("`trace_start`: {problem}"))
     };
     let mut traces = Vec::new();
@@ -47,13 +49,7 @@ pub(crate) fn read_traces(
         Some(TraceStart::At(position)) => position,
         Some(TraceStart::Random) | None => Duration::ZERO,
     };
-    if let Some(key) = key_without_effect(&played(first_position).collect::<Vec<_>>(), is_written) {
-        let span = named_in(table, "network", &format!("`{key}`")).unwrap_or_else(|| place.clone());
-        let problem = format!(
-            "`{key}` has no effect, because the trace sets the {key} of both directions from its first line on; remove one of them"
-        );
-        return Err(source.error(&span, problem));
-    }
+    refuse_replaced_settings(&played(first_position).collect::<Vec<_>>(), written, source)?;
     match start {
         Some(_) if traces.is_empty() => {
             let problem = "no trace is set; name its file, as in trace = \"lte.csv\"";
@@ -68,27 +64,60 @@ pub(crate) fn read_traces(
     Ok(())
 }
 
-/// Returns a setting that the file or an axis sets, and that the events of a trace replace before the first packet.
-fn key_without_effect(events: &[EventSpec], is_written: impl Fn(&str) -> bool) -> Option<&'static str> {
-    type IsSet = fn(&EventSpec) -> bool;
-    let settings: [(&str, IsSet); 3] = [
-        ("rate", |event| event.rate.is_some()),
-        ("delay", |event| event.delay.is_some()),
-        ("loss", |event| event.loss.is_some()),
-    ];
-    let is_replaced = |is_set: IsSet| {
-        let in_direction = |direction| {
-            events.iter().any(|event| {
-                event.at.is_zero()
-                    && is_set(event)
-                    && [LinkDirection::Both, direction].contains(&event.direction)
-            })
-        };
-        in_direction(LinkDirection::Up) && in_direction(LinkDirection::Down)
+/// A setting that a trace can change, and whether an event changes it.
+type Setting = (&'static str, fn(&EventSpec) -> bool);
+
+const SETTINGS: [Setting; 4] = [
+    ("rate", |event| event.rate.is_some()),
+    ("delay", |event| event.delay.is_some()),
+    ("rtt", |event| event.delay.is_some()),
+    ("loss", |event| event.loss.is_some()),
+];
+
+/// Refuses a setting of a link that the events of a trace replace before the first packet: it would have no effect.
+fn refuse_replaced_settings(
+    events: &[EventSpec],
+    written: &DeTable<'_>,
+    source: &Source,
+) -> Result<(), InputError> {
+    let is_replaced = |(_, is_set): &Setting, direction| {
+        events.iter().any(|event| {
+            event.at.is_zero() && is_set(event) && [LinkDirection::Both, direction].contains(&event.direction)
+        })
     };
-    let is_useless =
-        |key: &str, is_set| is_replaced(is_set) && (is_written(key) || key == "delay" && is_written("rtt"));
-    settings.into_iter().find(|(key, is_set)| is_useless(key, *is_set)).map(|(key, _)| key)
+    let [up, down] = [LinkDirection::Up, LinkDirection::Down].map(|direction| {
+        SETTINGS.into_iter().filter(|setting| is_replaced(setting, direction)).collect::<Vec<_>>()
+    });
+    let both: Vec<Setting> =
+        up.iter().filter(|(key, _)| down.iter().any(|(other, _)| key == other)).copied().collect();
+    // The links of a script have to have a rate and a delay.
+    let script = written.get("topology").map(Spanned::span);
+    each_link(&mut written.clone(), |link| {
+        refuse_keys(link, &both, script.as_ref(), source)?;
+        for (direction, replaced) in [("up", &up), ("down", &down)] {
+            if let Some(DeValue::Table(own)) = link.get(direction).map(Spanned::get_ref) {
+                refuse_keys(own, replaced, script.as_ref(), source)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn refuse_keys(
+    link: &DeTable<'_>,
+    replaced: &[Setting],
+    script: Option<&Range<usize>>,
+    source: &Source,
+) -> Result<(), InputError> {
+    let own = |key| link.get(key).map(Spanned::span).filter(|span| Some(span) != script);
+    let Some((key, span)) = replaced.iter().find_map(|(key, _)| Some((key, own(*key)?))) else {
+        return Ok(());
+    };
+    let what = if *key == "rtt" { "delay" } else { key };
+    let problem = format!(
+        "`{key}` has no effect, because the trace sets the {what} from its first line on; remove one of them"
+    );
+    Err(source.error(&span, problem))
 }
 
 /// Returns why a run cannot begin at `start` of the trace in the file `name`; `None` if it can.

@@ -142,7 +142,10 @@ fn a_trace_with_one_line_has_no_other_position() {
 fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
     for (text, place, key) in [
         ("network.trace = 'lte.csv'\nnetwork.rate = '5Mbit'", "t.toml:4:16", "`rate`"),
-        ("network.trace = 'lte.csv'\nnetwork.rtt = '5ms'", "t.toml:4", "`delay`"),
+        ("network.trace = 'lte.csv'\nnetwork.rtt = '5ms'", "t.toml:4:15", "`rtt`"),
+        ("network.trace = 'lte.csv'\nnetwork.up.rate = '5Mbit'", "t.toml:4:19", "`rate`"),
+        ("network.trace.down = 'lte.csv'\nnetwork.down.delay = '5ms'", "t.toml:4:22", "`delay`"),
+        ("network.trace = 'lte.csv'\nnetwork.paths = [{ delay = '5ms' }, {}]", "t.toml:4:28", "`delay`"),
         ("network.trace = 'lte.csv'\nsweep.'network.delay' = ['5ms', '9ms']", "t.toml:4", "`delay`"),
         (
             "network.trace = 'lte.csv'\nnetwork.trace_start = 'random'\nnetwork.delay = '5ms'",
@@ -159,6 +162,7 @@ fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
     for text in [
         "network.trace = 'lte.csv'\nnetwork.loss = '1%'",
         "network.trace.up = 'lte.csv'\nnetwork.rate = '5Mbit'",
+        "network.trace.up = 'lte.csv'\nnetwork.down.rate = '5Mbit'",
         "network.trace = 'later.csv'\nnetwork.rate = '5Mbit'",
         "network.path = 'lte'\nnetwork.trace = 'lte.csv'",
     ] {
