@@ -37,6 +37,7 @@ mod rpc;
 mod sender;
 mod session_setups;
 mod simco;
+mod size_file;
 mod sizes;
 mod spec;
 mod stream_layout;

@@ -24,7 +24,8 @@ pub struct Rpc {
     #[serde(flatten)]
     pub load: Load,
     /// Octets per request: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "2kB", sigma = 1.5, max = "100kB" }`. Default 200 octets.
+    /// distribution as in `{ median = "2kB", sigma = 1.5, max = "100kB" }`, or a file with a size on each line as in
+    /// `{ file = "sizes.txt" }`. Default 200 octets.
     #[serde(default = "request")]
     pub request: Sizes,
     /// Octets per reply, in the same forms as `request`. Default 1 kB.
@@ -160,6 +161,10 @@ impl Workload for Rpc {
 
     fn size(&self) -> Option<u64> {
         None
+    }
+
+    fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        vec![("request", &mut self.request), ("reply", &mut self.reply)]
     }
 
     fn longest(&self) -> Option<u64> {

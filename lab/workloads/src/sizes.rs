@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(
     untagged,
     expecting = "a size such as \"20kB\", sizes with weights such as { \"1kB\" = 9, \"200kB\" = 1 }, or \
-                 { median = \"10kB\", sigma = 1.5, max = \"1MB\" }"
+                 { median = \"10kB\", sigma = 1.5, max = \"1MB\" }, or { file = \"sizes.txt\" }"
 )]
 /// How the sizes of messages are chosen.
 pub enum Sizes {
@@ -22,6 +22,11 @@ pub enum Sizes {
     /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
     /// (SIGMETRICS), section 4.
     LogNormal(LogNormal),
+    /// A file with a size on each line, not yet read: `{ file = "sizes.txt" }`.
+    File {
+        /// Name of the file, next to the experiment.
+        file: String,
+    },
     /// Some sizes, each with its weight.
     Mix(BTreeMap<ByteCount, u32>),
 }
@@ -68,10 +73,14 @@ impl Sizes {
             Self::Mix(weights) => {
                 weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
             }
+            Self::File { .. } => true,
         }
     }
 
     /// Draws the octets of the next message, between `min` and `max`.
+    ///
+    /// # Panics
+    /// If the sizes are those of a file that has not been read.
     pub(crate) fn draw(&self, rng: &mut Rng, [min, max]: [u64; 2]) -> u32 {
         let octets = match self {
             Self::Fixed(size) => size.0,
@@ -80,6 +89,7 @@ impl Sizes {
                 max.map_or(drawn, |max| drawn.min(max.0))
             }
             Self::Mix(weights) => pick(weights, rng),
+            Self::File { file } => unreachable!("{file} is read with the experiment"),
         };
         octets.clamp(min, max) as u32
     }
@@ -90,6 +100,7 @@ impl Sizes {
             Self::Fixed(size) => Some(size.0),
             Self::Mix(weights) => weights.keys().next_back().map(|size| size.0),
             Self::LogNormal(LogNormal { max, .. }) => max.map(|max| max.0),
+            Self::File { .. } => None,
         }
     }
 
@@ -97,7 +108,7 @@ impl Sizes {
     /// of ten. Empty if all sizes are the same.
     pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
         let classes = match self {
-            Self::Fixed(_) => Vec::new(),
+            Self::Fixed(_) | Self::File { .. } => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::FEW => {
                 weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
@@ -176,6 +187,7 @@ impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(size) => size.fmt(f),
+            Self::File { file } => write!(f, "sizes in {file}"),
             Self::LogNormal(LogNormal { median, sigma, max }) => {
                 write!(f, "{median} (sigma {sigma}")?;
                 max.map_or(Ok(()), |max| write!(f, ", at most {max}"))?;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::WorkloadError;
 use crate::tls;
 use crate::{
-    Application, Arrivals, FramingFn, Host, Kind, LedgerJoin, Load, OnwardClient, Pace, SizeClass,
+    Application, Arrivals, FramingFn, Host, Kind, LedgerJoin, Load, OnwardClient, Pace, SizeClass, Sizes,
     StreamLayout,
 };
 
@@ -75,6 +75,11 @@ impl WorkloadSpec {
     /// Returns the settings as [`Self::load`], mutable.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.kind.workload_mut().load_mut()
+    }
+
+    /// Returns the keys for sizes that may differ from message to message.
+    pub fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        self.kind.workload_mut().sizes_mut()
     }
 
     /// Returns messages per second and source; `None` if messages are not due by time.

@@ -4,7 +4,7 @@ use hol_base::Seed;
 use hol_measure::RecordKind;
 use hol_transport::FramingError;
 
-use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, StreamLayout, WorkloadError};
+use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, Sizes, StreamLayout, WorkloadError};
 
 /// A function that returns the length of a message from its first octets, for the framer of a byte stream.
 pub type FramingFn = fn(&[u8]) -> Result<Option<usize>, FramingError>;
@@ -39,6 +39,10 @@ pub trait Workload {
     /// Returns the settings as [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
+    }
+    /// Returns its keys for sizes that may differ.
+    fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        Vec::new()
     }
     /// Returns the octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;

@@ -18,7 +18,8 @@ pub struct Page {
     /// Number of files besides the document. Default 12.
     pub objects: u16,
     /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
-    /// distribution as in `{ median = "10kB", sigma = 1.5 }`. Default 20 kB.
+    /// distribution as in `{ median = "10kB", sigma = 1.5 }`, or a file with a size on each line as in
+    /// `{ file = "sizes.txt" }`. Default 20 kB.
     pub size: Sizes,
     /// Depth of the references: with 1 the document references all objects; with 2 it references half of them,
     /// which reference the rest, and so on. Default 1.

@@ -13,7 +13,7 @@ use hol_measure::RecordKind;
 
 pub use keys::{ConnectionReuse, Page};
 
-use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, WorkloadError};
+use crate::{Application, FramingFn, Host, Pace, Sizes, StreamLayout, Workload, WorkloadError};
 use browser::Browser;
 use frame::Frame;
 use server::Server;
@@ -80,6 +80,10 @@ impl Workload for Page {
 
     fn pace(&self) -> Pace {
         Pace::Replied
+    }
+
+    fn sizes_mut(&mut self) -> Vec<(&'static str, &mut Sizes)> {
+        vec![("size", &mut self.size)]
     }
 
     fn size(&self) -> Option<u64> {
