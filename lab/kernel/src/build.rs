@@ -15,12 +15,13 @@ use crate::scratch;
 
 const OPTIONS: &str = include_str!("../uml/options");
 
-const PATCHES: [(&str, &str); 9] = [
+const PATCHES: [(&str, &str); 10] = [
     ("give-way.patch", include_str!("../uml/give-way.patch")),
     ("host-state.patch", include_str!("../uml/host-state.patch")),
     ("instructions.patch", include_str!("../uml/instructions.patch")),
     ("nanosecond-clock.patch", include_str!("../uml/nanosecond-clock.patch")),
     ("no-host-entropy.patch", include_str!("../uml/no-host-entropy.patch")),
+    ("orphans.patch", include_str!("../uml/orphans.patch")),
     ("program-clock.patch", include_str!("../uml/program-clock.patch")),
     ("socket-transport.patch", include_str!("../uml/socket-transport.patch")),
     ("tick.patch", include_str!("../uml/tick.patch")),

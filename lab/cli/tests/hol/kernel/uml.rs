@@ -211,6 +211,35 @@ fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
     assert_eq!(journal(dir.path()).len(), 3);
 }
 
+/// Returns the program that is the kernel.
+fn kernel_file() -> PathBuf {
+    let list = Command::new(BIN).args(["kernel", "list", "--json"]).output().unwrap();
+    let list = String::from_utf8(list.stdout).unwrap();
+    let kernels = list.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let directories = kernels.filter_map(|kernel| Some(PathBuf::from(kernel["directory"].as_str()?)));
+    directories.map(|directory| directory.join("linux")).find(|file| file.exists()).expect("hol kernel build")
+}
+
+/// The child that a starting kernel tests ptrace with has no parent-death signal in Linux (arch/um/os-Linux/start_up.c), and stayed behind,
+/// stopped.
+#[test]
+#[ignore = "needs User-Mode Linux (hol kernel build)"]
+fn a_kernel_that_is_killed_while_it_starts_leaves_no_process() {
+    let dir = directory_with_sweep();
+    for attempt in 0..100 {
+        let mut kernel = Command::new(kernel_file())
+            .current_dir(temporary_directory(dir.path()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::park_timeout(Duration::from_micros(30 * attempt));
+        kernel.kill().unwrap();
+        kernel.wait().unwrap();
+    }
+    leaves_nothing(dir.path());
+}
+
 /// Replaces a kernel by a script, in a separate cache, and runs it.
 fn with_kernel_replaced(script: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
