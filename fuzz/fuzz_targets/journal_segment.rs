@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use hol_journal::{Durability, Journal, Recorded};
+use hol_journal::{Durability, Journal, RecordedRule};
 use hol_simco::{Change, Owner};
 use libfuzzer_sys::fuzz_target;
 
@@ -31,7 +31,7 @@ fn frame(entries: &[u8], is_chained: bool) -> Vec<u8> {
 }
 
 /// Returns the rules in a segment, if the journal can be opened.
-fn open(segment: &[u8]) -> Option<(Journal, Vec<Recorded>)> {
+fn open(segment: &[u8]) -> Option<(Journal, Vec<RecordedRule>)> {
     let dir = directory();
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir(&dir).unwrap();
@@ -50,7 +50,7 @@ fn follow(header: &[u8], octets: &[u8], is_chained: bool) {
     open(&[&header, octets].concat());
     let frame = frame(octets, is_chained);
     let Some((mut journal, rules)) = open(&[&header[..], &frame].concat()) else { return };
-    for Recorded { rule, owner } in &rules {
+    for RecordedRule { rule, owner } in &rules {
         let change = Change { before: Some(*rule), after: Some(*rule) };
         journal.record(&[change], |_| Owner::new(owner.clone())).unwrap();
     }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use hol_wire::quic::{Datagram, Secrets, Side};
-use hol_wire::{Address, Packet};
+use hol_wire::Packet;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|octets: Vec<u8>| {

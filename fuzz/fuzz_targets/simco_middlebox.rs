@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use hol_base::{Duration, Time};
 use hol_simco::{
     Batch, Capabilities, Change, Config, Framing, IpVersion, Lifetime, Message, Middlebox, Output, Pid,
-    Policy, Request, Rule, SessionId, Tid, Unauthenticated, ConnectionInfo, Version,
+    Policy, Refusal, Request, Rule, SessionId, Tid, Unauthenticated, ConnectionInfo, Version,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -72,7 +72,7 @@ fuzz_target!(|input: &[u8]| {
         middlebox.receive(now, sessions[usize::from(who % 3)], piece.to_vec().into(), &mut batch);
         middlebox.advance(now, &mut batch);
         if refused % 2 == 1 {
-            middlebox.refuse(&mut batch);
+            middlebox.refuse(Refusal::ConfigurationFailed, &mut batch);
             middlebox.advance(now, &mut batch);
         }
         filter.make(batch.changes());
