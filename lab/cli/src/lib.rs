@@ -31,6 +31,7 @@ mod plan;
 mod point_reporter;
 mod progress;
 mod progress_args;
+mod qlog;
 mod question;
 mod replay;
 mod report;

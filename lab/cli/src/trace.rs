@@ -17,6 +17,7 @@ use hol_wire::quic::CONNECTION_ID;
 
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
+use crate::qlog::Qlog;
 use crate::question::Question;
 use crate::terminal::{colour, note, say};
 use crate::waterfall;
@@ -25,6 +26,7 @@ const EXAMPLES: &str = "\
 Examples:
   hol trace tcp --count 50 --repetitions 1 --loss 5%                      packets on the terminal
   hol trace sctp:streams=8 --count 50 --repetitions 1 --loss 5% --pcap run.pcapng
+  hol trace quic --count 50 --repetitions 1 --loss 5% --qlog run.qlog     for qvis: packets, frames, congestion window
   hol trace tcp --count 20 --repetitions 1 --beside kernel:uml            model and Linux side by side";
 
 /// Show the packets of one run, or write them to a capture file.
@@ -75,6 +77,9 @@ pub struct Trace {
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "pcap")]
     ns2: Option<PathBuf>,
+    /// Write a qlog for qvis instead: packets, frames, congestion window and round-trip time; - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "beside", "at"])]
+    qlog: Option<PathBuf>,
 }
 
 impl Trace {
@@ -94,6 +99,9 @@ impl Trace {
         }
         if let Some(path) = &self.svg {
             return self.draw(&point, path);
+        }
+        if let Some(path) = &self.qlog {
+            return self.log(&point, path);
         }
         match (&self.pcap, &self.ns2) {
             (Some(path), _) => self.capture(&point, path),
@@ -204,6 +212,23 @@ impl Trace {
         let packets = trace.packets;
         trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
         report_written(path, &format!("{packets} packets of {}", self.which_run(point)));
+        Ok(())
+    }
+
+    fn log(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+        let world = point.world.open().map_err(LabError::from)?;
+        if world.hops().is_none() {
+            let problem = format!("world {} encrypts the packets of QUIC", world.name());
+            return Err(Failure::Usage(format!("--qlog: {problem}; use --world model, or --pcap")));
+        }
+        let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
+        let mut log = Qlog::between([scenario.workload.from(), scenario.workload.to()]);
+        world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
+        // The same run again, since the model's runs do not depend on who observes them.
+        world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
+        let (packets, which) = (log.packets, self.which_run(point));
+        log.write(&mut open_output(path)?, &which).map_err(|error| cannot_write(path, &error))?;
+        report_written(path, &format!("{packets} packets of {which}"));
         Ok(())
     }
 

@@ -62,6 +62,11 @@ impl<'a> CleartextPacket<'a> {
         Frames::new(&self.octets[self.header..self.octets.len() - PacketNumber::TAG])
     }
 
+    /// Returns the octets of the packet, with its header and tag.
+    pub const fn length(&self) -> usize {
+        self.octets.len()
+    }
+
     /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
         const LONG: u8 = 0x80;

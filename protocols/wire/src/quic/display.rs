@@ -51,8 +51,8 @@ impl fmt::Display for Frame {
                     false => write!(f, " {low}-{high}"),
                 })
             }
-            Self::ResetStream(id) => write!(f, "RESET_STREAM {id}"),
-            Self::StopSending(id) => write!(f, "STOP_SENDING {id}"),
+            Self::ResetStream { id, .. } => write!(f, "RESET_STREAM {id}"),
+            Self::StopSending { id, .. } => write!(f, "STOP_SENDING {id}"),
             Self::Crypto { offset, length } => write!(f, "CRYPTO {offset}:{}", offset + length),
             Self::NewToken => f.write_str("NEW_TOKEN"),
             Self::Stream { id, offset, length, fin } => {
@@ -60,15 +60,15 @@ impl fmt::Display for Frame {
             }
             Self::MaxData(maximum) => write!(f, "MAX_DATA {maximum}"),
             Self::MaxStreamData(id, maximum) => write!(f, "MAX_STREAM_DATA {id} {maximum}"),
-            Self::MaxStreams(maximum) => write!(f, "MAX_STREAMS {maximum}"),
+            Self::MaxStreams(_, maximum) => write!(f, "MAX_STREAMS {maximum}"),
             Self::DataBlocked(limit) => write!(f, "DATA_BLOCKED {limit}"),
             Self::StreamDataBlocked(id, limit) => write!(f, "STREAM_DATA_BLOCKED {id} {limit}"),
-            Self::StreamsBlocked(limit) => write!(f, "STREAMS_BLOCKED {limit}"),
+            Self::StreamsBlocked(_, limit) => write!(f, "STREAMS_BLOCKED {limit}"),
             Self::NewConnectionId(sequence) => write!(f, "NEW_CONNECTION_ID {sequence}"),
             Self::RetireConnectionId(sequence) => write!(f, "RETIRE_CONNECTION_ID {sequence}"),
             Self::PathChallenge => f.write_str("PATH_CHALLENGE"),
             Self::PathResponse => f.write_str("PATH_RESPONSE"),
-            Self::ConnectionClose(code) => write!(f, "CONNECTION_CLOSE {code}"),
+            Self::ConnectionClose { error, .. } => write!(f, "CONNECTION_CLOSE {error}"),
             Self::HandshakeDone => f.write_str("HANDSHAKE_DONE"),
             Self::Datagram(octets) => write!(f, "DATAGRAM {octets}"),
             Self::AckFrequency { threshold, max_ack_delay } => {

@@ -17,10 +17,22 @@ pub enum Frame {
         /// The ranges of packet numbers, each with both ends, the largest first.
         ranges: SmallVec<[(u64, u64); 4]>,
     },
-    /// RESET_STREAM of a stream. Section 19.4.
-    ResetStream(u64),
-    /// STOP_SENDING of a stream. Section 19.5.
-    StopSending(u64),
+    /// RESET_STREAM. Section 19.4.
+    ResetStream {
+        /// The stream.
+        id: u64,
+        /// The application's error code.
+        error: u64,
+        /// The final size of the stream, octets.
+        final_size: u64,
+    },
+    /// STOP_SENDING. Section 19.5.
+    StopSending {
+        /// The stream.
+        id: u64,
+        /// The application's error code.
+        error: u64,
+    },
     /// CRYPTO. Section 19.6.
     Crypto {
         /// Offset of the first octet.
@@ -45,14 +57,14 @@ pub enum Frame {
     MaxData(u64),
     /// MAX_STREAM_DATA: stream and maximum. Section 19.10.
     MaxStreamData(u64, u64),
-    /// MAX_STREAMS: the maximum. Section 19.11.
-    MaxStreams(u64),
+    /// MAX_STREAMS: the kind of streams and the maximum. Section 19.11.
+    MaxStreams(StreamKind, u64),
     /// DATA_BLOCKED: the limit. Section 19.12.
     DataBlocked(u64),
     /// STREAM_DATA_BLOCKED: stream and limit. Section 19.13.
     StreamDataBlocked(u64, u64),
-    /// STREAMS_BLOCKED: the limit. Section 19.14.
-    StreamsBlocked(u64),
+    /// STREAMS_BLOCKED: the kind of streams and the limit. Section 19.14.
+    StreamsBlocked(StreamKind, u64),
     /// NEW_CONNECTION_ID: the sequence number. Section 19.15.
     NewConnectionId(u64),
     /// RETIRE_CONNECTION_ID: the sequence number. Section 19.16.
@@ -61,8 +73,13 @@ pub enum Frame {
     PathChallenge,
     /// PATH_RESPONSE. Section 19.18.
     PathResponse,
-    /// CONNECTION_CLOSE: the error code. Section 19.19.
-    ConnectionClose(u64),
+    /// CONNECTION_CLOSE. Section 19.19.
+    ConnectionClose {
+        /// Whether the application closes the connection, not the transport.
+        by_application: bool,
+        /// The error code.
+        error: u64,
+    },
     /// HANDSHAKE_DONE. Section 19.20.
     HandshakeDone,
     /// DATAGRAM: its length in octets. RFC 9221 section 4.
@@ -76,6 +93,15 @@ pub enum Frame {
     },
     /// Asks the peer to acknowledge at once. draft-ietf-quic-ack-frequency section 5.
     ImmediateAck,
+}
+
+/// The kinds of streams. RFC 9000 section 2.1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamKind {
+    /// Both ends send.
+    Bidirectional,
+    /// Only the end that opens the stream sends.
+    Unidirectional,
 }
 
 /// The frames of a packet.
@@ -112,12 +138,12 @@ impl Frame {
             0x01 => Self::Ping,
             0x02 | 0x03 => ack(kind == 0x03, octets)?,
             0x04 => {
-                let [id, _error, _final_size] = numbers(octets)?;
-                Self::ResetStream(id)
+                let [id, error, final_size] = numbers(octets)?;
+                Self::ResetStream { id, error, final_size }
             }
             0x05 => {
-                let [id, _error] = numbers(octets)?;
-                Self::StopSending(id)
+                let [id, error] = numbers(octets)?;
+                Self::StopSending { id, error }
             }
             0x06 => {
                 let [offset, length] = numbers(octets)?;
@@ -135,13 +161,15 @@ impl Frame {
                 let [id, maximum] = numbers(octets)?;
                 Self::MaxStreamData(id, maximum)
             }
-            0x12 | 0x13 => Self::MaxStreams(take(octets)?),
+            0x12 => Self::MaxStreams(StreamKind::Bidirectional, take(octets)?),
+            0x13 => Self::MaxStreams(StreamKind::Unidirectional, take(octets)?),
             0x14 => Self::DataBlocked(take(octets)?),
             0x15 => {
                 let [id, limit] = numbers(octets)?;
                 Self::StreamDataBlocked(id, limit)
             }
-            0x16 | 0x17 => Self::StreamsBlocked(take(octets)?),
+            0x16 => Self::StreamsBlocked(StreamKind::Bidirectional, take(octets)?),
+            0x17 => Self::StreamsBlocked(StreamKind::Unidirectional, take(octets)?),
             0x18 => new_connection_id(octets)?,
             0x19 => Self::RetireConnectionId(take(octets)?),
             0x1a => {
@@ -152,7 +180,7 @@ impl Frame {
                 skip(octets, 8)?;
                 Self::PathResponse
             }
-            0x1c | 0x1d => connection_close(kind == 0x1c, octets)?,
+            0x1c | 0x1d => connection_close(kind == 0x1d, octets)?,
             0x1e => Self::HandshakeDone,
             0x1f => Self::ImmediateAck,
             0x30 => Self::Datagram(skip(octets, octets.len() as u64)?.len() as u64),
@@ -225,14 +253,14 @@ fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
 }
 
 /// Parses CONNECTION_CLOSE; only the transport's variant has a frame type. RFC 9000 section 19.19.
-fn connection_close(names_frame: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
-    let code = take(octets)?;
-    if names_frame {
+fn connection_close(by_application: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    let error = take(octets)?;
+    if !by_application {
         take(octets)?;
     }
     let reason = take(octets)?;
     skip(octets, reason)?;
-    Ok(Frame::ConnectionClose(code))
+    Ok(Frame::ConnectionClose { by_application, error })
 }
 
 #[cfg(test)]

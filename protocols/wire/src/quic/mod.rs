@@ -13,5 +13,5 @@ mod varint;
 
 pub use cleartext::{CleartextPacket, PacketNumber, PacketNumberSpace, packets};
 pub use datagram::{CONNECTION_ID, Datagram, TimedData};
-pub use frame::{Frame, Frames};
+pub use frame::{Frame, Frames, StreamKind};
 pub use protection::{Secrets, Side};

@@ -1,0 +1,265 @@
+//! `hol trace --qlog`: a run in the log format of QUIC implementations, which qvis draws: qlog_version 0.3, with the events of
+//! draft-ietf-quic-qlog-quic-events. TCP and SCTP have no events of their own there, so their packets are generic events.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use hol_base::{Duration, Time};
+use hol_measure::Record;
+use hol_network::TapEvent;
+use hol_scenario::{
+    FIRST_CLIENT_PORT, Observer, Packet, PacketEvent, PacketObserver, Sample, SampleValue, SenderSample,
+    Side, flow_of,
+};
+use hol_wire::Transport;
+use hol_wire::quic::{CleartextPacket, Datagram, Frame, PacketNumberSpace, StreamKind, packets};
+use serde_json::{Value, json};
+
+/// The interval at which congestion windows and round-trip times are read.
+const INTERVAL: Duration = Duration::from_millis(1);
+
+/// Collects the packets, and then the samples, of the measured flow: a trace for each end of each connection.
+pub struct Qlog {
+    /// The nodes of client and server.
+    hosts: [String; 2],
+    traces: BTreeMap<(Side, ConnectionId), EndpointTrace>,
+    /// The connections of the client, and of the server, in the order of their first packets there.
+    order: [Vec<ConnectionId>; 2],
+    /// Number of packets sent.
+    pub packets: u64,
+}
+
+/// The client's first destination connection ID in QUIC, and its port in other protocols.
+type ConnectionId = u64;
+
+/// What one end of a connection sends, receives and computes.
+struct EndpointTrace {
+    protocol: &'static str,
+    /// Each event as JSON.
+    events: Vec<(Time, String)>,
+    /// The last state of each path, by the peer's address.
+    states: BTreeMap<String, Value>,
+}
+
+impl Qlog {
+    /// Creates a log of the flow between a client and a server.
+    pub fn between(hosts: [&str; 2]) -> Self {
+        Self {
+            hosts: hosts.map(str::to_owned),
+            traces: BTreeMap::new(),
+            order: Default::default(),
+            packets: 0,
+        }
+    }
+
+    /// Writes the log. `title` describes the run.
+    pub fn write(self, out: &mut impl Write, title: &str) -> io::Result<()> {
+        let title = json!(title);
+        write!(
+            out,
+            "{{\"qlog_version\": \"0.3\", \"qlog_format\": \"JSON\", \"title\": {title}, \"traces\": ["
+        )?;
+        let clients = &self.order[0];
+        let mut separator = "";
+        for ((side, connection), trace) in self.traces {
+            let number = clients.iter().position(|known| *known == connection).unwrap_or(clients.len());
+            let vantage_point = json!({ "name": self.hosts[side as usize], "type": side.name() });
+            let fields =
+                json!({ "protocol_type": [trace.protocol], "time_format": "relative", "reference_time": 0 });
+            write!(
+                out,
+                "{separator}\n{{\"title\": \"connection {number}, {}\", \"vantage_point\": {vantage_point}, \
+                 \"common_fields\": {fields}, \"events\": [\n",
+                side.name()
+            )?;
+            let scenario = json!({ "name": title });
+            write!(out, "{}", event_text(Time::ZERO, "simulation:scenario", &scenario))?;
+            let mut events = trace.events;
+            events.sort_by_key(|(time, _)| *time);
+            events.iter().try_for_each(|(_, event)| write!(out, ",\n{event}"))?;
+            write!(out, "]}}")?;
+            separator = ",";
+        }
+        writeln!(out, "]}}")?;
+        out.flush()
+    }
+
+    fn trace(&mut self, side: Side, connection: ConnectionId, protocol: &'static str) -> &mut EndpointTrace {
+        self.traces.entry((side, connection)).or_insert_with(|| {
+            self.order[side as usize].push(connection);
+            EndpointTrace { protocol, events: Vec::new(), states: BTreeMap::new() }
+        })
+    }
+}
+
+impl PacketObserver for Qlog {
+    fn observe(&mut self, event: &PacketEvent<'_>) {
+        let Packet::Value(packet) = event.packet else { return };
+        if flow_of(packet) != 0 {
+            return;
+        }
+        let (source, destination) = packet.ports();
+        let (sender, receiver) = match source >= FIRST_CLIENT_PORT {
+            true => (Side::Client, Side::Server),
+            false => (Side::Server, Side::Client),
+        };
+        let port = source.max(destination).into();
+        let (protocol, connection) = match &packet.transport {
+            Transport::Quic(datagram) => ("QUIC", u64::from_be_bytes(datagram.secrets.origin)),
+            Transport::Tcp(_) => ("TCP", port),
+            Transport::Sctp(_) => ("SCTP", port),
+            Transport::Udp(_) => ("UDP", port),
+        };
+        let node = event.point.name.rsplit_once(':').map_or(event.point.name, |(node, _)| node);
+        let is_at = |side: Side| self.hosts[side as usize] == node;
+        let (side, what) = match event.event {
+            TapEvent::Sent if is_at(sender) => (sender, "sent"),
+            TapEvent::Received if is_at(receiver) => (receiver, "received"),
+            dropped if dropped.is_drop() => (sender, dropped.name()),
+            _ => return,
+        };
+        self.packets += u64::from(what == "sent");
+        let trace = self.trace(side, connection, protocol);
+        match &packet.transport {
+            _ if event.event.is_drop() => {
+                let data =
+                    json!({ "type": "drop", "message": format!("{what} at {}: {packet}", event.point.name) });
+                trace.add(event.time, "simulation:marker", &data);
+            }
+            Transport::Quic(datagram) => trace.add_quic(event.time, what, datagram),
+            _ => trace.add(event.time, "generic:info", &json!({ "message": format!("{what} {packet}") })),
+        }
+    }
+}
+
+impl Observer for Qlog {
+    fn record(&mut self, _: usize, _: &Record) {}
+
+    fn interval(&self) -> Option<Duration> {
+        Some(INTERVAL)
+    }
+
+    fn sample(&mut self, sample: &Sample) {
+        let SampleValue::Sender(sender) = sample.of else { return };
+        let connection = self.order[sender.side as usize].get(sender.connection as usize);
+        if let (0, Some(connection)) = (sender.flow, connection)
+            && let Some(trace) = self.traces.get_mut(&(sender.side, *connection))
+        {
+            trace.add_state(sample.at, &sender);
+        }
+    }
+}
+
+impl EndpointTrace {
+    fn add(&mut self, time: Time, name: &str, data: &Value) {
+        self.events.push((time, event_text(time, name, data)));
+    }
+
+    /// Adds the QUIC packets of a UDP datagram.
+    fn add_quic(&mut self, time: Time, what: &str, datagram: &Datagram) {
+        let name = format!("transport:packet_{what}");
+        for packet in packets(&datagram.payload).map_while(Result::ok) {
+            self.add(time, &name, &packet_fields(&packet));
+        }
+    }
+
+    /// Adds the state of a path, if it has changed.
+    fn add_state(&mut self, time: Time, sample: &SenderSample) {
+        let state = &sample.path;
+        let peer = state.peer.to_string();
+        let fields = [
+            ("smoothed_rtt", state.srtt.map(|rtt| json!(rtt.as_millis_f64()))),
+            ("congestion_window", state.cwnd.map(Value::from)),
+            ("bytes_in_flight", state.in_flight.map(Value::from)),
+            ("ssthresh", state.ssthresh.map(Value::from)),
+            // Bits per second.
+            ("pacing_rate", state.pacing_rate.map(|octets| Value::from(8 * octets))),
+            ("peer", Some(json!(peer))),
+        ];
+        let fields: serde_json::Map<String, Value> =
+            fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        let fields = Value::Object(fields);
+        if self.states.get(&peer) != Some(&fields) {
+            self.add(time, "recovery:metrics_updated", &fields);
+            self.states.insert(peer, fields);
+        }
+    }
+}
+
+/// Returns an event as JSON, with its time in milliseconds first.
+fn event_text(time: Time, name: &str, data: &Value) -> String {
+    let milliseconds = time.as_nanos() as f64 / 1e6;
+    format!("{{\"time\": {milliseconds}, \"name\": \"{name}\", \"data\": {data}}}")
+}
+
+fn packet_fields(packet: &CleartextPacket<'_>) -> Value {
+    let packet_type = match packet.space {
+        PacketNumberSpace::Initial => "initial",
+        PacketNumberSpace::Handshake => "handshake",
+        PacketNumberSpace::Data => "1RTT",
+    };
+    json!({
+        "header": { "packet_type": packet_type, "packet_number": packet.number.number },
+        "raw": { "length": packet.length() },
+        "frames": packet.frames().map_while(Result::ok).map(|frame| frame_fields(&frame)).collect::<Vec<_>>(),
+    })
+}
+
+fn frame_fields(frame: &Frame) -> Value {
+    let kind_name = |kind: &StreamKind| match kind {
+        StreamKind::Bidirectional => "bidirectional",
+        StreamKind::Unidirectional => "unidirectional",
+    };
+    match frame {
+        Frame::Padding(octets) => json!({ "frame_type": "padding", "length": octets }),
+        Frame::Ping => json!({ "frame_type": "ping" }),
+        Frame::Ack { ranges } => {
+            let ranges: Vec<[u64; 2]> = ranges.iter().rev().map(|(low, high)| [*low, *high]).collect();
+            json!({ "frame_type": "ack", "acked_ranges": ranges })
+        }
+        Frame::ResetStream { id, error, final_size } => {
+            json!({ "frame_type": "reset_stream", "stream_id": id, "error_code": error, "final_size": final_size })
+        }
+        Frame::StopSending { id, error } => {
+            json!({ "frame_type": "stop_sending", "stream_id": id, "error_code": error })
+        }
+        Frame::Crypto { offset, length } => {
+            json!({ "frame_type": "crypto", "offset": offset, "length": length })
+        }
+        Frame::NewToken => json!({ "frame_type": "new_token", "token": {} }),
+        Frame::Stream { id, offset, length, fin } => {
+            json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length, "fin": fin })
+        }
+        Frame::MaxData(maximum) => json!({ "frame_type": "max_data", "maximum": maximum }),
+        Frame::MaxStreamData(id, maximum) => {
+            json!({ "frame_type": "max_stream_data", "stream_id": id, "maximum": maximum })
+        }
+        Frame::MaxStreams(kind, maximum) => {
+            json!({ "frame_type": "max_streams", "stream_type": kind_name(kind), "maximum": maximum })
+        }
+        Frame::DataBlocked(limit) => json!({ "frame_type": "data_blocked", "limit": limit }),
+        Frame::StreamDataBlocked(id, limit) => {
+            json!({ "frame_type": "stream_data_blocked", "stream_id": id, "limit": limit })
+        }
+        Frame::StreamsBlocked(kind, limit) => {
+            json!({ "frame_type": "streams_blocked", "stream_type": kind_name(kind), "limit": limit })
+        }
+        Frame::NewConnectionId(sequence) => {
+            json!({ "frame_type": "new_connection_id", "sequence_number": sequence })
+        }
+        Frame::RetireConnectionId(sequence) => {
+            json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
+        }
+        Frame::PathChallenge => json!({ "frame_type": "path_challenge" }),
+        Frame::PathResponse => json!({ "frame_type": "path_response" }),
+        Frame::ConnectionClose { by_application, error } => {
+            let space = if *by_application { "application" } else { "transport" };
+            json!({ "frame_type": "connection_close", "error_space": space, "error_code": error })
+        }
+        Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),
+        Frame::Datagram(length) => json!({ "frame_type": "datagram", "length": length }),
+        // draft-ietf-quic-ack-frequency; qlog has no names for its frames.
+        Frame::AckFrequency { .. } => json!({ "frame_type": "unknown", "raw_frame_type": 0xaf }),
+        Frame::ImmediateAck => json!({ "frame_type": "unknown", "raw_frame_type": 0x1f }),
+    }
+}
