@@ -16,7 +16,7 @@ pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
     /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
-    /// section 4.3). Default 100 ms.
+    /// section 4.2). Default 100 ms.
     pub interval: Duration,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -83,7 +83,7 @@ impl Ticks {
     }
 }
 
-/// The control state. RFC 8289 section 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// The control state. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
 /// `dropping`. Arithmetic is that of Linux (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
@@ -148,7 +148,7 @@ impl Codel {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.6. As in Linux
+    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. As in Linux
     /// a mark replaces a drop: one mark each time, because the packet is sent.
     pub(crate) fn next(
         &mut self,
@@ -219,8 +219,8 @@ impl Codel {
         self.drop_next = self.after(now);
     }
 
-    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; RFC 8289 section 5.5 takes
-    /// exactly an interval, too.
+    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; in RFC 8289
+    /// section 5.6 exactly an interval suffices, too.
     fn is_late(&mut self, now: Ticks, first: &DequeuedPacket) -> bool {
         let target = Ticks::of(self.spec.target.as_nanos());
         let waits_long =
