@@ -98,14 +98,14 @@ impl FairQueue {
     /// in Linux.
     const BATCH: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `enough`: octets of the longest
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest
     /// packet.
-    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, enough: u64, hash: Seed) -> Self {
+    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, longest: u64, hash: Seed) -> Self {
         let flow = |_| Flow {
             waiting: VecDeque::new(),
             octets: 0,
             credit: 0,
-            codel: Codel::new(spec.codel(), enough),
+            codel: Codel::new(spec.codel(), longest),
             is_listed: false,
         };
         Self {
