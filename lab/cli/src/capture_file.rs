@@ -99,13 +99,16 @@ fn choose_interface<T>(
         known.map_or_else(|| index.to_string(), one_line)
     };
     let names = || seen.keys().map(name).collect::<Vec<_>>().join(", ");
+    if seen.is_empty() {
+        return Err("the capture contains no IP packet".to_owned());
+    }
     let chosen = match wanted {
         Some(wanted) => seen.keys().find(|index| name(index) == wanted).ok_or_else(|| {
             format!("no packets of interface {wanted:?}; the capture has packets of {}", names())
         })?,
         None => {
             let max = seen.iter().rev().max_by_key(|(_, (count, _))| *count);
-            max.map(|(index, _)| index).ok_or("the capture contains no IP packet")?
+            max.map(|(index, _)| index).expect("at least one interface has packets")
         }
     };
     if seen.len() > 1 {
@@ -116,4 +119,17 @@ fn choose_interface<T>(
         ));
     }
     Ok(*chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_capture_is_named_as_such_even_if_an_interface_is_wanted() {
+        for wanted in [None, Some("eth0")] {
+            let chosen = choose_interface::<()>(&BTreeMap::new(), &[], wanted, &mut Vec::new());
+            assert_eq!(chosen, Err("the capture contains no IP packet".to_owned()));
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub fn draw(curves: &[Curve<'_>]) -> String {
         for column in 0..WIDTH {
             let share = distribution.share_above(frame.latency(column)).unwrap_or(0.0);
             let row = frame.row(share);
-            // A steep fall is drawn as a line. The first transport is the yardstick: it stays visible.
+            // A steep fall is drawn as a line. The first transport, with which the others are compared, stays visible.
             for line in &mut cells[above..=row.min(HEIGHT - 1)] {
                 line[column].get_or_insert(index);
             }

@@ -7,9 +7,10 @@ use hol_lab::{EndedRun, LabError, PointId, Results, RunResults, Stopwatch, Store
 
 use crate::terminal::note;
 
-/// Minimum interval in s between two reports, and its minimum as a multiple of their cost, so that reporting takes at
-/// most 2 % of the time.
+/// Minimum interval between two reports, in s.
 const MIN_INTERVAL: f64 = 1.0;
+/// Minimum interval between two reports as a multiple of the time that a report takes, so that reporting takes at most
+/// 2 % of the time.
 const COST_FACTOR: f64 = 50.0;
 
 /// Maximum number of points in one report; the others are in the next ones.

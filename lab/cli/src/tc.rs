@@ -84,14 +84,12 @@ impl<'w> Words<'w> {
 
 /// Parses a time; a bare number is in microseconds. tc(8), UNITS.
 fn time(word: &str) -> Option<Duration> {
-    word.parse()
-        .ok()
-        .or_else(|| Some(Duration::from_micros(word.parse::<f64>().ok().filter(|us| *us >= 0.0)? as u64)))
+    word.parse().or_else(|_| format!("{word}us").parse()).ok()
 }
 
-/// Parses a share; tc requires the percent sign.
+/// Parses a percentage; the percent sign may be missing (`parse_percent` in iproute2's tc_util.c).
 fn share(word: &str) -> Option<Ratio> {
-    word.parse().ok()
+    word.parse().or_else(|_| format!("{word}%").parse()).ok()
 }
 
 /// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
@@ -444,6 +442,7 @@ mod tests {
             ),
             ("tc qdisc add dev eth0 root netem delay 100ms", "delay=100ms rate=121120kbit queue=1p"),
             ("tc qdisc add dev eth0 root netem loss 0.3%", "loss=0.3%"),
+            ("netem delay 50000 10000 25 loss 1", "delay=50ms jitter=10ms jitter_correlation=25% loss=1%"),
             (
                 "netem loss random 1% duplicate 2% corrupt 0.1% delay 20ms rate 1mbit",
                 "loss=1% duplicate=2% corrupt=0.1% rate=1Mbit",
@@ -474,6 +473,8 @@ mod tests {
             ("netem delay 10ms reorder 25% 50%", "reorder"),
             ("netem loss 1% 25%", "gemodel"),
             ("netem delay soon", "delay: unknown value soon"),
+            ("netem delay 100000000000000000", "delay: unknown value 1"),
+            ("netem loss 101", "loss 101: write a percentage"),
             ("netem delay", "has no value"),
             ("netem wobble 3", "\"wobble\""),
             ("tbf burst 3k", "no rate"),

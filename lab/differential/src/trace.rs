@@ -238,7 +238,7 @@ impl PacketOutcome {
 impl fmt::Display for PacketOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unknown => "under way",
+            Self::Unknown => "in flight",
             Self::Arrived(_) => "arrived",
             Self::Marked(_) => "marked",
             Self::Lost => "lost",
@@ -439,7 +439,7 @@ mod tests {
             trace
         };
         let outcomes: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.outcome.to_string()).collect();
-        let due = "arrived arrived arrived lost arrived marked arrived under way under way";
+        let due = "arrived arrived arrived lost arrived marked arrived in flight in flight";
         assert_eq!(outcomes.join(" "), due);
         let difference = |lost, marked| run(3, 5).first_difference(&run(lost, marked));
         assert_eq!(difference(3, 5), None);

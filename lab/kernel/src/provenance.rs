@@ -9,7 +9,7 @@ use crate::cache::cache;
 /// The engine of a run, and its mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The name of the engine: `qemu`.
+    /// The name of the engine: `qemu` or `uml`.
     pub engine: String,
     /// Version of the engine: `7.2.22`.
     pub version: String,

@@ -37,7 +37,7 @@ pub struct Manifest {
     pub study: Option<String>,
     /// Title of the experiments, one line.
     pub title: String,
-    /// The world: `"model"`, or `"kernel:"` with the kernel's release.
+    /// The world, such as `"model"`, or `"kernel:"` with the kernel's release; several are separated by commas.
     pub world: String,
     /// What the world ran on, as far as results may depend on it; empty if this program's version decides
     /// everything.

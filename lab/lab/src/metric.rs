@@ -252,7 +252,9 @@ pub const TABLE: [MetricInfo; 17] = [
         max: Some(100.0),
         needs_load: true,
         column: "delivered_percent",
-        extract: Extract::Summary(|run| Some(100.0 * run.completed as f64 / run.offered as f64)),
+        extract: Extract::Summary(|run| {
+            (run.offered > 0).then(|| 100.0 * run.completed as f64 / run.offered as f64)
+        }),
         ..TIME
     },
     MetricInfo {
@@ -550,6 +552,14 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_without_messages_delivered_no_share_of_them() {
+        let Extract::Summary(delivered) = Metric::Delivered.info().extract else {
+            panic!("it is computed from the summary")
+        };
+        assert_eq!(delivered(&hol_measure::summarize(&[])), None);
+    }
 
     #[test]
     fn every_name_is_read_as_its_metric() {

@@ -28,7 +28,7 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Maximum time for a reply, even if the host is busy with another client.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Maximum time for a reply after which the host ends its run and sends its results.
+/// Maximum time for the reply to a request to end the run, with which the host sends its results.
 const NOTES: Duration = Duration::from_secs(300);
 
 /// Maximum number of queries to compare clocks.

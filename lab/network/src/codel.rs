@@ -16,7 +16,7 @@ pub struct CodelSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
     /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
-    /// section 4.3). Default 100 ms.
+    /// section 4.2). Default 100 ms.
     pub interval: Duration,
     /// Mark packets instead of dropping them if their endpoints support ECN. Default no, as in `tc`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -83,15 +83,15 @@ impl Ticks {
     }
 }
 
-/// The control state. RFC 8289 section 5.3: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// The control state. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
 /// `dropping`. Arithmetic is that of Linux (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
     /// No packet is dropped while at most this many octets are queued: those of the longest packet.
-    enough: u64,
+    longest: u64,
     /// When the delay will have exceeded the target for an interval.
-    patient_until: Option<Ticks>,
+    first_above_time: Option<Ticks>,
     dropping: bool,
     drop_next: Ticks,
     count: u32,
@@ -124,11 +124,11 @@ impl InverseRoot {
 
 impl Codel {
     /// Creates the control state of an empty queue.
-    pub(crate) fn new(spec: CodelSpec, enough: u64) -> Self {
+    pub(crate) fn new(spec: CodelSpec, longest: u64) -> Self {
         Self {
             spec,
-            enough,
-            patient_until: None,
+            longest,
+            first_above_time: None,
             dropping: false,
             drop_next: Ticks::default(),
             count: 0,
@@ -148,7 +148,7 @@ impl Codel {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.6. As in Linux
+    /// Returns the packet to transmit now, after dropping those before it. RFC 8289 section 5.5. As in Linux
     /// a mark replaces a drop: one mark each time, because the packet is sent.
     pub(crate) fn next(
         &mut self,
@@ -219,18 +219,19 @@ impl Codel {
         self.drop_next = self.after(now);
     }
 
-    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; RFC 8289 section 5.5 takes
-    /// exactly an interval, too.
+    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; in RFC 8289
+    /// section 5.6 exactly an interval suffices, too.
     fn is_late(&mut self, now: Ticks, first: &DequeuedPacket) -> bool {
         let target = Ticks::of(self.spec.target.as_nanos());
-        let waits_long =
-            |(waiting, behind): &(QueuedPacket, u64)| waiting.sojourn(now) >= target && *behind > self.enough;
+        let waits_long = |(waiting, behind): &(QueuedPacket, u64)| {
+            waiting.sojourn(now) >= target && *behind > self.longest
+        };
         if !first.as_ref().is_some_and(waits_long) {
-            self.patient_until = None;
+            self.first_above_time = None;
             return false;
         }
         let interval = self.interval();
-        now > *self.patient_until.get_or_insert(now.after(interval))
+        now > *self.first_above_time.get_or_insert(now.after(interval))
     }
 
     fn interval(&self) -> Ticks {
@@ -254,9 +255,9 @@ pub(crate) struct CodelQueue {
 }
 
 impl CodelQueue {
-    /// Creates a queue. `overhead`: octets of each packet beyond IP; `enough`: octets of the longest packet.
-    pub(crate) fn new(spec: CodelSpec, overhead: u64, enough: u64) -> Self {
-        Self { codel: Codel::new(spec, enough), waiting: VecDeque::new(), octets: 0, overhead }
+    /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet.
+    pub(crate) fn new(spec: CodelSpec, overhead: u64, longest: u64) -> Self {
+        Self { codel: Codel::new(spec, longest), waiting: VecDeque::new(), octets: 0, overhead }
     }
 
     /// Returns the packets marked so far.

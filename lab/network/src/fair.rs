@@ -19,7 +19,7 @@ pub struct FairSpec {
     /// Acceptable queueing delay. Default 5 ms.
     pub target: Duration,
     /// Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
-    /// section 4.3). Default 100 ms.
+    /// section 4.2). Default 100 ms.
     pub interval: Duration,
     /// Octets that a flow sends per turn, including those beyond IP. Default 1514.
     pub quantum: ByteCount,
@@ -98,14 +98,14 @@ impl FairQueue {
     /// in Linux.
     const BATCH: u32 = 64;
 
-    /// Creates the queues. `overhead`: octets of each packet beyond IP; `enough`: octets of the longest
+    /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest
     /// packet.
-    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, enough: u64, hash: Seed) -> Self {
+    pub(crate) fn new(spec: FairSpec, limit: QueueLimit, overhead: u64, longest: u64, hash: Seed) -> Self {
         let flow = |_| Flow {
             waiting: VecDeque::new(),
             octets: 0,
             credit: 0,
-            codel: Codel::new(spec.codel(), enough),
+            codel: Codel::new(spec.codel(), longest),
             is_listed: false,
         };
         Self {
@@ -216,7 +216,7 @@ impl FairQueue {
     }
 
     /// Drops half of the longest queue from its head: finding this queue costs as much as for one packet. RFC
-    /// 8290 section 4.1.3.
+    /// 8290 section 4.1.
     fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];

@@ -50,19 +50,19 @@ impl Queue {
     /// Creates a queue; draws derive from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let (limit, overhead) = (settings.queue, settings.overhead.0);
-        let enough = settings.mtu.0 + overhead;
+        let longest = settings.mtu.0 + overhead;
         let order = match settings.discipline {
             Discipline::DropTail | Discipline::Red(_) => Order::Fifo(Fifo::default()),
-            Discipline::Codel(spec) => Order::Codel(Box::new(CodelQueue::new(spec, overhead, enough))),
+            Discipline::Codel(spec) => Order::Codel(Box::new(CodelQueue::new(spec, overhead, longest))),
             Discipline::FairCodel(spec) => {
                 let hash = seed.derive("flows");
-                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, enough, hash)))
+                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest, hash)))
             }
             Discipline::Pie(spec) => {
-                Order::Pie(Box::new(PieQueue::new(spec, overhead, enough, seed.derive("pie"))))
+                Order::Pie(Box::new(PieQueue::new(spec, overhead, longest, seed.derive("pie"))))
             }
             Discipline::DualPi2(spec) => {
-                Order::DualPi2(Box::new(DualPi2Queue::new(spec, overhead, enough, seed.derive("dualpi2"))))
+                Order::DualPi2(Box::new(DualPi2Queue::new(spec, overhead, longest, seed.derive("dualpi2"))))
             }
         };
         Self { limit, packets: 0, order }

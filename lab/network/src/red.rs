@@ -144,7 +144,7 @@ impl Red {
         self.average += self.spec.weight * (queue as f64 - self.average);
     }
 
-    /// Marks a packet instead of dropping it, if allowed. RFC 3168 section 7.
+    /// Marks a packet instead of dropping it, if allowed. RFC 3168 section 5.
     pub(crate) fn marks(&mut self, packet: &mut Packet) -> bool {
         let marked = self.spec.ecn && packet.ecn.mark();
         self.marked += u64::from(marked);

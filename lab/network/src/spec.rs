@@ -56,7 +56,7 @@ macro_rules! settings {
             /// Overrides for the direction from server to client.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub down: Option<Overrides>,
-            /// Use the path in MPTCP only while no other path works (RFC 8684 section 3.3, B). TCP uses only
+            /// Use the path in MPTCP only while no other path works (RFC 8684 section 3.3.8). TCP uses only
             /// the first path, and SCTP has only one active path anyway. Not allowed for the first path,
             /// where connections start. Default no.
             #[serde(skip_serializing_if = "std::ops::Not::not")]

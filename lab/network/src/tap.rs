@@ -30,9 +30,10 @@ pub enum TapEvent {
     Received,
     /// The link lost it; reported at the sending interface when its transmission started.
     Lost,
-    /// It found the queue of the sending interface full.
+    /// The queue of the sending interface was full. FQ-CoDel drops packets of the longest queue, any other discipline the
+    /// arriving packet.
     QueueFull,
-    /// RED, CoDel or PIE dropped it before the queue of the sending interface was full.
+    /// The discipline of the sending interface's queue (any except drop-tail) dropped it before the queue was full.
     DroppedEarly,
     /// It left the link faster than the policed rate; reported at the sending interface.
     Policed,

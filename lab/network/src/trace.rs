@@ -2,7 +2,7 @@
 //!
 //! A table (CSV) has a header of `time` and some of `rate`, `delay` and `loss`; each cell has a unit, or the
 //! header has one for its column (`rate_Mbit`). Without a header, two columns are seconds and Mbit/s, as in
-//! Pensieve's traces; G-NetTrack's CSV has its own. Times of day count from the first. In mahimahi's format
+//! Pensieve's traces; G-NetTrack's CSV has its own. Dates and Unix times count from the first. In mahimahi's format
 //! each line is the millisecond at which a packet of MTU size may leave. All become events, so every world
 //! treats them alike; `trace_playback` computes the events of a run from any start position.
 
@@ -197,6 +197,8 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 const OPPORTUNITY: u64 = 1500 + 14;
 /// The opportunities within this time determine a rate.
 const BIN: Duration = Duration::from_millis(100);
+/// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
+const MAX_MS: u64 = 36_500 * 86_400_000;
 /// A trace of opportunities is repeated until it has lasted this long.
 const LASTS: Duration = Duration::from_secs(600);
 
@@ -221,6 +223,12 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
             return Err(refuse(
                 line,
                 &format!("{ms} ms is before {last} ms in the line before; sort the lines"),
+            ));
+        }
+        if ms > MAX_MS {
+            return Err(refuse(
+                line,
+                &format!("{ms} ms is more than 100 years; count from the start of the trace"),
             ));
         }
         (last, end) = (ms, end.max(ms));
@@ -296,7 +304,7 @@ fn plain(text: &str) -> Result<Vec<Step>, TraceError> {
     })
 }
 
-/// The columns of G-NetTrack's CSV that are read: a time of day, and rates in kbit/s. Irish 5G and 4G data
+/// The columns of G-NetTrack's CSV that are read: date and time, and rates in kbit/s. Irish 5G and 4G data
 /// sets use this format (Raca, Leahy, Sreenan and Quinlan 2020).
 const DRIVE_TIME: &str = "Timestamp";
 const DRIVE_DOWN: &str = "DL_bitrate";
@@ -622,6 +630,7 @@ mod tests {
             ("5\n3\n", "line 2: 3 ms is before 5 ms"),
             ("5\nx\n", "line 2: \"x\" is not a whole number of milliseconds"),
             ("0\n0\n", "add later times"),
+            ("1\n18446744073709551615\n", "line 2: 18446744073709551615 ms is more than 100 years"),
             (&format!("time,rate\n{many}"), "line 100002: the trace has more than 100000 changes"),
             (
                 &format!("time,rate\n{even}9000s,2Mbit\n"),

@@ -133,7 +133,7 @@ impl Connection {
     }
 
     /// Handles a reset of the connection or a subflow, or an abort of the association. RFC 9293 section
-    /// 3.5.2, RFC 8684 section 3.6, RFC 9260 section 9.1.
+    /// 3.5.3, RFC 8684 section 3.6, RFC 9260 section 9.1.
     pub fn reset(&mut self) {
         self.subflows = self.subflows.saturating_sub(1);
         self.is_refused |= self.subflows == 0 && self.closed != [true; 2];

@@ -110,7 +110,7 @@ impl Subflows {
                 (subflow, side)
             }
             _ => {
-                // RFC 9293 section 3.4.3: the sockets may be reused.
+                // RFC 9293 section 3.4.1: the sockets may be reused.
                 self.by_sockets.remove(&(to, from));
                 self.by_sockets.insert((from, to), self.subflows.len());
                 self.subflows.push(self.open(segment, now, connections));

@@ -488,7 +488,7 @@ mod tests {
         flow.note_sending(secs(100), tally(10, 9, false));
         assert_eq!(flow.deadline(tally(10, 9, false)), secs(1427));
         flow.note_sending(secs(200), tally(11, 9, false));
-        assert_eq!(flow.deadline(tally(11, 9, false)), secs(1427), "two are under way");
+        assert_eq!(flow.deadline(tally(11, 9, false)), secs(1427), "two are in flight");
         flow.note_sending(secs(300), tally(11, 9, true));
         assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "and what is lost is told of");
     }

@@ -61,7 +61,7 @@ impl MobileAssociation {
         match change {
             Change::Added(address) => {
                 bindx(socket, BINDX_ADD, address)?;
-                // Asks the peer to send there: section 5.3 G4.
+                // Asks the peer to send there: section 5.4.
                 let primary = SocketAddr::new(address, port(socket)?);
                 system::set_option(socket, SOL_SCTP, PEER_PRIMARY_ADDR, &structures::primary(0, primary))?;
                 self.removed_last.take().map_or(Ok(()), |removed| {

@@ -18,6 +18,6 @@ pub struct RunLinks<'t> {
     pub wake_signal: Option<WakeSignal>,
     /// The start of the run, which is set when the clock starts.
     pub beginning: Option<&'t RunStart>,
-    /// Sampling interval in the run's time, and how long before the workload's start the run started.
+    /// The sampling interval, in the run's time.
     pub interval: Option<Duration>,
 }

@@ -226,7 +226,7 @@ mod tests {
         assert!(!client.note_reply(0, arrived(40), false), "it has one already");
         server.note_request(2, arrived(20));
         assert!(client.note_reply(2, arrived(35), false));
-        assert_eq!(settle(&mut client, &mut server), 1, "message 1 is under way");
+        assert_eq!(settle(&mut client, &mut server), 1, "message 1 has no reply yet");
         assert!(client.note_reply(1, arrived(36), false));
         assert_eq!(settle(&mut client, &mut server), 3);
         assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));

@@ -15,8 +15,9 @@ use crate::failure::Failure;
 /// Number of tests for which the level of a comparison is corrected (Bonferroni), so that all of its verdicts hold jointly
 /// with 95 %.
 const TEST_COUNT: usize = 100;
-/// Minimum repetitions before a point is judged, so that rare events occur, and the default maximum.
+/// Minimum number of repetitions before a point is judged, so that rare events occur.
 const MIN_REPETITIONS: u32 = 64;
+/// Default maximum number of repetitions, unless 16 times those of the file are more.
 const DEFAULT_MAX_REPETITIONS: u32 = 400;
 /// Maximum number of points sampled in addition to those of the file.
 const MAX_ADDED_POINTS: usize = 24;

@@ -92,7 +92,7 @@ fn the_window_doubles_each_round_trip_in_slow_start() {
             assert_eq!(sender.path.ssthresh, None, "{transport}: nothing was lost");
             let srtt = sender.path.srtt.expect("it is measured").as_millis_f64();
             assert!((srtt - RTT as f64).abs() < 0.5, "{transport} at {at}: {srtt}");
-            assert_eq!(sender.path.in_flight, Some(window), "{transport} at {at}: all of it is under way");
+            assert_eq!(sender.path.in_flight, Some(window), "{transport} at {at}: all of it is in flight");
             assert_eq!(sender.sent_again, Some(0));
         }
     }

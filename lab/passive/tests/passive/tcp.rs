@@ -73,7 +73,7 @@ fn numbers_wrap_and_probes_carry_nothing() {
     assert_eq!((transactions(&traffic)[0].size, traffic.totals.tcp.octets), (18, [18, 0]));
 }
 
-/// RFC 9293 section 3.5.2.
+/// RFC 9293 section 3.5.3.
 #[test]
 fn a_reset_connection_is_refused_and_its_response_unfinished() {
     let mut capture = CaptureBuilder::tcp();
@@ -103,7 +103,7 @@ fn an_open_connection_is_completed_when_all_that_was_sent_has_arrived() {
     assert_eq!(outcome(CaptureBuilder::default().sent(0, 0, syn(0))), Outcome::Unfinished);
 }
 
-/// RFC 9293 section 3.4.3: a SYN with another number is another connection; the same one is a retransmission.
+/// RFC 9293 section 3.4.1: a SYN with another number is another connection; the same one is a retransmission.
 #[test]
 fn sockets_that_are_used_again_have_another_connection() {
     let mut capture = CaptureBuilder::default();

@@ -18,7 +18,7 @@ const LOST: u64 = 3;
 const MESSAGES: u64 = 16;
 /// The size of a message in octets.
 const SIZE: u32 = 100;
-/// 10 ms one-way delay and a message every 4 ms: five messages are under way when the loss is detected.
+/// 10 ms one-way delay and a message every 4 ms: five messages are in flight when the loss is detected.
 const NETWORK: &str = "delay = \"10ms\"\nrate = \"100Mbit\"";
 const WORKLOAD: &str = "kind = \"oneway\"\nrate = \"250/s\"\nsize = \"100B\"";
 

@@ -51,7 +51,7 @@ fn multipath_tcp_goes_on_when_a_path_is_down() {
     assert!(last > 3.5, "data go on over the second path until {last} s");
 }
 
-/// RFC 8684 section 3.3: a backup path carries data only while no other path works, and is joined before that.
+/// RFC 8684 section 3.3.8: a backup path carries data only while no other path works, and is joined before that.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
 fn a_backup_waits_until_the_other_path_is_down() {

@@ -44,7 +44,7 @@ fn every_packet_that_was_sent_was_received_or_lost() {
         for (from, to) in [("client:1", "server:1"), ("server:1", "client:1")] {
             let [sent, lost] = ["sent", "lost"].map(|outcome| count(&lines, from, outcome));
             let received = count(&lines, to, "received");
-            // The last ones are still under way when the run ends.
+            // The last ones are still in flight when the run ends.
             assert!((0..=3).contains(&(sent - lost - received)), "{transport}: {sent} {lost} {received}");
             assert!(lost > 0 && sent > 100, "{transport}: {sent} {lost} {received}");
         }

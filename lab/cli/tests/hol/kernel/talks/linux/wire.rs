@@ -26,7 +26,7 @@ pub struct Wire {
 
 const HERE: Address = table::HERE;
 
-/// The UDP port on which the peer's kernel receives encapsulated packets. RFC 6951 section 4.1.
+/// The UDP port on which the peer's kernel receives encapsulated packets. RFC 6951 section 5.1.
 pub const SCTP_OVER_UDP: u16 = 9899;
 
 impl Wire {
