@@ -103,7 +103,7 @@ impl Rtt {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5.7: a new sample ends the back-off.
+    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5, last paragraph: a new sample ends the back-off.
     pub(crate) fn reset_backoff(&mut self) {
         let Some(srtt) = self.srtt() else { return };
         let variance = match self.estimator {
