@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_and_a_sample_ends_it() {
-        // RFC 6298 sections 5.5 and 5.7.
+        // RFC 6298 section 5: rule 5.5, and the remark that a new measurement may reduce the RTO again.
         let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20]);
         rtt.back_off();
