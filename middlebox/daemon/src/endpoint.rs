@@ -1,7 +1,7 @@
 //! The HTTP/1.1 endpoint for Prometheus, which supports only `GET /metrics`. RFC 9112.
 //!
-//! It accepts readers on its own thread and serves each on another for at most a second, so that none blocks
-//! the event loop or another reader.
+//! It accepts readers on its own thread and serves each on a thread of its own, with timeouts, so that none blocks the
+//! event loop or another reader.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

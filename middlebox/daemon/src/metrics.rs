@@ -57,7 +57,7 @@ pub(crate) struct Numbers {
     pub mappings: u64,
     /// Answers to requests for mappings, by operation and result.
     pub mapping_answers: Answers,
-    /// 1 if a standby has every rule.
+    /// The number of standbys that have every rule: 0 or 1.
     pub standbys: u64,
     /// Octets from agents.
     pub received: u64,

@@ -83,7 +83,7 @@ pub enum FilterKind {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
-    /// The middlebox' certificate chain, up to an authority that agents trust.
+    /// The middlebox's certificate chain, up to an authority that agents trust.
     pub certificate: Option<PathBuf>,
     /// The private key, which no other user may access.
     pub key: Option<PathBuf>,

@@ -1,8 +1,10 @@
 //! Frames: the entries of one batch with a length, a checksum, and its position after the previous frame.
 //!
 //! ```text
-//! mark | checksum | length | sequence (8) | checksum of the frame before | entries
+//! mark 4 | checksum 4 | length 4 | sequence 8 | checksum of the previous frame 4 | entries
 //! ```
+//!
+//! The numbers are lengths in octets.
 //!
 //! Each frame is self-contained, so that frames after damage are found; and it has its position, so that
 //! removed, repeated or exchanged frames are detected.

@@ -184,8 +184,8 @@ impl Journal {
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
-    /// Moves the mark to the end, all of which is on the disk. If that fails, the mark proves less but the record is
-    /// safe; [`sync_mark`](Self::sync_mark) reports the error.
+    /// Moves the mark to the end of the journal, all of which is on the disk. If that fails, the mark stays behind but the
+    /// record is safe; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
         let position = self.position();
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {

@@ -22,7 +22,7 @@
 //! compacted now and then. redb 4.5 and fjall 3.1 were compared with a plain append, with rules of 96 octets.
 //! For a batch of one rule the disk's fdatasync dominates in all three. Without sync (tmpfs), a batch costs
 //!
-//! | rules a batch | append | redb | fjall |
+//! | rules per batch | append | redb | fjall |
 //! | --- | --- | --- | --- |
 //! | 1 | 1 µs | 26 µs | 1 µs |
 //! | 64 | 9 µs | 71 µs | 27 µs |
@@ -37,19 +37,23 @@
 //! batch: complete or void.
 //!
 //! ```text
-//! segment   "hol:rule" | version 1 | start 1 | 0 2 | crc32c 4     start: from nothing, or from the segment before
-//! frame     mark 4 | crc32c 4 | length 4 | entries                the checksum covers all that follows
-//! entry     kind 1 | length 2 | a rule as it now is, or the PID of one that has ended
-//! mark      the segment, number and checksum of the last frame that was on the disk
+//! segment   "hol:rule" | version 1 | start 1 | zero 2 | crc32c 4
+//! frame     "\xF5hol" | crc32c 4 | length 4 | sequence 8 | crc32c of the previous frame 4 | entries
+//! entry     kind 1 | length 2 | the current state of a rule, or the PID of one that has ended
 //! ```
+//!
+//! The numbers are lengths in octets. `start` says whether a segment starts from nothing or continues the previous one.
+//! The checksum of a frame covers everything after it. The *mark*, a file of its own, has the segment, the sequence and
+//! the checksum of the last frame that was on the disk.
 //!
 //! Numbers are big-endian; [`hol_simco::Rule::record`] defines the format of a rule. An incomplete frame at
 //! the end of the last segment, behind the mark, was being written when the machine stopped, and is cut off. If
 //! the journal ends before the mark, acknowledged records are missing: [`JournalError::Missing`]. Any other
 //! error is [`JournalError::Damaged`].
 //!
-//! The mark is written after each sync, and synced now and then by [`Journal::sync_mark`], once a second say, so that
-//! not every batch waits for the disk twice. A crash of the machine in between sets it back; then it proves less.
+//! The mark is written after each sync, but synced only by [`Journal::sync_mark`], for example once a second, so that
+//! not every batch waits for the disk twice. A crash of the machine in between sets it back; a loss of the records after
+//! that mark is then not noticed.
 //!
 //! When more entries are superseded than not, and they occupy 8 MiB or a quarter of the free space, a new
 //! segment starts, and a thread merges the older ones into one that starts from nothing. It gets its name when

@@ -12,7 +12,7 @@ use crate::{Challenge, Token};
 pub struct Exchange {
     /// The agent's challenge, in the SE request.
     pub of_agent: Option<Challenge>,
-    /// The middlebox' challenge, in the SA reply.
+    /// The middlebox's challenge, in the SA reply.
     pub of_middlebox: Option<Challenge>,
 }
 

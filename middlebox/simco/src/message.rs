@@ -118,7 +118,7 @@ impl Message {
     /// Most messages have at most this many octets.
     const TYPICAL_LENGTH: usize = 64;
 
-    /// Returns the octets on the wire.
+    /// Returns the number of octets on the wire.
     pub fn length(&self) -> usize {
         Header::LENGTH + self.body.length()
     }

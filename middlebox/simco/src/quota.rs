@@ -33,7 +33,7 @@ impl Quota {
 }
 
 impl Default for Quota {
-    /// Returns a third of a middlebox's defaults, or less, and no whole address, since there may be only one.
+    /// Returns at most a third of what `simcod` has by default, and no whole address, since there may be only one.
     fn default() -> Self {
         Self { sessions: 64, rules: 100_000, elements: 100_000, shapes: 16, addresses: 0, ports: 8192 }
     }

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// and lines that start with # are ignored. If any line is invalid, nothing is sent.
 #[derive(Debug, Args)]
 pub struct Batch {
-    /// The file; - for standard input
+    /// File with the commands; - for standard input
     file: PathBuf,
     #[command(flatten)]
     client: Client,
@@ -61,7 +61,8 @@ fn parse(grammar: &mut Command, line: &str) -> Result<Vec<LabelledRequest>, Stri
         parsed.and_then(|words| Line::from_arg_matches(&words)).map_err(|error| problem(&error))?;
     let Some((command, client)) = command.request_command() else {
         return Err(
-            "list, rules, watch, batch and serve cannot be in a batch file; run them separately".to_owned()
+            "a batch file may contain only enable, reserve, disable, lifetime, disallow and status; run other commands separately"
+                .to_owned(),
         );
     };
     if *client != Client::default() {

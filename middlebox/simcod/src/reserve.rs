@@ -14,7 +14,7 @@ use crate::{RequestCommand, lifetime_text};
 pub struct Reserve {
     #[command(flatten)]
     protocol: Protocol,
-    /// Number of consecutive ports; 65535 reserves a whole address
+    /// Number of consecutive ports; 65535 reserves all ports of an address
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     ports: u16,
     /// Start at an even port

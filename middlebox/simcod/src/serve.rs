@@ -39,7 +39,7 @@ pub struct Serve {
     /// TLS address to listen on; needs --certificate and --key, or `[tls]` of --config
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = socket_address)]
     listen_tls: Vec<SocketAddr>,
-    /// The middlebox' certificate (PEM), for TLS
+    /// The middlebox's certificate (PEM), for TLS
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
     /// Private key of the certificate, accessible only to its owner

@@ -1,4 +1,4 @@
-//! `simcod standby`: a copy of another middlebox' rules, to take over from.
+//! `simcod standby`: a copy of another middlebox's rules, from which this host can take over.
 
 use std::path::PathBuf;
 

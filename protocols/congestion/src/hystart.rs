@@ -9,7 +9,7 @@ const LOW_WINDOW: u32 = 16;
 const SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// The tolerated noise of a round trip lies between these bounds.
+/// The tolerated noise of the round-trip time is between these bounds.
 const DELAY_MIN: Duration = Duration::from_millis(4);
 const DELAY_MAX: Duration = Duration::from_millis(16);
 /// Delay that sender and receiver may add to an ACK train.

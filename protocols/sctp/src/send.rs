@@ -214,7 +214,7 @@ impl Endpoint {
         applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header() + size)
     }
 
-    /// Ends a fast retransmit; marked chunks that did not fit into its packet wait. Section 7.2.4 step 6.
+    /// Ends a fast retransmit; marked chunks that did not fit into its packet wait. Section 7.2.4 step 5.
     fn end_fast_retransmit(&mut self) {
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {

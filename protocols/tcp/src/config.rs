@@ -137,7 +137,7 @@ pub struct Config {
     pub frto: bool,
     /// Undo a reduction of the window if timestamps (RFC 4015) or D-SACK show that it was unnecessary.
     pub undo: bool,
-    /// Merge small segments into a retransmission. RFC 9293 section 3.10.8 permits it.
+    /// Merge small segments into a retransmission. RFC 9293 section 3.8.6 permits it.
     pub collapse_on_retransmit: bool,
     /// The maximum number of segments that are merged into a retransmission; 0: as many as fit.
     pub collapse_limit: u32,

@@ -222,8 +222,9 @@ impl Endpoint {
         self.reader.push_event(Event::Connected);
     }
 
-    /// Returns whether the SYN was lost in a congested network: it was sent more than twice, because one loss is tolerated (RFC 5681
-    /// section 3.1, RFC 6928 section 2), and the peer does not echo the first one. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
+    /// Returns whether the SYN was lost in a congested network, so that the initial window is one segment (RFC 5681 section 3.1):
+    /// it was sent more than twice, because RFC 6928 section 2 tolerates one loss, and the peer does not echo the first one.
+    /// Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.of_syn();
         let again = timeouts + self.negotiated.answers_again;

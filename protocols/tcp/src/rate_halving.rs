@@ -32,8 +32,8 @@ impl Endpoint {
     }
 
     /// Limits the window so that an acknowledgment which indicates a loss or reordering allows only a few
-    /// segments. Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, of tcp_try_to_open, tcp_undo_cwr and
-    /// the Loss state of tcp_fastretrans_alert.
+    /// segments. Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, called by tcp_try_to_open, by tcp_undo_cwr
+    /// and in the Loss state of tcp_fastretrans_alert.
     pub(crate) fn moderate_window(&mut self) {
         let segments = self.config.cwnd_moderation;
         if segments > 0 && !self.cwnd.is_rate_based() {

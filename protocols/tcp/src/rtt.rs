@@ -103,7 +103,7 @@ impl Rtt {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5.7: a new sample ends the back-off.
+    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5, last paragraph: a new sample ends the back-off.
     pub(crate) fn reset_backoff(&mut self) {
         let Some(srtt) = self.srtt() else { return };
         let variance = match self.estimator {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn back_off_doubles_and_a_sample_ends_it() {
-        // RFC 6298 sections 5.5 and 5.7.
+        // RFC 6298 section 5: rule 5.5, and the remark that a new measurement may reduce the RTO again.
         let mut rtt = Rtt::new(&Config::linux_6_12());
         feed(&mut rtt, &[20]);
         rtt.back_off();

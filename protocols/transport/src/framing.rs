@@ -80,12 +80,11 @@ impl Framer {
         !self.partial.is_empty()
     }
 
-    /// Returns the next whole message.
+    /// Returns the next complete message; `None` if more octets are needed.
     #[expect(
         clippy::should_implement_trait,
-        reason = "an iterator would promise an end that a stream has not"
+        reason = "an iterator would end, but the next push may complete another message"
     )]
-    /// Returns the next complete message; `None` if more octets are needed.
     pub fn next(&mut self) -> Result<Option<FramedMessage>, FramingError> {
         if self.partial.is_empty() {
             if self.rest.is_empty() {

@@ -36,7 +36,7 @@ impl Server {
         server
     }
 
-    /// Advances the middlebox' clock.
+    /// Advances the middlebox's clock.
     pub fn pass(&self, time: Duration) {
         let mut state = self.state.lock().unwrap();
         state.now += time;

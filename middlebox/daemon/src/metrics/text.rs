@@ -44,7 +44,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
             text.value(&format!("{name}{{agent=\"{}\"}}", escape(agent)), value(usage) as u64);
         }
     }
-    text.one("simco_nat_ports", "gauge", "Ports of the NAT in use for each protocol", numbers.ports);
+    text.one("simco_nat_ports", "gauge", "Ports that the NAT can assign for each protocol", numbers.ports);
     text.one("simco_mappings", "gauge", "Mappings by PCP and NAT-PMP", numbers.mappings);
     text.head(
         "simco_mapping_answers_total",

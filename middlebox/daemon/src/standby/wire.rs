@@ -14,8 +14,8 @@ pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum octets of the content of a message: more than a turn of a middlebox records.
 const MAX: u32 = 64 << 20;
 
-/// The version of this protocol, the first octet that the active side sends. Before versions were introduced, that
-/// was the kind of a message, of which none is 5.
+/// The version of this protocol, the first octet that the active side sends. Before versions were introduced, the first
+/// octet was the kind of a message, which was never 5.
 const VERSION: u8 = 5;
 
 /// The kinds of messages that the active side sends.

@@ -110,16 +110,17 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     if is_translator {
         chains.extend(translator());
     } else if config.interfaces().is_some() {
-        chains.extend(delivery_times(config, ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
-        chains.extend(delivery_times(config, LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
+        chains.extend(passage(config, ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
+        chains.extend(passage(config, LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
     } else {
-        chains.extend(delivery_times(config, PASSING, PASSING_REPLIES, BOTH, BOTH));
+        chains.extend(passage(config, PASSING, PASSING_REPLIES, BOTH, BOTH));
     }
     chains
 }
 
-/// Returns the chains of a firewall: packets of rules pass, and replies to those of `other` rules.
-fn delivery_times<'a>(
+/// Returns the chains of a firewall for packets of one direction: those of rules with the roles `own` pass, and replies
+/// to packets of rules with the roles `other`.
+fn passage<'a>(
     config: &'a Config,
     name: &'static str,
     replies: &'static str,

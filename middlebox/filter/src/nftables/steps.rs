@@ -21,7 +21,8 @@ pub(super) struct Steps {
     first: u32,
 }
 
-/// A step on one element. The kernel cannot change the end of an element's interval, so a change is a delete and an add.
+/// A step on one element. Before Linux 6.12 the kernel cannot change the timeout of an element, so a change is a delete
+/// and an add.
 #[derive(Debug)]
 pub(super) struct Step {
     pub shape: Shape,

@@ -49,8 +49,8 @@ pub(super) struct Session {
     pub framer: Option<Framer>,
     /// The TID of the last notification.
     notifications: u32,
-    /// When the connection is closed: `PATIENCE` after its start while no session is open, `PATIENCE` after the last octet of an incomplete
-    /// message otherwise; `None` without such a limit.
+    /// When the connection is closed: `Middlebox::PATIENCE` after its start if no session is open by then, or
+    /// after the last octet of an incomplete message; `None` without such a limit.
     pub deadline: Option<Time>,
 }
 

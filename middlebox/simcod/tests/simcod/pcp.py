@@ -1,6 +1,6 @@
-"""A client of PCP, written from the formats of RFC 6887 and from nothing else: it knows no code of the server's.
+"""A PCP client written only from the formats of RFC 6887, independent of the server's code.
 
-pcp.py GATEWAY OWN-ADDRESS OUTSIDE: asks for what a host asks for, and compares each answer with what the RFC says.
+pcp.py GATEWAY OWN-ADDRESS OUTSIDE: sends the requests of a host, and compares each answer with the RFC.
 """
 
 import socket

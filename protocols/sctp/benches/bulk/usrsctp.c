@@ -1,8 +1,8 @@
-/* Bulk over usrsctp, both ends in one process, in virtual time: see main.rs.
+/* Transfers bulk data over usrsctp, both ends in one process, in virtual time: see main.rs.
  *
  *   usrsctp MESSAGES OCTETS MTU DELAY_US BUFFER
  *
- * Prints the nanoseconds of processor time that all took.
+ * Prints the processor time of the process in nanoseconds.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ static uint64_t now, ticked, delay;
 static int mtu, buffer;
 static struct packet *first, **last = &first;
 
-/* What the library asks for the time. */
+/* Replaces the clock that the library reads. */
 int gettimeofday(struct timeval *time, void *unused) {
     time->tv_sec = 1 + now / 1000000;
     time->tv_usec = now % 1000000;
@@ -66,7 +66,7 @@ static struct socket *opened(int port) {
     return it;
 }
 
-/* To the next packet, or the next look at the timers. */
+/* Advances to the next packet, or to the next timer interval. */
 static void go_on(void) {
     uint64_t next = ticked + TICK;
     if (first && first->due < next)

@@ -108,7 +108,7 @@ fn fast_recovery_ends_with_what_was_outstanding_at_its_beginning() {
 
 #[test]
 fn a_lost_fast_retransmission_waits_for_the_timer() {
-    // Section 7.2.4 step 6: the chunk is not eligible again.
+    // Section 7.2.4 step 5: the chunk is not eligible again.
     let mut script = in_flight(Config { fast_retransmit_restarts_t3: false, ..config() }, 20);
     for last in 2..=10 {
         script.sack(0, &[(2, last)]);

@@ -143,7 +143,7 @@ pub(crate) fn linux() -> Config {
 
 #[test]
 fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
-    // RFC 8985 section 3.1 and 6.2. Here the window is reduced at once, so that new data may follow the retransmission.
+    // RFC 8985 sections 3.1 and 6.2. Here the window is reduced at once, so that new data may follow the retransmission.
     let mut script = Script::connected(Config { prr: false, ..linux() }, 20);
     script.writes(100);
     script.at(30);
@@ -160,7 +160,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn small_segments_go_again_as_one() {
-    // RFC 9293 section 3.10.8 permits it; Linux does it.
+    // RFC 9293 section 3.8.6 permits it; Linux does it.
     let mut script = Script::connected(linux(), 20);
     for _ in 0..3 {
         script.writes(100);

@@ -107,7 +107,7 @@ fn handshakes_from_one_address_push_out_no_others() {
     assert_eq!(others.iter().filter(is_gone).count(), 0);
 }
 
-/// The octets arrive one at a time, each just before the middlebox' timeout.
+/// The octets arrive one at a time, each just before the middlebox's timeout.
 #[test]
 fn a_handshake_that_trickles_is_waited_for_a_minute_in_all() {
     let (mut world, config) = world();

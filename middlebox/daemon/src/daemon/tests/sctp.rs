@@ -8,7 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::world::{Plan, World, per};
 use crate::Transport;
 
-/// Returns a daemon that listens for SCTP.
+/// Returns a daemon that listens for SCTP associations.
 fn world() -> World {
     Plan { transport: Transport::Sctp, ..Plan::default() }.open()
 }

@@ -1,8 +1,8 @@
-/* usrsctp, which is FreeBSD's SCTP, without threads and in virtual time.
+/* Runs usrsctp, FreeBSD's SCTP, without threads and in virtual time.
  *
  *   peer client|server STREAMS INTERLEAVING RESETS DEFAULTS
  *
- * Each frame on standard input is something to do at a time that it names; what comes of it leaves on standard output, and then a frame DONE.
+ * Each frame on standard input is a command with its time; its results are written to standard output, followed by a frame DONE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,25 +13,25 @@
 #include <sys/time.h>
 #include <usrsctp.h>
 
-/* The library knows it, its header does not. */
+/* The library supports this option, but its header does not define it. */
 #ifndef SCTP_INTERLEAVING_SUPPORTED
 #define SCTP_INTERLEAVING_SUPPORTED 0x00001206
 #endif
 
 enum { SERVER_PORT = 5000, CLIENT_PORT = 5001, ROOM = 1 << 20 };
 
-/* As often as its own thread would look, in microseconds. */
+/* The interval of the library's own timer thread, in microseconds. */
 enum { TICK = 10000 };
 
-/* To do, and done. */
+/* Commands up to ABORT, then results; PACKET is both. */
 enum kind { PACKET, TIME, CONNECT, SEND, RESET, CLOSE, ABORT, CONNECTED, PART, RESET_OUTGOING, RESET_INCOMING, CLOSED, LOST, DONE };
 
-/* In the order of octets that this machine has. The octets that it is about follow. */
+/* In the machine's byte order; `length` octets follow. */
 struct frame {
     uint32_t kind, time /* us */, stream, is_unordered, length;
-    /* Retransmissions, or -1. */
+    /* Maximum number of retransmissions, or -1 for no limit. */
     int32_t most;
-    /* PART: it is the last one. DONE: it cannot be done now. */
+    /* PART: whether it is the last one. DONE: whether the command cannot be performed now. */
     uint32_t flag;
 };
 
@@ -40,14 +40,14 @@ static struct socket *listener, *association;
 static uint32_t now, ticked;
 static unsigned char octets[ROOM];
 
-/* What the library asks for the time. */
+/* Replaces the clock that the library reads. */
 int gettimeofday(struct timeval *time, void *unused) {
     time->tv_sec = 1 + now / 1000000;
     time->tv_usec = now % 1000000;
     return 0;
 }
 
-/* What the library opens is a source of chance. */
+/* Replaces the source of random numbers that the library opens, so that runs are reproducible. */
 int open(const char *path, int flags, ...) {
     return openat(AT_FDCWD, strcmp(path, "/dev/urandom") == 0 ? "/dev/zero" : path, flags);
 }
@@ -84,7 +84,7 @@ static void set(struct socket *of, int level, int option, const void *value, soc
 static void configure(struct socket *of) {
     int yes = 1, room = ROOM;
     struct sctp_initmsg init = { .sinit_num_ostreams = streams, .sinit_max_instreams = 64 };
-    /* Five times the longest is what it may take to shut down, all that waits included. RFC 9260 section 9.2. */
+    /* RFC 9260 section 9.2: a shutdown, including the data still queued, may take five times RTO.Max. */
     struct sctp_rtoinfo rto = { .srto_initial = 100, .srto_min = 50, .srto_max = 60000 };
     struct sctp_event changes = { .se_type = SCTP_ASSOC_CHANGE, .se_on = 1 };
     set(of, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init, "open streams");
@@ -111,7 +111,7 @@ static void configure(struct socket *of) {
     }
 }
 
-/* Packets come and go by its two functions. */
+/* Returns an AF_CONN address, whose packets this program delivers itself. */
 static struct sockaddr_conn at(int port) {
     return (struct sockaddr_conn){ .sconn_family = AF_CONN, .sconn_port = htons(port), .sconn_addr = &now };
 }
@@ -145,7 +145,7 @@ static int send_message(const struct frame *what) {
     return usrsctp_sendv(association, octets, what->length, NULL, 0, &how, sizeof how, SCTP_SENDV_SPA, 0) >= 0;
 }
 
-/* RFC 6525 section 6.3.2. */
+/* Resets outgoing streams: RFC 6525 section 6.3.2. */
 static int reset(const struct frame *what) {
     struct sctp_reset_streams *how = calloc(1, sizeof *how + what->length);
     how->srs_flags = SCTP_STREAM_RESET_OUTGOING;
@@ -169,7 +169,7 @@ static int call(void) {
     return usrsctp_connect(association, (struct sockaddr *)&server, sizeof server) == 0 || errno == EINPROGRESS;
 }
 
-/* Whether it could be done now. */
+/* Performs a command; returns whether it could be performed. */
 static int act(const struct frame *what) {
     switch (what->kind) {
     case PACKET:
