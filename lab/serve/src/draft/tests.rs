@@ -230,7 +230,7 @@ fn traffic_is_drawn_and_taken_away() {
 fn a_form_is_a_command_line_and_its_lists_are_axes() {
     let text = "transports = [\"tcp\"] # one\n[network]\nloss = \"1%\" # of packets\n";
     let mut question = toml(text).question.unwrap();
-    assert_eq!(question.line, "hol compare tcp --loss 1%");
+    assert_eq!(question.line, "hol compare tcp --workload simco --loss 1% --count 10000");
     question.transports.push("sctp:streams=8".to_owned());
     question.fields.insert("workload.size".to_owned(), "64B".to_owned());
     question.fields.insert("workload.kind".to_owned(), "echo".to_owned());
@@ -241,7 +241,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
     );
     assert_eq!(
         toml(&put).question.unwrap().line,
-        "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1%"
+        "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1% --count 10000"
     );
     question.fields.insert("network.loss".to_owned(), "0%, 1%, 2%".to_owned());
     let swept = toml(&question.put(text).unwrap());
@@ -249,6 +249,21 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
     let again = swept.question.unwrap();
     assert_eq!(again.fields["network.loss"], "0%, 1%, 2%");
     assert_eq!(again.line, "hol run FILE.toml");
+}
+
+/// The command has to run the experiment of the form, or be the one that runs its file.
+#[test]
+fn a_command_line_is_offered_only_if_it_means_the_same() {
+    for text in [
+        "transports = ['tcp']\nrepetitions = '5..40'\nprecision = '1%'\n",
+        "transports = ['tcp']\nnetwork.loss = { good_for = '1s', bad_for = '100ms' }\n",
+        "transports = ['tcp']\nworkload = { kind = 'rpc', reply = { '1kB' = 9, '200kB' = 1 } }\n",
+        "transports = ['tcp', { spec = 'tcp', label = 'pages', workload = { kind = 'page' } }]\n",
+    ] {
+        assert_eq!(toml(text).question.unwrap().line, "hol run FILE.toml", "{text}");
+    }
+    let labelled = "messages = 500\ntransports = ['tcp', { spec = 'sctp', label = 'SCTP' }]\nworkload.kind = 'rpc'\n";
+    assert_eq!(toml(labelled).question.unwrap().line, "hol compare tcp sctp --workload rpc --count 500");
 }
 
 #[test]
