@@ -182,6 +182,25 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
     assert_eq!(again.nodes[1].name, "hub");
 }
 
+/// A list on one line has the same entries as a list of tables.
+#[test]
+fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
+    let text = "transports = ['tcp']\nworkload = { kind = 'echo', from = 'client', to = 'proxy' }\n\
+        onward = [{ workload = { kind = 'echo', from = 'proxy', to = 'server' } }]\n\
+        [network]\nnodes = ['client', 'proxy', 'server']\n\
+        links = [{ from = 'client', to = 'proxy' }, { from = 'proxy', to = 'server' }]\n";
+    let reading = toml(text);
+    assert_eq!(reading.errors, []);
+    let mut graph = reading.graph.unwrap();
+    graph.nodes[1].name = "gate".to_owned();
+    graph.links[0].to = "gate".to_owned();
+    graph.links[1].from = "gate".to_owned();
+    graph.traffic[0].to = "gate".to_owned();
+    let written = drawn(text, Format::Toml, graph).toml;
+    assert_eq!(toml(&written).errors, [], "{written}");
+    assert!(!written.contains("'proxy'"), "{written}");
+}
+
 #[test]
 fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
@@ -262,7 +281,8 @@ fn a_command_line_is_offered_only_if_it_means_the_same() {
     ] {
         assert_eq!(toml(text).question.unwrap().line, "hol run FILE.toml", "{text}");
     }
-    let labelled = "messages = 500\ntransports = ['tcp', { spec = 'sctp', label = 'SCTP' }]\nworkload.kind = 'rpc'\n";
+    let labelled =
+        "messages = 500\ntransports = ['tcp', { spec = 'sctp', label = 'SCTP' }]\nworkload.kind = 'rpc'\n";
     assert_eq!(toml(labelled).question.unwrap().line, "hol compare tcp sctp --workload rpc --count 500");
 }
 
