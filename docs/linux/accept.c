@@ -1,4 +1,4 @@
-/* How long accept() on a non-blocking listener takes when nothing waits: SCTP beside TCP.
+/* Measures accept() on a non-blocking listener without a pending connection, for SCTP and TCP.
    cc -O2 -o accept accept.c && ./accept */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The extensions that INIT and INIT ACK list (RFC 5061 section 4.2.7), as an AF_PACKET socket sees them on the loopback interface.
+/* Prints the extensions that INIT and INIT ACK list (RFC 5061 section 4.2.7), captured on the loopback interface by an AF_PACKET socket.
    It switches on net.sctp.intl_enable and the loopback interface. As root: cc -O2 -o extensions extensions.c && ./extensions */
 #include <arpa/inet.h>
 #include <errno.h>

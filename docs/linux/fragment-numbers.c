@@ -1,4 +1,4 @@
-/* The fragment sequence numbers of an I-DATA message (RFC 8260 section 2.1), as an AF_PACKET socket sees them on the loopback interface.
+/* Prints the fragment sequence numbers of an I-DATA message (RFC 8260 section 2.1), captured on the loopback interface by an AF_PACKET socket.
    It switches on net.sctp.intl_enable and the loopback interface. As root: cc -O2 -o fragment-numbers fragment-numbers.c && ./fragment-numbers */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* SCTP_PR_SCTP_RTX with 0 retransmissions over a path that loses nothing: what arrives, and what the sender says that it gave up.
+/* SCTP_PR_SCTP_RTX with 0 retransmissions over a path without loss: how much arrives, and how many messages the sender reports as abandoned.
    It switches on the loopback interface. As root: cc -O2 -o retransmissions retransmissions.c && ./retransmissions */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static void raise_loopback(void)
 	close(any);
 }
 
-/* Reads for a second: whole messages, and all octets. */
+/* Reads until nothing arrives for a second; counts whole messages and octets. */
 static void read_all(int peer, int *messages, long *octets)
 {
 	static char buffer[65536];

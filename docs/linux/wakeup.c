@@ -1,4 +1,4 @@
-/* A program that waits in poll() for what an SCTP peer sends, after a notification that its own setsockopt() made: without I-DATA and with.
+/* Waits in poll() for a message of an SCTP peer, after a notification that its own setsockopt() caused: without I-DATA and with it.
    It switches on net.sctp.intl_enable and the loopback interface. As root: cc -O2 -o wakeup wakeup.c && ./wakeup */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static void measure(const char *what, int interleaves)
 	need(connect(client, (struct sockaddr *)&here, sizeof here), "connect");
 	peer = accept(server, NULL, NULL);
 	need(peer, "accept");
-	/* The peer's only address becomes the primary one, which it was: a notification says so. */
+	/* Setting the peer's only address as the primary one changes nothing, but causes a notification. */
 	need(setsockopt(client, IPPROTO_SCTP, SCTP_EVENT, &changes, sizeof changes), "SCTP_EVENT");
 	memcpy(&primary.address, &here, sizeof here);
 	need(setsockopt(client, IPPROTO_SCTP, SCTP_PRIMARY_ADDR, &primary, sizeof primary), "SCTP_PRIMARY_ADDR");

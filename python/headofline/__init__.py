@@ -4,7 +4,7 @@
 
     result = hol.compare("tcp", "sctp:streams=8", loss="1%")
     result                          # in a notebook: the report
-    result.points.to_pandas()       # means with their intervals, a row for each point
+    result.points.to_pandas()       # a row for each point: means with confidence intervals, quantiles
 """
 
 from headofline.errors import HolError, UsageError

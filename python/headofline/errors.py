@@ -1,9 +1,9 @@
-"""What goes wrong, in the program's own words: the place, and the cure."""
+"""Exceptions. Their messages are those of the program: what is wrong, where, and what to do."""
 
 
 class HolError(RuntimeError):
-    """The program could not do what was asked for: the message is what it said."""
+    """The program failed: it cannot be started, a run failed, or a file cannot be read."""
 
 
 class UsageError(HolError, ValueError):
-    """What was asked for cannot be: an unknown key, a wrong unit, a directory without results."""
+    """The request is invalid: an unknown key, a wrong unit, a directory without results."""

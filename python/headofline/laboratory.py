@@ -1,7 +1,8 @@
-"""Runs of experiments: a file, a dictionary, or a few transports under one set of conditions."""
+"""Runs experiments: a file, a dictionary, or a comparison of transports under given conditions."""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import weakref
@@ -17,7 +18,7 @@ from headofline.errors import UsageError
 from headofline.experiment import Experiment
 from headofline.result import Result
 
-#: The arguments of `compare` that an experiment has under another name.
+#: The conditions of `compare`, and their keys in an experiment file.
 _KEYS = {
     "count": "messages",
     "loss": "network.loss",
@@ -45,13 +46,20 @@ def run(
     set: Mapping[str, object] | None = None,
     progress: bool = True,
 ) -> Result:
-    """Runs an experiment: an experiment file, an ns script, or a dictionary of the same keys, whose paths are absolute.
+    """Runs an experiment: an experiment file, an ns script, or a dictionary with the keys of an experiment file.
 
-    `out`: the directory of the results; runs that it has already are not made again. Without one a dictionary's results go when
-    the `Result` does, and a file's are in `results/NAME`. `records` keeps every message, `series` how each run stands at all
-    multiples of a time such as "10ms", `jobs` are runs at the same time (all cores), `set` other values by their dotted keys. Ctrl-C ends the runs.
+    Paths in a dictionary have to be absolute.
 
-    Raises `UsageError` for an experiment that cannot be, and `HolError` where the runs fail.
+    - `out`: the result directory. Completed runs in it are not repeated. Default: `results/NAME` for a file; for a dictionary a
+      temporary directory, which is deleted with the `Result`.
+    - `records`: whether to keep the records of all messages.
+    - `series`: the interval of a time series of each run, such as "10ms". Default: none.
+    - `jobs`: the number of parallel runs. Default: all cores.
+    - `set`: values of other keys, by dotted key.
+    - `progress`: whether to show a progress bar.
+
+    Ctrl-C ends the runs; the next call with the same `out` continues. Raises `UsageError` for an invalid experiment, and `HolError`
+    if runs fail.
     """
     keep = [*(["--records"] if records else []), *(["--series", series] if series is not None else [])]
     if not isinstance(experiment, Mapping):
@@ -78,11 +86,12 @@ def compare(
     repetitions: int | str | None = None,
     **conditions: object,
 ) -> Result:
-    """Compares transports under one set of conditions, or over several: `loss=["0%", "1%"]` sweeps.
+    """Compares transports under given conditions; a list of values, as in `loss=["0%", "1%"]`, is an axis of a sweep.
 
-    Transports are those of `hol list`, such as "tcp" or "sctp:streams=8"; the others are compared with the first. Conditions are those of
-    `hol compare`: `path`, `loss`, `delay`, `rtt`, `bandwidth`, `queue`, `workload`, `rate`, `arrivals`, `request`, `reply`, `size`,
-    `count`. `set` has any other dotted key of an experiment, as {"network.jitter": "2ms"}, where a list sweeps as well.
+    `hol list` shows the transports, such as "tcp" or "sctp:streams=8"; the others are compared with the first. The conditions are options
+    of `hol compare`: `path`, `loss`, `delay`, `rtt`, `bandwidth`, `queue`, `workload`, `rate`, `arrivals`, `request`, `reply`, `size`,
+    `count`. `set` has values for any other dotted key of an experiment, as in {"network.jitter": "2ms"}; a list is an axis here, too. The
+    other arguments are those of `run`.
     """
     experiment = conditions_of(transports, conditions, set or {})
     experiment["title"] = " and ".join(transports)
@@ -95,11 +104,11 @@ def compare(
 def conditions_of(
     transports: Sequence[str], conditions: Mapping[str, object], other: Mapping[str, object]
 ) -> dict[str, Any]:
-    """The experiment that `compare` runs."""
+    """Returns the experiment that `compare` runs."""
     if not transports:
-        raise UsageError('compare what? hol.compare("tcp", "sctp:streams=8", loss="1%")')
+        raise UsageError('no transports; name them, as in hol.compare("tcp", "sctp:streams=8", loss="1%")')
     if unknown := sorted(conditions.keys() - _KEYS.keys()):
-        raise UsageError(f"{unknown[0]} is not a condition; there are {', '.join(_KEYS)}, and set={{…}} for any other key")
+        raise UsageError(f"{unknown[0]} is not a condition; use {', '.join(_KEYS)}, or set={{…}} for any other key")
     experiment: dict[str, Any] = {"transports": list(transports), "workload": {"kind": "rpc"}}
     axes: dict[str, Any] = {}
     keys = {_KEYS[name]: value for name, value in conditions.items()} | dict(other)
@@ -123,7 +132,7 @@ def _toml(experiment: Mapping[str, Any]) -> str:
     try:
         return tomli_w.dumps(experiment)
     except TypeError as error:
-        raise UsageError(f"an experiment holds text, numbers, lists and dictionaries: {error}") from error
+        raise UsageError(f"{error}; an experiment may contain only text, numbers, booleans, lists and dictionaries") from error
 
 
 def _run(
@@ -134,24 +143,42 @@ def _run(
     if jobs is not None:
         arguments += ["--jobs", str(jobs)]
     for key, value in (set or {}).items():
-        arguments += ["--set", f"{key}={value}"]
-    # What is over at once needs no bar.
+        arguments += ["--set", f"{key}={setting_of(value)}"]
+    # The bar appears after a second: shorter experiments need none.
     with tqdm(total=1.0, disable=not progress, delay=1.0, leave=False, bar_format="{bar} {percentage:.0f} %{postfix}") as bar:
-        program.call(arguments, _telling(bar))
+        program.call(arguments, _updater(bar))
     return Result(out)
 
 
-def _telling(bar: tqdm[Any]) -> Callable[[dict[str, Any]], None]:
-    def told(progress: dict[str, Any]) -> None:
-        bar.set_postfix_str(how_far(progress), refresh=False)
+def setting_of(value: object) -> str:
+    """Returns a value as `hol run --set` takes it: text as it is, anything else as TOML."""
+    return value if isinstance(value, str) else _toml_value(value)
+
+
+def _toml_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        # A string of JSON is one of TOML.
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_toml_value(str(key))} = {_toml_value(own)}" for key, own in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml_value, value)) + "]"
+    return str(value)
+
+
+def _updater(bar: tqdm[Any]) -> Callable[[dict[str, Any]], None]:
+    def update(progress: dict[str, Any]) -> None:
+        bar.set_postfix_str(describe_progress(progress), refresh=False)
         bar.update(progress["share"] - bar.n)
 
-    return told
+    return update
 
 
-def how_far(progress: Mapping[str, Any]) -> str:
-    """A report of progress, in words."""
+def describe_progress(progress: Mapping[str, Any]) -> str:
+    """Describes a progress report of the program."""
     runs = f"{progress['runs']} of {progress['runs_wanted']} runs"
     left = progress["left"]
-    # At first nobody knows.
+    # At first there is no estimate.
     return runs if left is None else f"{runs}, about {left:.0f} s left"

@@ -1,4 +1,4 @@
-"""The program `hol`: where it is, and how it is run."""
+"""Finds and runs the program `hol`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from typing import Any
 
 from headofline.errors import HolError, UsageError
 
-#: How long a program that was asked to end may take for it, in seconds.
-_PATIENCE = 20.0
+#: Seconds that the program may take to end after SIGINT, before it is killed.
+_END_TIMEOUT = 20.0
 
-#: It begins each line of the program's messages that says what is wrong.
+#: Prefix of the program's error messages.
 _ERROR = "error: "
 
 
 def binary() -> Path:
-    """The program: `$HOL_BINARY`, the one that came with this package, or the first on the PATH."""
+    """Returns the path of the program: `$HOL_BINARY`, the program installed with this package, or the first on the PATH.
+
+    Raises `HolError` if there is none.
+    """
     name = "hol.exe" if sys.platform == "win32" else "hol"
     if chosen := os.environ.get("HOL_BINARY"):
         return Path(chosen)
@@ -34,17 +37,18 @@ def binary() -> Path:
             return here
     if on_path := shutil.which(name):
         return Path(on_path)
-    raise HolError(f"there is no `{name}` in {' or '.join(schemes)}, nor on the PATH; pip install headofline, or set HOL_BINARY")
+    raise HolError(f"`{name}` is neither in {' or '.join(schemes)} nor on the PATH; install it, or set HOL_BINARY to its path")
 
 
-def call(arguments: Sequence[str | Path], told: Callable[[dict[str, Any]], None] | None = None) -> str:
-    """Runs the program, hands on each report of its progress, and returns what it printed.
+def call(arguments: Sequence[str | Path], on_progress: Callable[[dict[str, Any]], None] | None = None) -> str:
+    """Runs the program, passes each of its progress reports to `on_progress`, and returns its standard output.
 
-    It ends with this process, and with Ctrl-C: what it has done by then is kept, and the same call goes on from there.
+    Ctrl-C ends the program, which keeps the completed runs; the same call continues. Raises `UsageError` if its exit code is 2, and
+    `HolError` for any other failure.
     """
     command = [str(binary()), *map(str, arguments)]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as printed:
-        # In a session of its own: Ctrl-C in a terminal reaches this process, which asks the program to end, once.
+        # The program is in a session of its own, so that Ctrl-C in a terminal reaches only this process, which then sends one SIGINT.
         try:
             running = subprocess.Popen(
                 command,
@@ -57,33 +61,33 @@ def call(arguments: Sequence[str | Path], told: Callable[[dict[str, Any]], None]
                 start_new_session=True,
             )
         except OSError as error:
-            raise HolError(f"{command[0]}: {error.strerror}; HOL_BINARY says which program is run") from error
-        said = _attend(running, told)
+            raise HolError(f"{command[0]}: {error.strerror}; check HOL_BINARY, which selects the program") from error
+        messages = _read_messages(running, on_progress)
         printed.seek(0)
         text = printed.read()
     if running.returncode == 0:
         return text
-    problem = said.removeprefix(_ERROR).strip() or f"{command[0]} ended with {running.returncode}"
+    problem = messages.removeprefix(_ERROR).strip() or f"{command[0]} failed with exit code {running.returncode}"
     raise UsageError(problem) if running.returncode == 2 else HolError(problem)
 
 
-def _attend(running: subprocess.Popen[str], told: Callable[[dict[str, Any]], None] | None) -> str:
-    """Reads what it says until it has ended. What is not progress is what it has to say."""
-    said: list[str] = []
+def _read_messages(running: subprocess.Popen[str], on_progress: Callable[[dict[str, Any]], None] | None) -> str:
+    """Reads standard error until the program has ended, and returns its lines other than progress reports."""
+    messages: list[str] = []
     assert running.stderr is not None
     try:
         with running.stderr:
             for line in running.stderr:
                 progress = _progress(line)
                 if progress is None:
-                    said.append(line)
-                elif told is not None:
-                    told(progress)
+                    messages.append(line)
+                elif on_progress is not None:
+                    on_progress(progress)
         running.wait()
     except BaseException:
         _end(running)
         raise
-    return "".join(said)
+    return "".join(messages)
 
 
 def _progress(line: str) -> dict[str, Any] | None:
@@ -98,10 +102,10 @@ def _progress(line: str) -> dict[str, Any] | None:
 
 
 def _end(running: subprocess.Popen[str]) -> None:
-    """As Ctrl-C ends it: what is done stays."""
+    """Ends the program like Ctrl-C, so that it keeps the completed runs."""
     running.send_signal(signal.SIGINT)
     try:
-        running.wait(_PATIENCE)
+        running.wait(_END_TIMEOUT)
     except subprocess.TimeoutExpired:
         running.kill()
         running.wait()

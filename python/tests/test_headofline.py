@@ -16,7 +16,7 @@ import pandas
 import polars
 import pyarrow.compute
 import pytest
-from headofline.laboratory import conditions_of, how_far
+from headofline.laboratory import conditions_of, describe_progress, setting_of
 
 EXPERIMENT: hol.Experiment = {
     "transports": ["tcp", {"spec": "sctp:streams=8", "label": "SCTP-8"}],
@@ -95,8 +95,8 @@ def test_compare_is_hol_compare() -> None:
 
 def test_progress_is_told_before_anybody_knows_how_long_it_takes() -> None:
     progress = {"runs": 0, "runs_wanted": 80, "share": 0.0, "left": None}
-    assert how_far(progress) == "0 of 80 runs"
-    assert how_far(progress | {"left": 12.4}) == "0 of 80 runs, about 12 s left"
+    assert describe_progress(progress) == "0 of 80 runs"
+    assert describe_progress(progress | {"left": 12.4}) == "0 of 80 runs, about 12 s left"
 
 
 def test_conditions_become_keys_and_lists_become_axes() -> None:
@@ -109,6 +109,14 @@ def test_conditions_become_keys_and_lists_become_axes() -> None:
         "network": {"rate": "10Mbit", "jitter": "2ms"},
         "sweep": {"network.loss": ["0%", "1%"]},
     }
+
+
+def test_values_of_set_are_toml() -> None:
+    assert [setting_of(value) for value in ("1%", 3, 0.5, True)] == ["1%", "3", "0.5", "true"]
+    assert setting_of({"codel": {"ecn": True}}) == '{"codel" = {"ecn" = true}}'
+    assert setting_of(["0%", {"drop": [3]}]) == '["0%", {"drop" = [3]}]'
+    result = hol.run(EXPERIMENT, set={"network.discipline": {"codel": {"ecn": True}}, "messages": 40}, progress=False)
+    assert result.points.num_rows == 4
 
 
 TYPED = """
@@ -153,19 +161,19 @@ def test_what_cannot_be_is_an_error_with_its_place(wrong: hol.Experiment, said: 
 
 
 def test_other_errors_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(hol.UsageError, match="is it a directory that `hol run` filled"):
+    with pytest.raises(hol.UsageError, match="name a result directory of `hol run`"):
         hol.open(tmp_path)
     with pytest.raises(hol.HolError, match="missing.toml: cannot read: No such file"):
         hol.run(tmp_path / "missing.toml", progress=False)
-    with pytest.raises(hol.UsageError, match="lost is not a condition; there are count, loss"):
+    with pytest.raises(hol.UsageError, match="lost is not a condition; use count, loss"):
         hol.compare("tcp", lost="1%")
-    with pytest.raises(hol.UsageError, match="compare what"):
+    with pytest.raises(hol.UsageError, match="no transports; name them"):
         hol.compare()
     (tmp_path / "manifest.json").write_text('{"format": 99}')
-    with pytest.raises(hol.UsageError, match="a layout 99"):
+    with pytest.raises(hol.UsageError, match="layout 99 is not supported"):
         hol.open(tmp_path)
     monkeypatch.setenv("HOL_BINARY", str(tmp_path / "nothing"))
-    with pytest.raises(hol.HolError, match="HOL_BINARY says which program is run"):
+    with pytest.raises(hol.HolError, match="check HOL_BINARY, which selects the program"):
         hol.run(EXPERIMENT, progress=False)
 
 

@@ -72,11 +72,11 @@ impl Qlog {
                  \"common_fields\": {fields}, \"events\": [\n",
                 side.name()
             )?;
-            let scenario = json!({ "name": title });
-            write!(out, "{}", event_text(Time::ZERO, "simulation:scenario", &scenario))?;
             let mut events = trace.events;
             events.sort_by_key(|(time, _)| *time);
-            events.iter().try_for_each(|(_, event)| write!(out, ",\n{event}"))?;
+            for (at, (_, event)) in events.iter().enumerate() {
+                write!(out, "{}{event}", if at == 0 { "" } else { ",\n" })?;
+            }
             write!(out, "]}}")?;
             separator = ",";
         }
@@ -122,12 +122,11 @@ impl PacketObserver for Qlog {
         let trace = self.trace(side, connection, protocol);
         match &packet.transport {
             _ if event.event.is_drop() => {
-                let data =
-                    json!({ "type": "drop", "message": format!("{what} at {}: {packet}", event.point.name) });
-                trace.add(event.time, "simulation:marker", &data);
+                let data = json!({ "marker_type": "drop", "message": format!("{what} at {}: {packet}", event.point.name) });
+                trace.add(event.time, "generic:marker", &data);
             }
             Transport::Quic(datagram) => trace.add_quic(event.time, what, datagram),
-            _ => trace.add(event.time, "generic:info", &json!({ "message": format!("{what} {packet}") })),
+            _ => trace.add(event.time, "generic:message", &json!({ "message": format!("{what} {packet}") })),
         }
     }
 }

@@ -41,7 +41,7 @@ pub struct Registration {
     pub mail: String,
     /// Password: at least 8 characters.
     pub password: String,
-    ///  Project to join; its leader decides whether to admit the user.
+    /// Project to join; its leader decides whether to admit the user.
     pub project: Option<String>,
 }
 

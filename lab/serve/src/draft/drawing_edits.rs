@@ -52,6 +52,9 @@ fn rename_nodes(table: &mut dyn TableLike, names: &BTreeMap<String, String>) {
             *item = toml_edit::value(now.as_str());
         } else if let Some(list) = item.as_array_of_tables_mut() {
             list.iter_mut().for_each(|table| rename_nodes(table, names));
+        } else if let Some(list) = item.as_array_mut() {
+            let tables = list.iter_mut().filter_map(Value::as_inline_table_mut);
+            tables.for_each(|table| rename_nodes(table, names));
         } else if let Some(inner) = item.as_table_like_mut() {
             rename_nodes(inner, names);
         }

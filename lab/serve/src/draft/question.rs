@@ -62,13 +62,21 @@ impl Question {
             |key: &str| key == "transports" || key == "title" || FLAGS.iter().any(|(_, flag)| *flag == key);
         let mut keys = Vec::new();
         leaves("", document.as_table(), &mut keys);
-        if keys.iter().any(|(key, value)| !known(key) && value.is_none()) || document.contains_key("sweep") {
+        let has_lists = keys.iter().any(|(key, value)| !known(key) && value.is_none());
+        // An option takes neither a table nor a range of repetitions.
+        let has_tables = keys.iter().any(|(key, _)| FLAGS.iter().any(|(_, flag)| is_within(key, flag)));
+        let has_range = self.fields.get("repetitions").is_some_and(|text| text.contains(".."));
+        let is_plain = !self.transports.is_empty()
+            && (document.get("transports").and_then(Item::as_array))
+                .is_none_or(|list| list.iter().all(is_plain_transport));
+        if has_lists || has_tables || has_range || !is_plain || document.contains_key("sweep") {
             return "hol run FILE.toml".to_owned();
         }
         let mut words = vec!["hol compare".to_owned()];
         words.extend(self.transports.iter().map(|word| quoted(word)));
         for (flag, key) in FLAGS {
-            words.extend(self.fields.get(key).map(|text| format!("{flag} {}", quoted(text))));
+            let text = self.fields.get(key).map(String::as_str).or_else(|| default_of_file(key));
+            words.extend(text.map(|text| format!("{flag} {}", quoted(text))));
         }
         let beyond = keys.iter().filter(|(key, _)| !known(key));
         words.extend(beyond.map(|(key, value)| {
@@ -76,6 +84,25 @@ impl Question {
         }));
         words.join(" ")
     }
+}
+
+/// Returns the default of a key for which `hol compare` has another default than an experiment file.
+fn default_of_file(key: &str) -> Option<&'static str> {
+    match key {
+        "workload.kind" => Some("simco"),
+        "messages" => Some("10000"),
+        _ => None,
+    }
+}
+
+/// Returns whether `key` is an entry of the table `table`.
+fn is_within(key: &str, table: &str) -> bool {
+    key.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Returns whether a transport has no settings of its own, which `hol compare` could not express.
+fn is_plain_transport(value: &Value) -> bool {
+    value.as_inline_table().is_none_or(|table| table.iter().all(|(key, _)| ["spec", "label"].contains(&key)))
 }
 
 fn transport_spec(value: &Value) -> Option<String> {

@@ -182,6 +182,25 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
     assert_eq!(again.nodes[1].name, "hub");
 }
 
+/// A list on one line has the same entries as a list of tables.
+#[test]
+fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
+    let text = "transports = ['tcp']\nworkload = { kind = 'echo', from = 'client', to = 'proxy' }\n\
+        onward = [{ workload = { kind = 'echo', from = 'proxy', to = 'server' } }]\n\
+        [network]\nnodes = ['client', 'proxy', 'server']\n\
+        links = [{ from = 'client', to = 'proxy' }, { from = 'proxy', to = 'server' }]\n";
+    let reading = toml(text);
+    assert_eq!(reading.errors, []);
+    let mut graph = reading.graph.unwrap();
+    graph.nodes[1].name = "gate".to_owned();
+    graph.links[0].to = "gate".to_owned();
+    graph.links[1].from = "gate".to_owned();
+    graph.traffic[0].to = "gate".to_owned();
+    let written = drawn(text, Format::Toml, graph).toml;
+    assert_eq!(toml(&written).errors, [], "{written}");
+    assert!(!written.contains("'proxy'"), "{written}");
+}
+
 #[test]
 fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
@@ -230,7 +249,7 @@ fn traffic_is_drawn_and_taken_away() {
 fn a_form_is_a_command_line_and_its_lists_are_axes() {
     let text = "transports = [\"tcp\"] # one\n[network]\nloss = \"1%\" # of packets\n";
     let mut question = toml(text).question.unwrap();
-    assert_eq!(question.line, "hol compare tcp --loss 1%");
+    assert_eq!(question.line, "hol compare tcp --workload simco --loss 1% --count 10000");
     question.transports.push("sctp:streams=8".to_owned());
     question.fields.insert("workload.size".to_owned(), "64B".to_owned());
     question.fields.insert("workload.kind".to_owned(), "echo".to_owned());
@@ -241,7 +260,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
     );
     assert_eq!(
         toml(&put).question.unwrap().line,
-        "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1%"
+        "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1% --count 10000"
     );
     question.fields.insert("network.loss".to_owned(), "0%, 1%, 2%".to_owned());
     let swept = toml(&question.put(text).unwrap());
@@ -249,6 +268,22 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
     let again = swept.question.unwrap();
     assert_eq!(again.fields["network.loss"], "0%, 1%, 2%");
     assert_eq!(again.line, "hol run FILE.toml");
+}
+
+/// The command has to run the experiment of the form, or be the one that runs its file.
+#[test]
+fn a_command_line_is_offered_only_if_it_means_the_same() {
+    for text in [
+        "transports = ['tcp']\nrepetitions = '5..40'\nprecision = '1%'\n",
+        "transports = ['tcp']\nnetwork.loss = { good_for = '1s', bad_for = '100ms' }\n",
+        "transports = ['tcp']\nworkload = { kind = 'rpc', reply = { '1kB' = 9, '200kB' = 1 } }\n",
+        "transports = ['tcp', { spec = 'tcp', label = 'pages', workload = { kind = 'page' } }]\n",
+    ] {
+        assert_eq!(toml(text).question.unwrap().line, "hol run FILE.toml", "{text}");
+    }
+    let labelled =
+        "messages = 500\ntransports = ['tcp', { spec = 'sctp', label = 'SCTP' }]\nworkload.kind = 'rpc'\n";
+    assert_eq!(toml(labelled).question.unwrap().line, "hol compare tcp sctp --workload rpc --count 500");
 }
 
 #[test]

@@ -94,12 +94,12 @@ fn ask_to_end(server: &Server, id: i64, job: &Job) {
 }
 
 /// Returns why an experiment has failed, from the last message of its process.
-fn failure_reason(word: &str) -> String {
-    let word = word.trim_start_matches("error: ");
+fn failure_reason(message: &str) -> String {
+    let message = message.trim_start_matches("error: ");
     // POSIX: ENOSPC and EDQUOT, as the standard library writes them.
-    let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| word.contains(error));
+    let is_full = ["(os error 28)", "(os error 122)"].iter().any(|error| message.contains(error));
     let prefix = if is_full { "disk full: " } else { "" };
-    format!("{prefix}{word}").chars().take(MAX_REASON_LENGTH).collect()
+    format!("{prefix}{message}").chars().take(MAX_REASON_LENGTH).collect()
 }
 
 /// Runs the scheduler until [`SchedulerMessage::Stop`], and returns when all processes have ended.

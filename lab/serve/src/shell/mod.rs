@@ -218,13 +218,13 @@ impl Server {
         &self,
         requester: &Requester,
         id: i64,
-        deed: impl FnOnce(&mut ShellProcess, bool),
+        action: impl FnOnce(&mut ShellProcess, bool),
     ) -> Result<(), Refusal> {
         self.entry_to_change(requester, id)?;
         let mut shells = self.shells.lock();
         let own = shells.get_mut(&id).ok_or_else(no_shell)?;
         let is_waiting = own.transcript.is_waiting();
-        deed(own.process.as_mut().ok_or_else(no_shell)?, is_waiting);
+        action(own.process.as_mut().ok_or_else(no_shell)?, is_waiting);
         Ok(())
     }
 

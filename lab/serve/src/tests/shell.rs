@@ -73,7 +73,7 @@ impl Lab {
     }
 
     /// Returns the next entry of this kind.
-    fn hears(&mut self, kind: &str) -> Value {
+    fn next_entry(&mut self, kind: &str) -> Value {
         loop {
             let happening = self.watching.blocking_recv().unwrap();
             if happening.kind != Kind::Shell {
@@ -91,10 +91,10 @@ impl Lab {
 fn what_is_typed_and_said_is_seen_by_all_who_watch() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
-    assert_eq!(lab.hears("prompt")["nodes"][1], "server");
+    assert_eq!(lab.next_entry("prompt")["nodes"][1], "server");
     lab.line("ping server").unwrap();
-    assert_eq!((lab.hears("line"), lab.hears("out")), ("ping server".into(), "ping server".into()));
-    lab.hears("prompt");
+    assert_eq!((lab.next_entry("line"), lab.next_entry("out")), ("ping server".into(), "ping server".into()));
+    lab.next_entry("prompt");
     let shell = lab.server.shell(&lab.requester, lab.id).unwrap();
     let kinds: Vec<String> = shell
         .entries
@@ -103,7 +103,7 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
         .collect();
     assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("end"), "the terminal has ended");
+    assert_eq!(lab.next_entry("end"), "the terminal has ended");
     let files = lab.server.shell_directory(&lab.requester, lab.id).unwrap();
     assert_eq!(std::fs::read_to_string(files.join("recorded.toml")).unwrap(), "done\n");
 }
@@ -113,30 +113,30 @@ fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     assert_eq!(lab.open().unwrap_err().status, StatusCode::CONFLICT);
-    lab.hears("prompt");
+    lab.next_entry("prompt");
     lab.line("sleep").unwrap();
     let refusal = lab.line("ls").unwrap_err();
     assert_eq!(refusal.status, StatusCode::CONFLICT, "{refusal}");
     lab.server.interrupt_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("note"), "interrupted");
+    assert_eq!(lab.next_entry("note"), "interrupted");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
-    assert_eq!(lab.hears("end"), "the terminal was killed", "a command was still running");
+    assert_eq!(lab.next_entry("end"), "the terminal was killed", "a command was still running");
 }
 
 #[test]
 fn one_that_ends_by_itself_says_why_and_another_can_begin() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
-    lab.hears("prompt");
+    lab.next_entry("prompt");
     lab.line(":quit").unwrap();
-    assert_eq!(lab.hears("note"), "error: gone");
-    lab.hears("end");
+    assert_eq!(lab.next_entry("note"), "error: gone");
+    lab.next_entry("end");
     while lab.server.shell(&lab.requester, lab.id).unwrap().is_open {
         std::thread::yield_now();
     }
     assert_eq!(lab.line("ls").unwrap_err().status, StatusCode::CONFLICT);
     lab.open().unwrap();
-    lab.hears("prompt");
+    lab.next_entry("prompt");
 }
 
 #[test]
@@ -147,15 +147,15 @@ fn a_shell_has_the_network_of_the_chosen_point_and_says_so() {
     assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
     assert!(refusal.to_string().contains("no point 2: the experiment has 2 points"), "{refusal}");
     lab.open_on(1).unwrap();
-    assert_eq!(lab.hears("note"), "the network of a-small-one: tcp network.rtt=80ms");
-    assert!(lab.hears("out").as_str().unwrap().contains("--point 1 "));
+    assert_eq!(lab.next_entry("note"), "the network of a-small-one: tcp network.rtt=80ms");
+    assert!(lab.next_entry("out").as_str().unwrap().contains("--point 1 "));
 }
 
 #[test]
 fn an_experiment_that_is_removed_takes_its_shell_with_it() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
-    lab.hears("prompt");
+    lab.next_entry("prompt");
     lab.server.remove(&lab.requester, lab.id).unwrap();
     assert!(lab.line("ls").is_err());
 }

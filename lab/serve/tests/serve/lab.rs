@@ -1,6 +1,6 @@
 //! Tests of the program `hol-serve`: the server and the processes of experiments are stopped and killed, and get requests over the network.
 
-#![expect(clippy::disallowed_methods, reason = "who looks at a server now and then sleeps in between")]
+#![expect(clippy::disallowed_methods, reason = "a test polls a server in real time")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use crate::program::{self, hol_serve};
 
-/// Maximum time to wait until a server is in a state: longer than all tests together last.
-const LOOKS: usize = 1200;
-const BETWEEN: Duration = Duration::from_millis(100);
+/// Maximum number of polls until a server is in a state: two minutes.
+const MAX_POLLS: usize = 1200;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Ten points of five short runs.
 const SHORT: &str = "title = 'Short'\ntransports = ['tcp', 'sctp']\nmessages = 20000\nrepetitions = 5\n\
@@ -122,12 +122,12 @@ impl Lab {
 
     /// Waits until an experiment is in the wanted state.
     fn until(&self, id: i64, is_so: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_POLLS {
             let experiment = self.experiment(id);
             if is_so(&experiment) {
                 return experiment;
             }
-            sleep(BETWEEN);
+            sleep(POLL_INTERVAL);
         }
         panic!("it is still {}", self.experiment(id));
     }
@@ -450,7 +450,7 @@ fn is_hol_run(pid: Pid) -> bool {
         if !String::from_utf8_lossy(&line).contains("--with-parent") {
             return false;
         }
-        sleep(BETWEEN);
+        sleep(POLL_INTERVAL);
     }
     true
 }
