@@ -53,32 +53,25 @@ impl Qlog {
     }
 
     /// Writes the log. `title` describes the run.
-    pub fn write(self, out: &mut impl Write, title: &str) -> io::Result<()> {
+    pub fn write(mut self, out: &mut impl Write, title: &str) -> io::Result<()> {
         let title = json!(title);
         write!(
             out,
             "{{\"qlog_version\": \"0.3\", \"qlog_format\": \"JSON\", \"title\": {title}, \"traces\": ["
         )?;
-        let clients = &self.order[0];
-        let mut separator = "";
-        for ((side, connection), trace) in self.traces {
-            let number = clients.iter().position(|known| *known == connection).unwrap_or(clients.len());
-            let vantage_point = json!({ "name": self.hosts[side as usize], "type": side.name() });
-            let fields =
-                json!({ "protocol_type": [trace.protocol], "time_format": "relative", "reference_time": 0 });
-            write!(
-                out,
-                "{separator}\n{{\"title\": \"connection {number}, {}\", \"vantage_point\": {vantage_point}, \
-                 \"common_fields\": {fields}, \"events\": [\n",
-                side.name()
-            )?;
-            let mut events = trace.events;
-            events.sort_by_key(|(time, _)| *time);
-            for (at, (_, event)) in events.iter().enumerate() {
-                write!(out, "{}{event}", if at == 0 { "" } else { ",\n" })?;
+        let mut separator = "\n";
+        for side in [Side::Client, Side::Server] {
+            for (number, connection) in self.order[0].iter().enumerate() {
+                let Some(trace) = self.traces.remove(&(side, *connection)) else { continue };
+                let vantage_point = json!({ "name": self.hosts[side as usize], "type": side.name() });
+                write!(
+                    out,
+                    "{separator}{{\"title\": \"connection {number}, {}\", \"vantage_point\": {vantage_point}, ",
+                    side.name()
+                )?;
+                trace.write(out)?;
+                separator = ",\n";
             }
-            write!(out, "]}}")?;
-            separator = ",";
         }
         writeln!(out, "]}}")?;
         out.flush()
@@ -154,6 +147,20 @@ impl EndpointTrace {
         self.events.push((time, event_text(time, name, data)));
     }
 
+    /// Writes the rest of the trace, its events in order of time.
+    fn write(mut self, out: &mut impl Write) -> io::Result<()> {
+        let fields =
+            json!({ "protocol_type": [self.protocol], "time_format": "relative", "reference_time": 0 });
+        write!(out, "\"common_fields\": {fields}, \"events\": [")?;
+        self.events.sort_by_key(|(time, _)| *time);
+        let mut separator = "\n";
+        for (_, event) in &self.events {
+            write!(out, "{separator}{event}")?;
+            separator = ",\n";
+        }
+        write!(out, "]}}")
+    }
+
     /// Adds the QUIC packets of a UDP datagram.
     fn add_quic(&mut self, time: Time, what: &str, datagram: &Datagram) {
         let name = format!("transport:packet_{what}");
@@ -210,7 +217,9 @@ fn frame_fields(frame: &Frame) -> Value {
         StreamKind::Unidirectional => "unidirectional",
     };
     match frame {
-        Frame::Padding(octets) => json!({ "frame_type": "padding", "length": octets }),
+        Frame::Padding(octets) => {
+            json!({ "frame_type": "padding", "length": octets, "payload_length": octets })
+        }
         Frame::Ping => json!({ "frame_type": "ping" }),
         Frame::Ack { ranges } => {
             let ranges: Vec<[u64; 2]> = ranges.iter().rev().map(|(low, high)| [*low, *high]).collect();
@@ -225,7 +234,7 @@ fn frame_fields(frame: &Frame) -> Value {
         Frame::Crypto { offset, length } => {
             json!({ "frame_type": "crypto", "offset": offset, "length": length })
         }
-        Frame::NewToken => json!({ "frame_type": "new_token", "token": {} }),
+        Frame::NewToken => json!({ "frame_type": "new_token", "token": { "type": "resumption" } }),
         Frame::Stream { id, offset, length, fin } => {
             json!({ "frame_type": "stream", "stream_id": id, "offset": offset, "length": length, "fin": fin })
         }
@@ -243,8 +252,14 @@ fn frame_fields(frame: &Frame) -> Value {
         Frame::StreamsBlocked(kind, limit) => {
             json!({ "frame_type": "streams_blocked", "stream_type": kind_name(kind), "limit": limit })
         }
-        Frame::NewConnectionId(sequence) => {
-            json!({ "frame_type": "new_connection_id", "sequence_number": sequence })
+        Frame::NewConnectionId { sequence, retire_prior_to, id } => {
+            let id: String = id.iter().map(|octet| format!("{octet:02x}")).collect();
+            json!({
+                "frame_type": "new_connection_id",
+                "sequence_number": sequence,
+                "retire_prior_to": retire_prior_to,
+                "connection_id": id,
+            })
         }
         Frame::RetireConnectionId(sequence) => {
             json!({ "frame_type": "retire_connection_id", "sequence_number": sequence })
@@ -252,7 +267,7 @@ fn frame_fields(frame: &Frame) -> Value {
         Frame::PathChallenge => json!({ "frame_type": "path_challenge" }),
         Frame::PathResponse => json!({ "frame_type": "path_response" }),
         Frame::ConnectionClose { by_application, error } => {
-            let space = if *by_application { "application" } else { "transport" };
+            let space = if *by_application { "application_error" } else { "transport_error" };
             json!({ "frame_type": "connection_close", "error_space": space, "error_code": error })
         }
         Frame::HandshakeDone => json!({ "frame_type": "handshake_done" }),

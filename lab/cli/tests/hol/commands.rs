@@ -540,6 +540,50 @@ fn a_dash_is_standard_input_and_output() {
     assert!(!dir.path().join("-").exists());
 }
 
+/// The reader of quiche (crate qlog 0.15) reads these files, and qvis draws them.
+#[test]
+fn a_qlog_has_the_packets_of_both_ends_and_the_congestion_window() {
+    let dir = here();
+    let question = ["trace", "quic:connections=2", "--count", "200", "--repetitions", "1", "--loss", "5%"];
+    let said = ok(dir.path(), &[&question[..], &["--qlog", "run.qlog"]].concat());
+    assert!(said.starts_with("run.qlog: ") && said.contains(" packets of hol compare: quic"), "{said}");
+    let text = fs::read_to_string(dir.path().join("run.qlog")).unwrap();
+    assert!(text.starts_with("{\"qlog_version\": \"0.3\""), "{text}");
+    let log: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let traces = log["traces"].as_array().unwrap();
+    let titles: Vec<&str> = traces.iter().map(|trace| trace["title"].as_str().unwrap()).collect();
+    assert_eq!(
+        titles,
+        ["connection 0, client", "connection 1, client", "connection 0, server", "connection 1, server"]
+    );
+    let numbers = |trace: &serde_json::Value, name: &str| -> Vec<u64> {
+        let events = trace["events"].as_array().unwrap().iter();
+        let packets = events.filter(|event| event["name"] == name).map(|event| &event["data"]["header"]);
+        let data = packets.filter(|header| header["packet_type"] == "1RTT");
+        data.map(|header| header["packet_number"].as_u64().unwrap()).collect()
+    };
+    for pair in [[0, 2], [1, 3], [2, 0], [3, 1]] {
+        let [sender, receiver] = pair.map(|index| &traces[index]);
+        let (sent, received) =
+            (numbers(sender, "transport:packet_sent"), numbers(receiver, "transport:packet_received"));
+        // RFC 9000 section 12.3: packet numbers increase, and none is used again.
+        assert!(sent.is_sorted_by(|a, b| a < b) && received.len() > 20, "{sent:?}");
+        assert!(received.iter().all(|number| sent.contains(number)) && received.len() < sent.len());
+        let events = sender["events"].as_array().unwrap();
+        assert!(events.is_sorted_by_key(|event| event["time"].as_f64().unwrap()));
+        let drops = events.iter().filter(|event| event["name"] == "generic:marker").count();
+        assert!(drops >= sent.len() - received.len(), "{drops} drops of {} packets", sent.len());
+        assert!(events.iter().any(|event| event["data"]["congestion_window"].as_u64() > Some(1200)));
+    }
+    let elsewhere = ["trace", "quic", "--count", "5", "--repetitions", "1", "--world", "live", "--qlog", "-"];
+    let refused = program::hol(dir.path(), &elsewhere);
+    let problem = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        problem.contains("use --world model, or --pcap") && refused.status.code() == Some(2),
+        "{problem}"
+    );
+}
+
 #[test]
 fn init_writes_the_question_that_compare_asks() {
     let dir = here();

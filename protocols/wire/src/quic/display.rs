@@ -64,7 +64,7 @@ impl fmt::Display for Frame {
             Self::DataBlocked(limit) => write!(f, "DATA_BLOCKED {limit}"),
             Self::StreamDataBlocked(id, limit) => write!(f, "STREAM_DATA_BLOCKED {id} {limit}"),
             Self::StreamsBlocked(_, limit) => write!(f, "STREAMS_BLOCKED {limit}"),
-            Self::NewConnectionId(sequence) => write!(f, "NEW_CONNECTION_ID {sequence}"),
+            Self::NewConnectionId { sequence, .. } => write!(f, "NEW_CONNECTION_ID {sequence}"),
             Self::RetireConnectionId(sequence) => write!(f, "RETIRE_CONNECTION_ID {sequence}"),
             Self::PathChallenge => f.write_str("PATH_CHALLENGE"),
             Self::PathResponse => f.write_str("PATH_RESPONSE"),

@@ -65,8 +65,15 @@ pub enum Frame {
     StreamDataBlocked(u64, u64),
     /// STREAMS_BLOCKED: the kind of streams and the limit. Section 19.14.
     StreamsBlocked(StreamKind, u64),
-    /// NEW_CONNECTION_ID: the sequence number. Section 19.15.
-    NewConnectionId(u64),
+    /// NEW_CONNECTION_ID. Section 19.15.
+    NewConnectionId {
+        /// The sequence number of the connection ID.
+        sequence: u64,
+        /// The peer retires connection IDs before this one.
+        retire_prior_to: u64,
+        /// The connection ID.
+        id: SmallVec<[u8; 8]>,
+    },
     /// RETIRE_CONNECTION_ID: the sequence number. Section 19.16.
     RetireConnectionId(u64),
     /// PATH_CHALLENGE. Section 19.17.
@@ -245,11 +252,11 @@ fn stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
 
 fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
     const RESET_TOKEN: u64 = 16;
-    let [sequence, _retire_prior_to] = numbers(octets)?;
+    let [sequence, retire_prior_to] = numbers(octets)?;
     let length = skip(octets, 1)?[0];
-    skip(octets, length.into())?;
+    let id = SmallVec::from_slice(skip(octets, length.into())?);
     skip(octets, RESET_TOKEN)?;
-    Ok(Frame::NewConnectionId(sequence))
+    Ok(Frame::NewConnectionId { sequence, retire_prior_to, id })
 }
 
 /// Parses CONNECTION_CLOSE; only the transport's variant has a frame type. RFC 9000 section 19.19.
