@@ -2,4 +2,5 @@
 
 mod experiments;
 mod series;
+mod size_file;
 mod trace_start;
