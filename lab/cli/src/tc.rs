@@ -20,7 +20,8 @@ const NO_LIMIT: f64 = 1e10;
 /// netem's default limit in packets. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
-/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`. Errors name the wrong word, or list the supported disciplines.
+/// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
+/// wrong word, or list the supported disciplines.
 pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
@@ -33,8 +34,18 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         .find(|(known, _)| *known == words[at])
         .expect("the word is one of the disciplines");
     let mut shaped = ShapedDirection::default();
-    read(&mut shaped, &mut Words { words: &words[at + 1..] })?;
+    read(&mut shaped, &mut Words { words: without_place(&words[at + 1..]) })?;
     Ok(shaped)
+}
+
+/// Removes the handle and the place that follow the discipline in what tc prints: `qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 …`.
+fn without_place<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    match words {
+        ["root", rest @ ..] => without_place(rest),
+        ["dev" | "parent" | "leaf" | "refcnt", _, rest @ ..] => without_place(rest),
+        [handle, rest @ ..] if handle.contains(':') => without_place(rest),
+        _ => words,
+    }
 }
 
 type Reader = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
@@ -267,7 +278,7 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
                     .ok_or_else(|| format!("{word} {own}: write a size such as 32kbit"))?;
             }
             "limit" => limit = Some(words.read(word, octets)?),
-            "latency" => latency = Some(words.read(word, time)?),
+            "latency" | "lat" => latency = Some(words.read(word, time)?),
             "mtu" | "minburst" | "mpu" => drop(words.next()),
             other => {
                 return Err(format!(
@@ -301,7 +312,16 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
         match word {
             "rate" => speed = Some(words.read(word, rate)?),
             "ceil" => ceiling = Some(words.read(word, rate)?),
-            "default" | "burst" | "cburst" | "prio" | "r2q" | "quantum" => drop(words.next()),
+            "default"
+            | "burst"
+            | "cburst"
+            | "prio"
+            | "r2q"
+            | "quantum"
+            | "direct_packets_stat"
+            | "direct_qlen" => {
+                drop(words.next());
+            }
             other => {
                 return Err(format!("option {other:?} of htb is not supported; supported are rate and ceil"));
             }
@@ -316,7 +336,7 @@ fn fifo(shaped: &mut ShapedDirection, words: &mut Words<'_>, unit: &str) -> Resu
     while let Some(word) = words.next() {
         match word {
             "limit" => {
-                let limit = words.read(word, octets)?;
+                let limit = words.read(word, |text| octets(text.strip_suffix('p').unwrap_or(text)))?;
                 shaped.set("queue", format!("{limit}{unit}"));
             }
             other => return Err(format!("option {other:?} of a fifo is not supported; supported is limit")),
@@ -335,7 +355,7 @@ fn queue_management(
     while let Some(word) = words.next() {
         match (name, word) {
             (_, "limit") => {
-                let limit = words.read(word, count)?;
+                let limit = words.read(word, |text| count(text.strip_suffix('p').unwrap_or(text)))?;
                 shaped.set("queue", format!("{limit}p"));
             }
             (_, "target") | ("codel" | "fq_codel", "interval" | "ce_threshold") => {
@@ -433,6 +453,39 @@ mod tests {
     }
 
     /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
+    /// What iproute2 6.1 prints for these disciplines.
+    #[test]
+    fn what_tc_shows_is_read_as_what_was_set() {
+        for (shown, set) in [
+            (
+                "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 50ms  10ms loss 1%",
+                "netem limit 1000 delay 50ms 10ms loss 1%",
+            ),
+            (
+                "qdisc tbf 8001: root refcnt 3 rate 10Mbit burst 4Kb lat 50ms",
+                "tbf rate 10mbit burst 32kbit latency 50ms",
+            ),
+            ("qdisc pfifo 8002: root refcnt 3 limit 50p", "pfifo limit 50"),
+            ("qdisc bfifo 8003: parent 1:10 limit 30000b", "bfifo limit 30000"),
+            (
+                "class htb 1:10 root leaf 8002: prio 0 rate 5Mbit ceil 8Mbit burst 1600b cburst 1600b",
+                "class add dev eth0 parent 1: classid 1:10 htb rate 5mbit ceil 8mbit",
+            ),
+            (
+                "qdisc fq_codel 8004: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn \
+                 drop_batch 64",
+                "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms ecn",
+            ),
+        ] {
+            assert_eq!(read(shown), read(set), "{shown}");
+            assert!(read(shown).is_ok(), "{shown}");
+        }
+        let class = read(
+            "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
+        );
+        assert!(class.unwrap_err().contains("use the rate of its class"));
+    }
+
     #[test]
     fn lines_of_tc_are_keys_of_a_direction() {
         for (line, keys) in [

@@ -6,7 +6,7 @@ use std::ops::Range;
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::{Program, Root, ScenarioError};
-use hol_workloads::{HostSpec, Kind, Simco, Sizes, WorkloadSpec};
+use hol_workloads::{HostSpec, Kind, Simco, Sizes, SizesFile, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -504,7 +504,7 @@ impl ExperimentFile {
         let background = self.background.iter_mut().map(|flows| &mut flows.as_mut().workload);
         let onward = self.onward.iter_mut().map(|requests| &mut requests.as_mut().workload);
         for (key, sizes) in own.chain(background).chain(onward).flat_map(WorkloadSpec::sizes_mut) {
-            let Sizes::File { file } = sizes else { continue };
+            let Sizes::File(SizesFile { file }) = sizes else { continue };
             let text =
                 source.file(file).map_err(|problem| source.error(&place, format!("`{key}`: {problem}")))?;
             *sizes = Sizes::read(&text)

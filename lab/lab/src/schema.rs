@@ -103,7 +103,7 @@ pub struct Key {
 }
 
 /// The name of each table, by the type that reads it.
-const TABLES: [(&str, &str); 25] = [
+const TABLES: [(&str, &str); 26] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
@@ -129,6 +129,7 @@ const TABLES: [(&str, &str); 25] = [
     ("Transport", "transports = [{ … }]"),
     ("RequestMix", "[workload.mix]: of simco"),
     ("LogNormal", "[workload.size] of page, [workload.request] and [workload.reply] of rpc"),
+    ("SizesFile", "the same, with the sizes in a file"),
 ];
 
 /// Returns the reference of experiment files, table by table, from the same types.

@@ -69,7 +69,7 @@ pub use registry::Kind;
 pub use replay::Replay;
 pub use rpc::Rpc;
 pub use simco::{RequestMix, Simco};
-pub use sizes::{LogNormal, SizeClass, Sizes};
+pub use sizes::{LogNormal, SizeClass, Sizes, SizesFile};
 pub use spec::WorkloadSpec;
 pub use stream_layout::StreamLayout;
 pub use tls::Handshake;

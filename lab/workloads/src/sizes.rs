@@ -23,12 +23,17 @@ pub enum Sizes {
     /// (SIGMETRICS), section 4.
     LogNormal(LogNormal),
     /// A file with a size on each line, not yet read: `{ file = "sizes.txt" }`.
-    File {
-        /// Name of the file, next to the experiment.
-        file: String,
-    },
+    File(SizesFile),
     /// Some sizes, each with its weight.
     Mix(BTreeMap<ByteCount, u32>),
+}
+
+/// A file with a size on each line, and optionally how often it occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizesFile {
+    /// Name of the file, next to the experiment.
+    pub file: String,
 }
 
 /// A log-normal distribution of sizes.
@@ -73,7 +78,7 @@ impl Sizes {
             Self::Mix(weights) => {
                 weights.values().any(|weight| *weight > 0) && weights.keys().all(|size| octets(size.0))
             }
-            Self::File { .. } => true,
+            Self::File(_) => true,
         }
     }
 
@@ -89,7 +94,7 @@ impl Sizes {
                 max.map_or(drawn, |max| drawn.min(max.0))
             }
             Self::Mix(weights) => pick(weights, rng),
-            Self::File { file } => unreachable!("{file} is read with the experiment"),
+            Self::File(SizesFile { file }) => unreachable!("{file} is read with the experiment"),
         };
         octets.clamp(min, max) as u32
     }
@@ -100,7 +105,7 @@ impl Sizes {
             Self::Fixed(size) => Some(size.0),
             Self::Mix(weights) => weights.keys().next_back().map(|size| size.0),
             Self::LogNormal(LogNormal { max, .. }) => max.map(|max| max.0),
-            Self::File { .. } => None,
+            Self::File(_) => None,
         }
     }
 
@@ -108,7 +113,7 @@ impl Sizes {
     /// of ten. Empty if all sizes are the same.
     pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
         let classes = match self {
-            Self::Fixed(_) | Self::File { .. } => Vec::new(),
+            Self::Fixed(_) | Self::File(_) => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::FEW => {
                 weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
@@ -187,7 +192,7 @@ impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(size) => size.fmt(f),
-            Self::File { file } => write!(f, "sizes in {file}"),
+            Self::File(SizesFile { file }) => write!(f, "sizes in {file}"),
             Self::LogNormal(LogNormal { median, sigma, max }) => {
                 write!(f, "{median} (sigma {sigma}")?;
                 max.map_or(Ok(()), |max| write!(f, ", at most {max}"))?;
