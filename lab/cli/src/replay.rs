@@ -4,6 +4,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -41,8 +42,8 @@ pub struct Replay {
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
     /// Use at most this many messages, from the first one on
-    #[arg(long, alias = "most", value_name = "N", default_value_t = 10_000)]
-    max_messages: usize,
+    #[arg(long, alias = "most", value_name = "N", default_value = "10000")]
+    max_messages: NonZeroUsize,
 }
 
 /// Repetitions of the experiment, each with all messages.
@@ -82,7 +83,7 @@ impl Replay {
     /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
     fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = messages.exchanges.len();
-        if all > self.max_messages {
+        if all > self.max_messages.get() {
             notes.push(format!(
                 "only the first {} of the capture's {all} messages are used; --max-messages N sets this number",
                 self.max_messages
@@ -91,7 +92,7 @@ impl Replay {
         if messages.unsolicited > 0 {
             notes.push(format!("{} messages without a request are ignored", messages.unsolicited));
         }
-        let taken = &messages.exchanges[..all.min(self.max_messages)];
+        let taken = &messages.exchanges[..all.min(self.max_messages.get())];
         let are_answered = taken.iter().any(|exchange| exchange.reply > 0);
         let silent = taken.iter().filter(|exchange| are_answered && exchange.reply == 0).count();
         if silent > 0 {

@@ -93,7 +93,7 @@ impl Serve {
             let restarts = settings.restarts(&Settings::default()).join(", ");
             if !restarts.is_empty() {
                 say(&format!(
-                    "these settings take effect after a restart, all others after a reload: {restarts}\n"
+                    "these settings take effect only after a restart, the others that are set after a reload: {restarts}\n"
                 ));
             }
             say("the settings are valid\n");

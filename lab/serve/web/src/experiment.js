@@ -16,7 +16,7 @@ const path = `/api/experiments/${id}`;
 // The actions that each state allows.
 const ACTIONS = {
   new: ["start", "edit", "terminate"], queued: ["swap-out", "terminate"], starting: ["swap-out", "terminate"], active: ["swap-out", "terminate"],
-  swapped_out: ["swap-in", "edit", "terminate"], failed: ["start", "edit"], terminated: [], done: [],
+  swapped_out: ["swap-in", "edit", "terminate"], failed: ["start", "edit"], terminated: [], done: ["edit"],
 };
 const OVER = ["terminated", "failed", "done"];
 
