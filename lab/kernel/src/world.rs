@@ -222,7 +222,7 @@ pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, Packet
         connect_time: measured.connect_time(),
         ended: Time::from_nanos(measured.ended),
         closed: None,
-        stopped: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.stopped)),
+        run_end: scenario.end_of_measured(measured.run_end, onward.into_iter().map(|flow| flow.run_end)),
         background,
         world_report: Some(Box::new(world_report)),
         files: mail.files.clone(),

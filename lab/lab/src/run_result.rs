@@ -143,7 +143,7 @@ impl RunResult {
         let RecordSummaries { summary, span, timeline, outages, outage_curve, classes, other, waterfall } =
             summaries;
         let is_drawn = key.repetition == 0 && !outages.is_empty();
-        let has_failed = matches!(run.stopped, RunEnd::Failed { .. });
+        let has_failed = matches!(run.run_end, RunEnd::Failed { .. });
         Self {
             outages,
             outage_curve: is_drawn.then(|| Box::new(outage_curve)),
@@ -161,7 +161,7 @@ impl RunResult {
             packets_lost: run.drops.map(Drops::total),
             packets_marked: run.marked.filter(|marked| *marked > 0),
             counts: run.endpoints.as_ref().map(Counts::of),
-            stopped: run.stopped.reason(),
+            stopped: run.run_end.reason(),
             wall_s,
             has_delivery_times: run.has_delivery_times,
             world_report: run.world_report,
@@ -171,7 +171,7 @@ impl RunResult {
 
 impl BackgroundFlowResult {
     fn of(run: &BackgroundRun) -> Self {
-        let stopped = run.stopped.as_ref().and_then(RunEnd::reason);
+        let stopped = run.run_end.as_ref().and_then(RunEnd::reason);
         Self { octets: run.octets, connect_time: run.connect_time, stopped }
     }
 }

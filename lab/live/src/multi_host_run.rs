@@ -248,7 +248,7 @@ impl<'a> HostRun<'a> {
         ));
         world_report.warn(check_server_reached(
             &run.records,
-            &run.summary.stopped,
+            &run.summary.run_end,
             &self.others.peers[server_host].place.host,
         ));
         let beside =

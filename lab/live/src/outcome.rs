@@ -22,7 +22,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     world_report.warn(check_host_load(&flows[0].records));
     world_report.warn(check_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
-    let FlowRun { records, connected, ended, stopped, .. } = flows.next().expect("one flow is measured");
+    let FlowRun { records, connected, ended, run_end, .. } = flows.next().expect("one flow is measured");
     let transfer = Transfer::of(&records);
     let beside = flows.map(|flow| (background_run(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
@@ -37,7 +37,7 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
         connect_time: connected.map(since_start),
         ended,
         closed: None,
-        stopped: scenario.end_of_measured(stopped, onward.into_iter().map(|flow| flow.stopped)),
+        run_end: scenario.end_of_measured(run_end, onward.into_iter().map(|flow| flow.run_end)),
         background,
         world_report: Some(Box::new(world_report)),
         files: Vec::new(),
@@ -50,8 +50,8 @@ fn since_start(time: hol_base::Time) -> hol_base::Duration {
 }
 
 fn background_run(transfer: Option<Transfer>, flow: &FlowRun) -> BackgroundRun {
-    let stopped: Option<RunEnd> = (!flow.was_stopped).then(|| flow.stopped.clone());
-    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), stopped)
+    let run_end: Option<RunEnd> = (!flow.was_stopped).then(|| flow.run_end.clone());
+    BackgroundRun::during(transfer, &flow.records, flow.connected.map(since_start), run_end)
 }
 
 fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {

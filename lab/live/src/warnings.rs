@@ -38,9 +38,9 @@ pub(crate) fn check_clock_uncertainty(records: &[Record], uncertainty: Duration)
 }
 
 /// Warns if nothing arrived at the other host.
-pub(crate) fn check_server_reached(records: &[Record], stopped: &RunEnd, host: &str) -> Option<String> {
+pub(crate) fn check_server_reached(records: &[Record], run_end: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
-    let is_cut = matches!(stopped, RunEnd::NotConnected { .. });
+    let is_cut = matches!(run_end, RunEnd::NotConnected { .. });
     (is_lost || is_cut).then(|| {
         format!(
             "no message arrived at {host}: check that its firewall accepts the transport's protocol (TCP, UDP or SCTP) on the ports of \
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_run_without_deliveries_mentions_the_firewall() {
-        let told = |took, stopped| check_server_reached(&records(took, true), &stopped, "192.0.2.7");
+        let told = |took, run_end| check_server_reached(&records(took, true), &run_end, "192.0.2.7");
         assert_eq!(told(Some(40), RunEnd::Finished), None);
         for caution in [
             told(None, RunEnd::Finished),

@@ -120,11 +120,11 @@ pub fn follow(
     let beside = simulation.others().iter().take(count).zip(record_sink.octets());
     let background = beside.map(|(running_flow, octets)| background(running_flow, octets)).collect();
     let onward: Vec<_> =
-        simulation.others().iter().skip(count).map(|other| other.flow.stopped().cloned()).collect();
+        simulation.others().iter().skip(count).map(|other| other.flow.run_end().cloned()).collect();
     let connect_time = simulation.measured().connect_time();
     let flow = &simulation.measured().flow;
-    let stopped = flow.stopped().expect("a run ends when its flow has").clone();
-    let stopped = scenario.end_of_measured(stopped, onward);
+    let run_end = flow.run_end().expect("a run ends when its flow has").clone();
+    let run_end = scenario.end_of_measured(run_end, onward);
     let is_finished = flow.is_finished();
     // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
     // the flow.
@@ -139,7 +139,7 @@ pub fn follow(
         connect_time,
         ended,
         closed,
-        stopped,
+        run_end,
         background,
         world_report: None,
         files: Vec::new(),
@@ -148,6 +148,6 @@ pub fn follow(
 
 /// Returns the result of a background flow so far; closing the measured flow ends it.
 fn background(running_flow: &RunningFlow, octets: u64) -> BackgroundRun {
-    let stopped = running_flow.flow.stopped().cloned();
-    BackgroundRun { connect_time: running_flow.connect_time(), octets, stopped }
+    let run_end = running_flow.flow.run_end().cloned();
+    BackgroundRun { connect_time: running_flow.connect_time(), octets, run_end }
 }

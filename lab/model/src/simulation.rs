@@ -93,7 +93,7 @@ impl<'t> Simulation<'t> {
         for running_flow in 0..self.running_flows.len() {
             self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
         }
-        while self.running_flows[MEASURED].flow.stopped().is_none() {
+        while self.running_flows[MEASURED].flow.run_end().is_none() {
             record_sink.settle(&mut self.running_flows)?;
             if !self.run_for(STEPS, sample_times.next()) {
                 self.sample(sample_times.next(), record_sink);
@@ -114,7 +114,7 @@ impl<'t> Simulation<'t> {
                 let (now, measured) = (self.now, self.measured());
                 measured.flow.deadlock(now, measured.progress());
             }
-            if self.running_flows[MEASURED].flow.stopped().is_some() {
+            if self.running_flows[MEASURED].flow.run_end().is_some() {
                 return true;
             }
         }

@@ -430,8 +430,8 @@ impl ConformanceCase {
         let count = |outcome| records().filter(|record| record.outcome == outcome).count() as u64;
         let (completed, lost) = (count(Outcome::Completed), count(missing));
         let is_connected = !matches!(self.ends, ExpectedEnd::NotConnected | ExpectedEnd::Failed);
-        if !self.ends.covers(ExpectedEnd::of(&run.stopped)) {
-            Some(format!("expected {:?}, but the run ended: {}", self.ends, run.stopped))
+        if !self.ends.covers(ExpectedEnd::of(&run.run_end)) {
+            Some(format!("expected {:?}, but the run ended: {}", self.ends, run.run_end))
         } else if records().count() as u64 != *messages {
             Some(format!("expected a record of each of {messages} messages, found {}", records().count()))
         } else if !self.completed.contains(&completed) {
@@ -455,9 +455,9 @@ impl ConformanceCase {
                     (true, Some(_)) => Some(ExpectedEnd::Finished),
                     (true, None) => None,
                 };
-                let is = became.stopped.as_ref().map(ExpectedEnd::of);
+                let is = became.run_end.as_ref().map(ExpectedEnd::of);
                 (is != expectation)
-                    .then(|| format!("background flow {} ended with {:?}", asked.workload, became.stopped))
+                    .then(|| format!("background flow {} ended with {:?}", asked.workload, became.run_end))
             })
         }
     }
@@ -499,8 +499,8 @@ impl ExpectedEnd {
         }
     }
 
-    const fn of(stopped: &RunEnd) -> Self {
-        match stopped {
+    const fn of(run_end: &RunEnd) -> Self {
+        match run_end {
             RunEnd::Finished => Self::Finished,
             RunEnd::BehindSchedule { .. } => Self::BehindSchedule,
             RunEnd::Stalled { .. } => Self::Stalled,

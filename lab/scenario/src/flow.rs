@@ -66,7 +66,7 @@ pub struct Flow {
     abandoned: u64,
     /// The time of the last delivery, or of the first message after an idle period.
     progress: Time,
-    stopped: Option<RunEnd>,
+    run_end: Option<RunEnd>,
 }
 
 /// Returns the longest time without a reply after which a transport reports that the connection has failed: the flow waits for that report.
@@ -132,7 +132,7 @@ impl Flow {
     /// Creates a flow that has not started.
     pub fn new(limits: FlowLimits) -> Self {
         let progress = limits.start;
-        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, stopped: None }
+        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, run_end: None }
     }
 
     /// Returns the parameters that decide when the flow ends.
@@ -156,18 +156,18 @@ impl Flow {
     }
 
     /// Returns why the flow ended; `None` if it has not.
-    pub const fn stopped(&self) -> Option<&RunEnd> {
-        self.stopped.as_ref()
+    pub const fn run_end(&self) -> Option<&RunEnd> {
+        self.run_end.as_ref()
     }
 
     /// Returns whether every message was settled: delivered, lost or abandoned.
     pub fn is_finished(&self) -> bool {
-        self.stopped == Some(RunEnd::Finished)
+        self.run_end == Some(RunEnd::Finished)
     }
 
     /// Returns whether the flow ended before every message was settled. Its applications must then stop.
     pub fn was_aborted(&self) -> bool {
-        self.stopped.as_ref().is_some_and(|why| *why != RunEnd::Finished)
+        self.run_end.as_ref().is_some_and(|why| *why != RunEnd::Finished)
     }
 
     /// Records that the client requests a connection.
@@ -229,7 +229,7 @@ impl Flow {
 
     /// Returns when [`check`](Self::check) has to be called next; [`Time::MAX`] after the end of the flow.
     pub fn deadline(&self, tally: FlowProgress) -> Time {
-        if self.stopped.is_some() {
+        if self.run_end.is_some() {
             return Time::MAX;
         }
         let stalls_after = self
@@ -270,7 +270,7 @@ impl Flow {
     }
 
     fn stop(&mut self, why: RunEnd) {
-        self.stopped.get_or_insert(why);
+        self.run_end.get_or_insert(why);
     }
 
     fn finish_if_done(&mut self, tally: FlowProgress) {
@@ -338,7 +338,7 @@ mod tests {
         let (mut flow, tally) = after_nine("udp", ONEWAY);
         assert_eq!(flow.deadline(tally), secs(12));
         flow.check(secs(11), tally);
-        assert_eq!(flow.stopped(), None);
+        assert_eq!(flow.run_end(), None);
         flow.check(secs(12), tally);
         assert!(flow.is_finished());
     }
@@ -348,7 +348,7 @@ mod tests {
     fn partial_reliability_has_the_time_of_its_retransmissions_before_silence_is_an_end() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
         flow.check(secs(100), tally);
-        assert_eq!(flow.stopped(), None);
+        assert_eq!(flow.run_end(), None);
         flow.check(secs(182), tally);
         assert!(flow.is_finished());
         let (mut told, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
@@ -361,7 +361,7 @@ mod tests {
     fn an_abandoned_packet_does_not_settle_a_frame() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", "kind = 'media'");
         flow.note_abandoned(secs(3), tally);
-        assert_eq!(flow.stopped(), None);
+        assert_eq!(flow.run_end(), None);
         flow.check(secs(183), tally);
         assert!(flow.is_finished());
     }
@@ -374,7 +374,7 @@ mod tests {
         flow.note_opened(Time::ZERO);
         flow.note_sending(secs(200), tally(1, 0, false));
         flow.check(secs(390), tally(1, 0, false));
-        assert_eq!(flow.stopped(), None, "the first was lost");
+        assert_eq!(flow.run_end(), None, "the first was lost");
         flow.note_sending(secs(400), tally(2, 0, true));
         assert_eq!(flow.deadline(tally(2, 0, true)), secs(410));
     }
@@ -384,10 +384,10 @@ mod tests {
         let (mut flow, tally) = after_nine("tcp", ONEWAY);
         // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and a last one that ends the connection.
         flow.check(secs(1328), tally);
-        assert_eq!(flow.stopped(), None);
+        assert_eq!(flow.run_end(), None);
         flow.check(secs(1329), tally);
         let stalled = RunEnd::Stalled { since: secs(2), at: secs(1329), outstanding: 1 };
-        assert_eq!(flow.stopped(), Some(&stalled));
+        assert_eq!(flow.run_end(), Some(&stalled));
     }
 
     #[test]
@@ -399,7 +399,7 @@ mod tests {
             let tally = FlowProgress { last_due: None, waits_for_reply, ..tally(0, 0, false) };
             assert_eq!(flow.deadline(tally), secs(96));
             flow.check(secs(96), tally);
-            assert_eq!(flow.was_aborted(), stalls, "{:?}", flow.stopped());
+            assert_eq!(flow.was_aborted(), stalls, "{:?}", flow.run_end());
             if !stalls {
                 assert_eq!(flow.deadline(tally), secs(192));
             }
@@ -413,7 +413,7 @@ mod tests {
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
-        assert_eq!(flow.stopped(), Some(&RunEnd::NotConnected { within: Duration::from_secs(10) }));
+        assert_eq!(flow.run_end(), Some(&RunEnd::NotConnected { within: Duration::from_secs(10) }));
     }
 
     /// RFC 9260 section 5.1.6: an INIT is retransmitted for four minutes, longer than three times RTO.max.
@@ -424,7 +424,7 @@ mod tests {
         flow.note_opening();
         assert_eq!(flow.deadline(none), Time::MAX);
         flow.check(secs(100_000), none);
-        assert_eq!(flow.stopped(), None);
+        assert_eq!(flow.run_end(), None);
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
         ] {
             let (mut flow, tally) = after_nine("tcp", workload);
             (1..=5000).for_each(|second| {
-                if flow.stopped().is_none() {
+                if flow.run_end().is_none() {
                     flow.note_accepted(secs(second));
                     flow.check(secs(second), tally);
                     assert_eq!(flow.was_aborted(), Some(second) == at, "{workload}: {second} s");
@@ -469,16 +469,16 @@ mod tests {
         let (mut broken, tally) = after_nine("tcp", ONEWAY);
         broken.note_failure("the octets make no sense");
         broken.end();
-        assert_eq!(broken.stopped(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
+        assert_eq!(broken.run_end(), Some(&RunEnd::Failed { reason: "the octets make no sense".into() }));
         assert!(!broken.is_finished() && broken.was_aborted());
         assert_eq!(broken.deadline(tally), Time::MAX);
         let (mut behind, _) = after_nine("tcp", ONEWAY);
         behind.note_abort(secs(5), AbortReason::BehindSchedule { message: 9, scheduled: secs(4) });
         let why = RunEnd::BehindSchedule { message: 9, scheduled: secs(4), at: secs(5) };
-        assert_eq!(behind.stopped(), Some(&why));
+        assert_eq!(behind.run_end(), Some(&why));
         let (mut stuck, tally) = after_nine("tcp", ONEWAY);
         stuck.deadlock(secs(7), tally);
-        assert_eq!(stuck.stopped(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
+        assert_eq!(stuck.run_end(), Some(&RunEnd::Stalled { since: secs(2), at: secs(7), outstanding: 1 }));
     }
 
     /// After an idle period the stall timeout begins with the first message, not with later ones.
@@ -503,7 +503,7 @@ mod tests {
             let before = tally(20, 9, false);
             flow.note_delivery(secs(125), before);
             flow.check(secs(126), before);
-            assert_eq!(flow.stopped(), None, "{transport}");
+            assert_eq!(flow.run_end(), None, "{transport}");
             flow.check(secs(126), tally(20, 9, true));
             assert_eq!((flow.is_finished(), flow.was_aborted()), (well, !well), "{transport}");
         }

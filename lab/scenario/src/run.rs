@@ -31,7 +31,7 @@ pub struct RunSummary {
     /// The time at which every connection had closed in order; `None` if one did not, or if the world does not observe it.
     pub closed: Option<Time>,
     /// Why the run ended.
-    pub stopped: RunEnd,
+    pub run_end: RunEnd,
     /// How each background flow ended, in the order of the scenario.
     pub background: Vec<BackgroundRun>,
     /// What a kernel, or the machines of a live run, report; `None` in the model.
@@ -50,7 +50,7 @@ pub struct BackgroundRun {
     /// [`Transfer`](hol_measure::Transfer).
     pub octets: u64,
     /// Why the flow ended, if it ended before the measured workload.
-    pub stopped: Option<RunEnd>,
+    pub run_end: Option<RunEnd>,
 }
 
 impl BackgroundRun {
@@ -59,12 +59,12 @@ impl BackgroundRun {
         transfer: Option<Transfer>,
         records: &[Record],
         connect_time: Option<Duration>,
-        stopped: Option<RunEnd>,
+        run_end: Option<RunEnd>,
     ) -> Self {
         let mut background = BackgroundTransfer::new(Time::ZERO);
         records.iter().for_each(|record| background.add(record));
         transfer.into_iter().for_each(|transfer| background.count(transfer));
-        Self { connect_time, octets: background.octets(), stopped }
+        Self { connect_time, octets: background.octets(), run_end }
     }
 }
 

@@ -75,7 +75,7 @@ pub struct FlowRun {
     /// When the last message was settled, or the run was aborted.
     pub ended: Time,
     /// Why the run ended.
-    pub stopped: RunEnd,
+    pub run_end: RunEnd,
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,
     /// The kernel's counters of the client's sockets.

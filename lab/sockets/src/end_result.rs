@@ -37,7 +37,7 @@ pub struct Verdict {
     /// When it ended.
     pub ended: Time,
     /// Why it ended.
-    pub stopped: RunEnd,
+    pub run_end: RunEnd,
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,
 }
@@ -84,7 +84,7 @@ impl EndResult {
     /// has no verdict. Also returns how many times were below their lower bound.
     pub fn join(self, server: Self, reading: LedgerJoin) -> Option<(FlowRun, u64)> {
         let (mut client, mut server) = (self, server);
-        let Verdict { connected, ended, stopped, was_stopped } = client.verdict?;
+        let Verdict { connected, ended, run_end, was_stopped } = client.verdict?;
         let are_apart = client.origin != server.origin;
         if are_apart {
             let (from, to) = (server.origin, client.origin);
@@ -103,7 +103,7 @@ impl EndResult {
             epoch: epoch_of(client.origin),
             connected,
             ended,
-            stopped,
+            run_end,
             was_stopped,
             client: client.counts,
             server: server.counts,
@@ -173,7 +173,7 @@ mod tests {
 
     fn half(ledger: Ledger, origin: u64, has_rules: bool) -> EndResult {
         let verdict =
-            Verdict { connected: Some(us(5)), ended: us(900), stopped: RunEnd::Finished, was_stopped: false };
+            Verdict { connected: Some(us(5)), ended: us(900), run_end: RunEnd::Finished, was_stopped: false };
         let verdict = has_rules.then_some(verdict);
         EndResult {
             ledger,

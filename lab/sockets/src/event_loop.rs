@@ -86,7 +86,7 @@ impl EventLoop<'_> {
             self.poll_application(Side::Server)?;
         }
         self.await_tick()?;
-        while self.flow.stopped().is_none() {
+        while self.flow.run_end().is_none() {
             let wake = self.client.wake.min(self.server.wake).min(self.client.due()).min(self.server.due());
             let deadline = wake.min(self.flow.deadline(self.progress()));
             self.alarm.set(&self.clock, deadline).map_err(failed_to("set the timer"))?;
@@ -133,7 +133,7 @@ impl EventLoop<'_> {
         let verdict = Verdict {
             connected: self.client.application.connected(self.flow.connected()),
             ended,
-            stopped: self.flow.stopped().expect("a run ends when its flow has").clone(),
+            run_end: self.flow.run_end().expect("a run ends when its flow has").clone(),
             was_stopped: self.was_stopped,
         };
         let origin = self.clock.origin();
@@ -188,7 +188,7 @@ impl EventLoop<'_> {
                 }
             }
             Token::Stop => {
-                self.was_stopped = self.flow.stopped().is_none();
+                self.was_stopped = self.flow.run_end().is_none();
                 self.flow.end();
                 Ok(())
             }

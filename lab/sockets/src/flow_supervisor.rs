@@ -23,7 +23,7 @@ pub(crate) struct Reporter<'p> {
     report: Option<PeerReport>,
     /// The earliest time of the next report.
     next: Time,
-    stopped: Option<RunEnd>,
+    run_end: Option<RunEnd>,
 }
 
 impl<'p> Reporter<'p> {
@@ -31,7 +31,7 @@ impl<'p> Reporter<'p> {
 
     /// Creates a reporter that uses `send_report`.
     pub(crate) fn new(send_report: ReportCallback<'p>) -> Self {
-        Self { send_report, report: None, next: Time::ZERO, stopped: None }
+        Self { send_report, report: None, next: Time::ZERO, run_end: None }
     }
 
     fn report(&mut self) -> &mut PeerReport {
@@ -68,10 +68,10 @@ impl FlowSupervisor<'_> {
     }
 
     /// Returns why the flow has ended, if it has. The server's host knows only that it was ended.
-    pub(crate) fn stopped(&self) -> Option<&RunEnd> {
+    pub(crate) fn run_end(&self) -> Option<&RunEnd> {
         match self {
-            Self::Rules(flow) => flow.stopped(),
-            Self::Host(reporter) => reporter.stopped.as_ref(),
+            Self::Rules(flow) => flow.run_end(),
+            Self::Host(reporter) => reporter.run_end.as_ref(),
         }
     }
 
@@ -161,7 +161,7 @@ impl FlowSupervisor<'_> {
     pub(crate) fn end(&mut self) {
         match self {
             Self::Rules(flow) => flow.end(),
-            Self::Host(reporter) => drop(reporter.stopped.get_or_insert(RunEnd::Finished)),
+            Self::Host(reporter) => drop(reporter.run_end.get_or_insert(RunEnd::Finished)),
         }
     }
 
@@ -205,8 +205,8 @@ mod tests {
         supervisor.note_abort(at(202), AbortReason::Nonsense("no number"));
         supervisor.check(at(202), progress(7));
         assert_eq!(reports.try_recv().unwrap().failed.as_deref(), Some("no number"));
-        assert_eq!(supervisor.stopped(), None, "the client's host decides that");
+        assert_eq!(supervisor.run_end(), None, "the client's host decides that");
         supervisor.end();
-        assert_eq!(supervisor.stopped(), Some(&RunEnd::Finished));
+        assert_eq!(supervisor.run_end(), Some(&RunEnd::Finished));
     }
 }

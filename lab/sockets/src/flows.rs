@@ -130,7 +130,7 @@ impl FlowRuns {
             run.records.iter_mut().for_each(|record| *record = record.shifted_by(late));
             run.samples.iter_mut().for_each(|sample| *sample = sample.of_flow(flow, late));
             run.ended += late;
-            run.stopped = run.stopped.clone().shifted_by(late);
+            run.run_end = run.run_end.clone().shifted_by(late);
         }
         Self { epoch, flows }
     }

@@ -100,8 +100,8 @@ fn run_programs_meanwhile(
     });
     let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
-    if run.stopped == RunEnd::Finished && programs_run.stopped != RunEnd::Finished {
-        run.stopped = programs_run.stopped;
+    if run.run_end == RunEnd::Finished && programs_run.run_end != RunEnd::Finished {
+        run.run_end = programs_run.run_end;
     }
     Ok((run, output))
 }
@@ -117,7 +117,7 @@ impl Outcome {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
             ended: run.ended.as_nanos(),
-            run_end: run.stopped.clone(),
+            run_end: run.run_end.clone(),
             was_stopped: run.was_stopped,
         };
         self.runs.flows.iter().map(report).collect()

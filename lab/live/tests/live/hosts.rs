@@ -67,7 +67,7 @@ fn flows_go_between_any_two_of_four_hosts() {
     assert!(
         records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
         "{:?}",
-        summary.stopped
+        summary.run_end
     );
     for (flow, records) in scenario.background.iter().zip(&background_records) {
         let delivered = records.iter().filter(|record| record.request.is_some()).count();
@@ -99,7 +99,7 @@ fn a_server_asks_onward_on_a_third_host() {
     assert!(
         records.len() == 200 && records.iter().all(|record| record.reply.is_some()),
         "{:?}",
-        summary.stopped
+        summary.run_end
     );
 }
 

@@ -21,7 +21,7 @@ fn bulk(transport: &str, marks: bool) -> Run {
         root: hol_scenario::Root::Host,
     };
     let run = run(&scenario, Seed(7), None).unwrap();
-    assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
+    assert_eq!(run.run_end, RunEnd::Finished, "{transport}");
     run
 }
 
@@ -89,7 +89,7 @@ fn rfc9332_2_1_a_scalable_and_a_classic_flow_share_a_link() {
             root: hol_scenario::Root::Host,
         };
         let run = run(&scenario, Seed(seed), None).unwrap();
-        assert_eq!(run.stopped, RunEnd::Finished, "seed {seed}");
+        assert_eq!(run.run_end, RunEnd::Finished, "seed {seed}");
         let ratio = run.background[0].octets as f64 / (3000.0 * 16_000.0);
         assert!((0.5..2.5).contains(&ratio), "seed {seed}: {ratio}");
     }

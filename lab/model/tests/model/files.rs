@@ -90,7 +90,7 @@ fn a_block_that_the_receive_buffer_does_not_hold_costs_a_delayed_acknowledgment(
 #[test]
 fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
     let run = files("sctp:streams=3", "delay = '5ms'\nloss = '5%'", "files = 4\nblock = '40B'", 9);
-    assert_eq!(run.stopped, RunEnd::Finished);
+    assert_eq!(run.run_end, RunEnd::Finished);
     assert_eq!(run.records.len(), 9 * (1 + 4 * (5 + 5 + 1)));
     for batch in of(&run, RecordKind::Batch) {
         let own = || {
@@ -108,7 +108,7 @@ fn a_batch_lasts_from_its_first_request_to_its_last_reply() {
 fn files_larger_than_all_buffers_arrive() {
     for transport in ["tcp:send_buffer=20kB,receive_buffer=20kB", "sctp:send_buffer=40kB,streams=3"] {
         let run = files(transport, "delay = '5ms'\nloss = '0.1%'", "files = 2\nsize = '1MB'", 1);
-        assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
+        assert_eq!(run.run_end, RunEnd::Finished, "{transport}");
         assert_eq!(batches(&run).len(), 1, "{transport}");
     }
 }
@@ -117,7 +117,7 @@ fn files_larger_than_all_buffers_arrive() {
 fn of_batches_that_never_began_there_is_a_record_each_and_no_request() {
     let network = "delay = '10ms'\nevents = [{ at = '500ms', down = true }]";
     let run = files("tcp", network, "files = 3\noperations = ['put']", 10_000);
-    assert!(matches!(run.stopped, RunEnd::Failed { .. }), "{}", run.stopped);
+    assert!(matches!(run.run_end, RunEnd::Failed { .. }), "{}", run.run_end);
     // In 480 ms 24 requests get replies, nine per batch.
     let outcomes: Vec<Outcome> = of(&run, RecordKind::Batch).map(|batch| batch.outcome).collect();
     assert_eq!(

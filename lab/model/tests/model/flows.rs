@@ -38,7 +38,7 @@ fn greedy(transport: &str, count: u16) -> Background {
 #[track_caller]
 fn done(scenario: &Scenario, seed: u64) -> Run {
     let run = run(scenario, Seed(seed), None).unwrap();
-    assert_eq!(run.stopped.clone(), RunEnd::Finished);
+    assert_eq!(run.run_end.clone(), RunEnd::Finished);
     run
 }
 
@@ -141,7 +141,7 @@ fn background_traffic_on_another_link_changes_no_result() {
     let (alone, beside) = (done(&alone, 7), done(&beside, 7));
     assert_eq!(alone.digest(), beside.digest());
     assert_eq!(beside.background.len(), 3);
-    assert!(beside.background.iter().all(|flow| flow.octets > 0 && flow.stopped.is_none()));
+    assert!(beside.background.iter().all(|flow| flow.octets > 0 && flow.run_end.is_none()));
     assert!(beside.closed.is_some());
 }
 
@@ -155,7 +155,7 @@ fn a_connection_before_leaves_the_line_to_the_measured_one() {
     let (alone, after) = (done(&alone, 1), done(&after, 1));
     assert_eq!(kbps(&alone), kbps(&after));
     let [flow] = &after.background[..] else { panic!("{:?}", after.background) };
-    assert_eq!((flow.stopped.as_ref(), flow.octets), (Some(&RunEnd::Finished), 0));
+    assert_eq!((flow.run_end.as_ref(), flow.octets), (Some(&RunEnd::Finished), 0));
     assert!(flow.connect_time.is_some());
     // At least 35 full segments, at most one per message, each with acknowledgments, SYN and FIN.
     let packets = after.packets - alone.packets;
@@ -170,7 +170,7 @@ fn a_connection_that_is_not_open_in_time_is_a_result() {
     scenario.workload.connect_timeout = Some(Duration::from_millis(30));
     let late = run(&scenario, Seed(1), None).unwrap();
     let within = Duration::from_millis(30);
-    assert_eq!((late.stopped.clone(), late.connect_time), (RunEnd::NotConnected { within }, None));
+    assert_eq!((late.run_end.clone(), late.connect_time), (RunEnd::NotConnected { within }, None));
     assert_eq!((late.records.len(), late.ended.as_millis()), (1000, 5030));
 }
 

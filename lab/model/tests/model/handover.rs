@@ -61,6 +61,6 @@ fn an_sctp_association_continues_two_round_trips_after_it_gets_an_address() {
 
 #[test]
 fn a_browser_that_opens_nothing_again_gives_up() {
-    let stopped = format!("{:?}", file(TCP, 120, 1000, false).stopped);
-    assert!(stopped.contains("the local address is gone"), "{stopped}");
+    let run_end = format!("{:?}", file(TCP, 120, 1000, false).run_end);
+    assert!(run_end.contains("the local address is gone"), "{run_end}");
 }

@@ -104,7 +104,7 @@ fn interleaving_spreads_a_run_of_losses() {
 fn a_reliable_transport_delivers_what_cannot_be_played() {
     for transport in ["tcp", "sctp"] {
         let run = media(transport, "rate = '180kbit'\ndelay = '30ms'", "", 1000, 1);
-        assert_eq!(run.stopped, RunEnd::Finished);
+        assert_eq!(run.run_end, RunEnd::Finished);
         let late = run.records.iter().filter(|record| record.outcome == Outcome::Late).count() as u64;
         let playback = playback(&run);
         assert_eq!(playback.playable + late, 1000);
@@ -127,7 +127,7 @@ fn partial_reliability_repairs_what_the_buffer_has_time_for() {
     ]
     .map(|(transport, keys)| {
         let run = media(transport, &line, keys, 4000, 3);
-        assert_eq!((run.records.len(), &run.stopped), (4000, &RunEnd::Finished));
+        assert_eq!((run.records.len(), &run.run_end), (4000, &RunEnd::Finished));
         // As many of the last frames can be played as of earlier ones, so the run has waited for them.
         assert!(
             run.records[3900..].iter().filter(|record| record.outcome == Outcome::Completed).count() > 80

@@ -54,7 +54,7 @@ fn times(run: &Run) -> Vec<Duration> {
 fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
     for transport in ["tcp:stack=rfc", "sctp:streams=8,stack=rfc", "udp:stack=rfc"] {
         let run = call(transport, "", 100);
-        assert_eq!(run.summary.stopped, RunEnd::Finished, "{transport}");
+        assert_eq!(run.summary.run_end, RunEnd::Finished, "{transport}");
         // 2 × (5 + 1 + 20 + 7) ms of propagation; a message of 600 octets takes 40 µs on eight links of 1
         // Gbit/s.
         let times = times(&run);
@@ -73,7 +73,7 @@ fn without_loss_a_call_takes_the_sum_of_its_round_trips() {
 fn a_loss_between_the_proxies_holds_up_the_calls_behind_it_over_one_stream_and_not_over_eight() {
     let delayed = |transport| {
         let run = call(transport, "up = { loss = { drop = [60] } }", 100);
-        assert_eq!(run.summary.stopped, RunEnd::Finished);
+        assert_eq!(run.summary.run_end, RunEnd::Finished);
         times(&run).iter().filter(|time| **time > Duration::from_millis(67)).count()
     };
     let (one, eight) = (delayed("sctp:streams=1"), delayed("sctp:streams=8"));
@@ -101,7 +101,7 @@ fn an_error_names_the_server_that_no_client_can_reach() {
     let onward = vec![OnwardRequests { transport: transport.clone(), workload: workload(asks) }];
     let alone = Scenario::alone(toml::from_str(lan).unwrap(), transport, workload("kind = 'echo'"), 10);
     let run = run(&Scenario { onward, ..alone }, Seed(1), None).unwrap();
-    let why = run.summary.stopped.reason().unwrap();
+    let why = run.summary.run_end.reason().unwrap();
     assert!(why.contains("[[onward]] number 1: ") && why.contains("refused"), "{why}");
     assert!(times(&run).is_empty());
 }

@@ -114,7 +114,7 @@ fn multiplexed_objects_end_together_and_pipelined_ones_in_their_order() {
 fn a_page_whose_objects_are_larger_than_all_buffers_arrives() {
     for transport in ["tcp:send_buffer=20kB,receive_buffer=20kB", "sctp:send_buffer=40kB,streams=3"] {
         let run = pages(transport, "delay = '5ms'", "objects = 3\nsize = '1MB'", 1, 1);
-        assert_eq!(run.stopped, RunEnd::Finished, "{transport}");
+        assert_eq!(run.run_end, RunEnd::Finished, "{transport}");
         assert!(of(&run, RecordKind::Object).all(|object| object.outcome == Outcome::Completed));
     }
 }
@@ -160,7 +160,7 @@ proptest! {
         let (network, pages_asked) = (format!("delay = '10ms'\nrate = '10Mbit'\n{network}"), 3);
         let keys = format!("way = '{way}'\nobjects = 9\nsize = {{ median = '8kB', sigma = 1.2 }}\n{keys}");
         let run = pages(transport, &network, &keys, pages_asked, seed);
-        prop_assert_eq!(&run.stopped, &RunEnd::Finished);
+        prop_assert_eq!(&run.run_end, &RunEnd::Finished);
         prop_assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
         let files = 9 + u64::from(!keys.contains("0B"));
         prop_assert_eq!(of(&run, RecordKind::Object).count() as u64, pages_asked * files);

@@ -53,7 +53,7 @@ fn mean_ms(records: &[Record]) -> f64 {
 /// Checks that no message is lost, repeated, or out of order within a stream, and that the parts of each
 /// delay add up.
 fn assert_reliable(run: &Run, messages: u64, context: &str) {
-    assert_eq!(run.stopped.clone(), RunEnd::Finished, "{context}");
+    assert_eq!(run.run_end.clone(), RunEnd::Finished, "{context}");
     assert_eq!(run.records.len() as u64, messages, "{context}");
     let streams = run.records.iter().map(|record| record.stream).max().unwrap();
     let (mut requests, mut replies) =
@@ -140,7 +140,7 @@ fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
     let refused = run.records.iter().filter(|record| record.outcome == Outcome::Refused);
     assert!(refused.clone().count() > 50, "{}", refused.count());
     assert!(refused.clone().all(|record| record.latency().is_none() && record.reply.is_some()));
-    assert_eq!((run.stopped.clone(), run.records.len()), (RunEnd::Finished, 600));
+    assert_eq!((run.run_end.clone(), run.records.len()), (RunEnd::Finished, 600));
 }
 
 /// Draws some optional settings of a link.
@@ -194,7 +194,7 @@ fn no_stream_loses_repeats_or_reorders_a_message() {
 #[test]
 fn unordered_messages_arrive_exactly_once() {
     let run = run_of("sctp:unordered", "loss = '5%'\nduplicate = '5%'", "kind = 'echo'", 2000);
-    assert_eq!(run.stopped.clone(), RunEnd::Finished);
+    assert_eq!(run.run_end.clone(), RunEnd::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let waits = run.records.iter().map(|record| record.breakdown().unwrap().head_of_line);
     assert_eq!(waits.max(), Some(Duration::ZERO));
@@ -204,7 +204,7 @@ fn unordered_messages_arrive_exactly_once() {
 #[test]
 fn partially_reliable_messages_arrive_or_are_abandoned() {
     let run = run_of("sctp:lifetime=30ms,streams=4", "loss = '10%'", "kind = 'echo'", 1000);
-    assert_eq!(run.stopped.clone(), RunEnd::Finished);
+    assert_eq!(run.run_end.clone(), RunEnd::Finished);
     let abandoned = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     let completed = run.records.iter().filter(|record| record.outcome == Outcome::Completed).count();
     assert_eq!(abandoned + completed, 1000);
@@ -239,7 +239,7 @@ fn a_packet_filter_is_refused_with_the_world_that_has_one() {
 #[test]
 fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
     let run = run_of("udp", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped.clone(), RunEnd::Finished);
+    assert_eq!(run.run_end.clone(), RunEnd::Finished);
     let lost = run.records.iter().filter(|record| record.outcome == Outcome::Abandoned).count();
     assert_eq!(lost as u64, drops(&run).loss);
     assert!((60..140).contains(&lost), "{lost}");
@@ -250,7 +250,7 @@ fn datagrams_that_are_lost_stay_lost_and_the_run_ends_in_silence() {
 fn sip_repeats_what_is_lost_after_half_a_second() {
     let run =
         run_of("udp:sip=request", "loss = '10%'\ndelay = '10ms'", "kind = 'oneway'\nrate = '100/s'", 1000);
-    assert_eq!(run.stopped.clone(), RunEnd::Finished);
+    assert_eq!(run.run_end.clone(), RunEnd::Finished);
     assert!(run.records.iter().all(|record| record.outcome == Outcome::Completed));
     let late =
         run.records.iter().filter(|record| record.latency() > Some(Duration::from_millis(500))).count();
@@ -278,8 +278,8 @@ fn a_load_beyond_the_link_falls_behind_schedule() {
             "kind = 'oneway'\nrate = '1000/s'\nsize = '1000B'\nlate_limit = '1s'",
             100_000,
         );
-        let RunEnd::BehindSchedule { scheduled, at, .. } = run.stopped else {
-            panic!("{transport}: {:?}", run.stopped)
+        let RunEnd::BehindSchedule { scheduled, at, .. } = run.run_end else {
+            panic!("{transport}: {:?}", run.run_end)
         };
         assert_eq!(at.since(scheduled), Duration::from_secs(1), "{transport}");
         assert_eq!((run.records.len(), run.closed), (100_000, None), "{transport}");
@@ -291,8 +291,8 @@ fn a_link_that_stays_down_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "events = [{ at = '1s', down = true }]", "kind = 'echo'", 200);
         let ended =
-            matches!(run.stopped, RunEnd::Failed { .. } | RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
-        assert!(ended, "{transport}: {:?}", run.stopped);
+            matches!(run.run_end, RunEnd::Failed { .. } | RunEnd::Stalled { .. } | RunEnd::OutOfTime { .. });
+        assert!(ended, "{transport}: {:?}", run.run_end);
         let failed = run.records.iter().filter(|record| record.outcome == Outcome::Unfinished).count();
         assert!((90..120).contains(&failed), "{transport}: {failed}");
     }
@@ -305,9 +305,9 @@ fn a_session_opening_that_is_abandoned_is_sent_again_until_the_association_fails
         let packets: Vec<u32> = (3..=last).collect();
         run_of("sctp:retransmissions=0", &format!("loss = {{ drop = {packets:?} }}"), "kind = \"simco\"", 10)
     };
-    assert_eq!(drop(6).stopped, RunEnd::Finished);
+    assert_eq!(drop(6).run_end, RunEnd::Finished);
     let run = drop(500);
-    assert!(matches!(run.stopped.clone(), RunEnd::Failed { .. }), "{:?}", run.stopped);
+    assert!(matches!(run.run_end.clone(), RunEnd::Failed { .. }), "{:?}", run.run_end);
 }
 
 #[test]
@@ -321,7 +321,7 @@ fn ping_pong_needs_a_transport_that_delivers() {
 fn a_server_that_cannot_be_reached_ends_the_run_with_a_reason() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(transport, "loss = '100%'", "kind = 'simco'", 5);
-        assert!(!matches!(run.stopped.clone(), RunEnd::Finished), "{transport}");
+        assert!(!matches!(run.run_end.clone(), RunEnd::Finished), "{transport}");
         assert_eq!((run.connect_time, run.records.len()), (None, 5), "{transport}");
     }
 }

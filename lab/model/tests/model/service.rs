@@ -28,7 +28,7 @@ fn slow(transport: &str, workload: &str, service: &str, messages: u64) -> Scenar
 #[track_caller]
 fn done(scenario: &Scenario) -> Run {
     let run = run(scenario, Seed(1), None).unwrap();
-    assert_eq!(run.stopped, RunEnd::Finished);
+    assert_eq!(run.run_end, RunEnd::Finished);
     run
 }
 

@@ -48,7 +48,7 @@ fn here(assignment: &Assignment) -> Result<FlowRun, SocketsError> {
 
 #[track_caller]
 fn assert_complete(run: &FlowRun, messages: u64) {
-    assert_eq!(run.stopped, RunEnd::Finished);
+    assert_eq!(run.run_end, RunEnd::Finished);
     assert_eq!(run.records.len() as u64, messages);
     for record in &run.records {
         assert_eq!(record.outcome, Outcome::Completed, "{record:?}");

@@ -64,7 +64,7 @@ fn has_data(octets: &[u8]) -> bool {
 fn gap(world: &dyn World, scenario: &Scenario) -> Duration {
     let mut gap = Gap::default();
     let run = world.trace(scenario, Seed(1), &mut gap).unwrap();
-    assert_eq!(run.stopped, RunEnd::Finished, "{scenario:?}");
+    assert_eq!(run.run_end, RunEnd::Finished, "{scenario:?}");
     gap.first.unwrap().since(gap.last.unwrap())
 }
 
@@ -131,7 +131,7 @@ fn who_has_the_next_address_in_time_goes_on_over_it() {
         let run = kernel
             .trace(&moving(transport, &network(["7ms"; 2], "300ms", "50ms", "address")), Seed(1), &mut gap)
             .unwrap();
-        assert_eq!(run.stopped, RunEnd::Finished);
+        assert_eq!(run.run_end, RunEnd::Finished);
         assert!(gap.first.unwrap() < gap.last.unwrap(), "{transport}: {gap:?}");
     }
 }

@@ -43,7 +43,7 @@ impl Programs<'_> {
             epoch,
             connected: Some(Time::ZERO),
             ended: at(ended),
-            stopped: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
+            run_end: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
             was_stopped,
             client: Counts::default(),
             server: Counts::default(),
