@@ -13,7 +13,7 @@ use super::frame::{self, Inbox, Outbox, hmac};
 use crate::secret::Secret;
 
 /// Version of the messages of this channel; increased when they change.
-const PROTOCOL: u32 = 5;
+const PROTOCOL: u32 = 6;
 
 /// Maximum octets of a greeting or a proof.
 const MAX_GREETING: usize = 1 << 10;
