@@ -124,7 +124,7 @@ class FairSpec(TypedDict, closed=True):
     interval: NotRequired[Duration]
     """
     Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
-    section 4.3). Default 100 ms.
+    section 4.2). Default 100 ms.
     """
     quantum: NotRequired[ByteCount]
     """
@@ -471,11 +471,15 @@ class RequestMix(TypedDict, closed=True):
     """
 
 
-Sizes: TypeAlias = ByteCount | LogNormal | dict[str, int]
-"""
-Octets of each of many messages or files.
-How the sizes of messages are chosen.
-"""
+class SizesFile(TypedDict, closed=True):
+    """
+    A file with a size on each line, and optionally how often it occurs.
+    """
+
+    file: str
+    """
+    Name of the file, next to the experiment.
+    """
 
 
 class TimedBursts(TypedDict, closed=True):
@@ -551,32 +555,6 @@ Transport: TypeAlias = str | Transport1
 """
 A transport to compare, with a label, or with its own workload settings.
 """
-
-
-RpcWorkload = TypedDict(
-    'RpcWorkload',
-    {
-        'arrivals': NotRequired[Arrivals],
-        'connect_timeout': NotRequired[Duration],
-        'from': NotRequired[str],
-        'head': NotRequired[ByteCount],
-        'interval': NotRequired[Duration],
-        'kind': Literal['rpc'],
-        'late_limit': NotRequired[Duration],
-        'listens': NotRequired[bool],
-        'rate': NotRequired[Frequency],
-        'reply': NotRequired[Sizes],
-        'request': NotRequired[Sizes],
-        'service': NotRequired[Duration],
-        'sources': NotRequired[int],
-        'spread': NotRequired[Duration],
-        'start': NotRequired[Duration],
-        'think': NotRequired[Duration],
-        'to': NotRequired[str],
-        'users': NotRequired[int],
-    },
-    closed=True,
-)
 
 
 SimcoWorkload = TypedDict(
@@ -670,33 +648,6 @@ BulkWorkload = TypedDict(
         'spread': NotRequired[Duration],
         'start': NotRequired[Duration],
         'to': NotRequired[str],
-    },
-    closed=True,
-)
-
-
-PageWorkload = TypedDict(
-    'PageWorkload',
-    {
-        'connect_timeout': NotRequired[Duration],
-        'document': NotRequired[ByteCount],
-        'early': NotRequired[bool],
-        'from': NotRequired[str],
-        'head': NotRequired[ByteCount],
-        'kind': Literal['page'],
-        'listens': NotRequired[bool],
-        'objects': NotRequired[int],
-        'pair': NotRequired[bool],
-        'pause': NotRequired[Duration],
-        'reopen': NotRequired[bool],
-        'request': NotRequired[ByteCount],
-        'size': NotRequired[Sizes],
-        'spread': NotRequired[Duration],
-        'start': NotRequired[Duration],
-        'think': NotRequired[Duration],
-        'to': NotRequired[str],
-        'waves': NotRequired[int],
-        'way': NotRequired[ConnectionReuse],
     },
     closed=True,
 )
@@ -823,54 +774,6 @@ WorkloadWhoseKindIsSwept = TypedDict(
 )
 
 
-WorkloadSpec: TypeAlias = (
-    RpcWorkload
-    | SimcoWorkload
-    | EchoWorkload
-    | PingpongWorkload
-    | OnewayWorkload
-    | BulkWorkload
-    | PageWorkload
-    | MediaWorkload
-    | FilesWorkload
-    | ReplayWorkload
-    | ProgramsWorkload
-    | WorkloadWhoseKindIsSwept
-)
-"""
-The application, its nodes and its start; the keys of its kind are in the same table.
-"""
-
-
-class Background(TypedDict, closed=True):
-    """
-    Background flows that compete with the measured one, all with the same workload.
-    """
-
-    count: NotRequired[int]
-    """
-    Number of background flows. Default 1.
-    """
-    messages: NotRequired[int]
-    """
-    Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
-    ended.
-    """
-    spread: NotRequired[Duration]
-    """
-    Start each background flow at a random time of up to this long after the workload's `start`. Default
-    1 s.
-    """
-    transport: NotRequired[str]
-    """
-    Transport of the background flows. Default: that of the measured workload.
-    """
-    workload: NotRequired[WorkloadSpec]
-    """
-    Workload of each background flow. Default `bulk`: a greedy sender.
-    """
-
-
 class CodelSpec(TypedDict, closed=True):
     """
     The parameters of CoDel; the defaults are those of RFC 8289 sections 4.2 and 4.3, and of Linux.
@@ -887,7 +790,7 @@ class CodelSpec(TypedDict, closed=True):
     interval: NotRequired[Duration]
     """
     Time for which the delay must exceed the target before packets are dropped; about the longest usual round-trip time (RFC 8289
-    section 4.3). Default 100 ms.
+    section 4.2). Default 100 ms.
     """
     target: NotRequired[Duration]
     """
@@ -984,22 +887,6 @@ Metric = TypedDict(
 )
 
 
-class Onward(TypedDict, closed=True):
-    """
-    Requests of a server to another server, one for each request that it receives; a server with several sends them one after
-    another.
-    """
-
-    transport: NotRequired[str]
-    """
-    Transport of these requests. Default: that of the measured workload.
-    """
-    workload: WorkloadSpec
-    """
-    Workload of these requests: `from` is the server that sends them, `to` the server that replies.
-    """
-
-
 PoliceSpec: TypeAlias = Literal['none'] | TokenBucket
 
 
@@ -1044,6 +931,114 @@ class Program(TypedDict, closed=True):
     """
     Time at which to send SIGTERM to the program, counted like `start`. Default: a service gets SIGTERM when all other programs have
     ended; other programs get none.
+    """
+
+
+Sizes: TypeAlias = ByteCount | LogNormal | SizesFile | dict[str, int]
+"""
+Octets of each of many messages or files.
+How the sizes of messages are chosen.
+"""
+
+
+RpcWorkload = TypedDict(
+    'RpcWorkload',
+    {
+        'arrivals': NotRequired[Arrivals],
+        'connect_timeout': NotRequired[Duration],
+        'from': NotRequired[str],
+        'head': NotRequired[ByteCount],
+        'interval': NotRequired[Duration],
+        'kind': Literal['rpc'],
+        'late_limit': NotRequired[Duration],
+        'listens': NotRequired[bool],
+        'rate': NotRequired[Frequency],
+        'reply': NotRequired[Sizes],
+        'request': NotRequired[Sizes],
+        'service': NotRequired[Duration],
+        'sources': NotRequired[int],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'think': NotRequired[Duration],
+        'to': NotRequired[str],
+        'users': NotRequired[int],
+    },
+    closed=True,
+)
+
+
+PageWorkload = TypedDict(
+    'PageWorkload',
+    {
+        'connect_timeout': NotRequired[Duration],
+        'document': NotRequired[ByteCount],
+        'early': NotRequired[bool],
+        'from': NotRequired[str],
+        'head': NotRequired[ByteCount],
+        'kind': Literal['page'],
+        'listens': NotRequired[bool],
+        'objects': NotRequired[int],
+        'pair': NotRequired[bool],
+        'pause': NotRequired[Duration],
+        'reopen': NotRequired[bool],
+        'request': NotRequired[ByteCount],
+        'size': NotRequired[Sizes],
+        'spread': NotRequired[Duration],
+        'start': NotRequired[Duration],
+        'think': NotRequired[Duration],
+        'to': NotRequired[str],
+        'waves': NotRequired[int],
+        'way': NotRequired[ConnectionReuse],
+    },
+    closed=True,
+)
+
+
+WorkloadSpec: TypeAlias = (
+    RpcWorkload
+    | SimcoWorkload
+    | EchoWorkload
+    | PingpongWorkload
+    | OnewayWorkload
+    | BulkWorkload
+    | PageWorkload
+    | MediaWorkload
+    | FilesWorkload
+    | ReplayWorkload
+    | ProgramsWorkload
+    | WorkloadWhoseKindIsSwept
+)
+"""
+The application, its nodes and its start; the keys of its kind are in the same table.
+"""
+
+
+class Background(TypedDict, closed=True):
+    """
+    Background flows that compete with the measured one, all with the same workload.
+    """
+
+    count: NotRequired[int]
+    """
+    Number of background flows. Default 1.
+    """
+    messages: NotRequired[int]
+    """
+    Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
+    ended.
+    """
+    spread: NotRequired[Duration]
+    """
+    Start each background flow at a random time of up to this long after the workload's `start`. Default
+    1 s.
+    """
+    transport: NotRequired[str]
+    """
+    Transport of the background flows. Default: that of the measured workload.
+    """
+    workload: NotRequired[WorkloadSpec]
+    """
+    Workload of each background flow. Default `bulk`: a greedy sender.
     """
 
 
@@ -1190,6 +1185,22 @@ class LanSpec(TypedDict, closed=True):
     """
 
 
+class Onward(TypedDict, closed=True):
+    """
+    Requests of a server to another server, one for each request that it receives; a server with several sends them one after
+    another.
+    """
+
+    transport: NotRequired[str]
+    """
+    Transport of these requests. Default: that of the measured workload.
+    """
+    workload: WorkloadSpec
+    """
+    Workload of these requests: `from` is the server that sends them, `to` the server that replies.
+    """
+
+
 class Overrides(TypedDict, closed=True):
     """
     Settings that replace those of the table around them.
@@ -1276,7 +1287,7 @@ class PathSpec(TypedDict, closed=True):
 
     backup: NotRequired[bool]
     """
-    Use the path in MPTCP only while no other path works (RFC 8684 section 3.3, B). TCP uses only
+    Use the path in MPTCP only while no other path works (RFC 8684 section 3.3.8). TCP uses only
     the first path, and SCTP has only one active path anyway. Not allowed for the first path,
     where connections start. Default no.
     """
