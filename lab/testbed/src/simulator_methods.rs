@@ -1,12 +1,11 @@
 //! The methods of the simulator object.
 
-use hol_base::nearest;
 use hol_network::LinkChange;
 
 use crate::draft::Node;
 use crate::quantity::{bits_per_second, link_delay, link_rate, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Word, error_at};
+use crate::tcl::{Word, error_at, suggestion};
 
 /// Methods of the simulator, and how they are written.
 const METHODS: [(&str, &str); 26] = [
@@ -173,7 +172,7 @@ fn unknown(method: &Word) -> String {
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {
         return format!("the syntax is {form}");
     }
-    let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
+    let cure = match suggestion(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "hol reads ns's methods for nodes, links, LANs, agents and times".to_owned(),
     };

@@ -2,9 +2,9 @@
 
 use super::budget::{ENTRY, check_length};
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION};
+use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION, Stop};
 use super::list::{PARSED, list, list_behind, list_of};
-use super::number::{MEASURED, Number};
+use super::number::{MEASURED, Number, too_large};
 use super::variables::Scope;
 use super::{Word, WordError};
 
@@ -21,7 +21,7 @@ impl<H: Host> Interpreter<H> {
     pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
-            ("set", [name]) => self.read(name),
+            ("set" | "append", [name]) => self.read(name),
             ("set", [name, value]) => {
                 // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
                 let (scope, own) = self.variables.place(&name.text);
@@ -136,8 +136,7 @@ impl<H: Host> Interpreter<H> {
             return self.assign(name.at, &name.text, MEASURED.to_owned());
         }
         let (old, step) = (whole(&Word { text: old, ..name.clone() })?, whole(step)?);
-        let problem = || format!("the variable \"{}\" is too large to grow", name.text);
-        let sum = old.checked_add(step).ok_or_else(|| WordError { at: name.at, problem: problem() })?;
+        let sum = old.checked_add(step).ok_or_else(|| too_large(name.at))?;
         self.assign(name.at, &name.text, sum.to_string())
     }
 
@@ -159,9 +158,12 @@ impl<H: Host> Interpreter<H> {
 }
 
 /// Parses a whole number.
-pub(super) fn whole(word: &Word) -> Result<i64, WordError> {
+pub(super) fn whole(word: &Word) -> Result<i64, Stop> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
-        _ => Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
+        _ => {
+            Number::refuse_unsupported(&word.text, word.at)?;
+            Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }.into())
+        }
     }
 }

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::nearest;
-
-/// Names that are compared with an unknown one, and the octets of the longest of them.
-const COMPARED: (usize, usize) = (200, 64);
+use super::suggestion;
 
 /// Where a variable is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,9 +43,8 @@ impl Variables {
     /// Describes that a variable does not exist.
     pub fn unknown(&self, name: &str) -> String {
         let (scope, name) = self.place(name);
-        let (max, longest) = COMPARED;
-        let known = self.of(&scope).into_iter().flat_map(BTreeMap::keys).take(max).map(String::as_str);
-        let near = nearest(&name, known.filter(|known| known.len().max(name.len()) <= longest));
+        let near =
+            suggestion(&name, self.of(&scope).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
         format!("unknown variable \"{name}\"; {cure}")
     }
