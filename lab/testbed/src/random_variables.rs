@@ -151,7 +151,11 @@ impl Simulator<'_> {
         }
         self.randoms.variables.push(RandomVariable::new(class_name));
         let index = self.randoms.variables.len() - 1;
-        for (attribute, value) in self.defaults.of(&class.text) {
+        let own = match self.defaults_of(&class.text, class.at) {
+            Ok(own) => own,
+            Err(complaint) => return Some(Err(complaint)),
+        };
+        for (attribute, value) in own {
             if let Err(problem) = self.set_variable(index, &Word { text: attribute, ..value.clone() }, &value)
             {
                 return Some(Err(problem));
@@ -279,6 +283,6 @@ impl Simulator<'_> {
             Err(problem) => return Err(problem),
         };
         variable.values.insert(name.text.clone(), number);
-        self.apply_variable(index)
+        self.apply_variable(index, name.at)
     }
 }

@@ -75,7 +75,7 @@ impl Simulator<'_> {
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
-                Ok(self.add_segment(members.to_vec(), vec![line.clone(), line]))
+                self.add_segment(method.at, members.to_vec(), vec![line.clone(), line])
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
@@ -147,6 +147,9 @@ impl Simulator<'_> {
             }
             ("now", []) => Ok(self.schedule.now.unwrap_or_default().as_secs_f64().to_string()),
             ("at", [time, script]) => self.schedule(time, script),
+            ("run", []) if self.schedule.is_running || self.schedule.now.is_some() => {
+                error_at(method.at, "the run has begun before; remove this")
+            }
             ("run", []) => Ok(self.start_run()),
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
             ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
