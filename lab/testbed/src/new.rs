@@ -86,7 +86,7 @@ pub(crate) fn unknown_class(class: &str) -> String {
             "unsupported traffic; use FTP, CBR, Exponential, Pareto or Telnet, or define it in an experiment file"
         }
         "RandomVariable" | "RNG" => {
-            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull and HyperExponential"
+            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull, HyperExponential and Empirical"
         }
         "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
         "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",

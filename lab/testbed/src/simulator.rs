@@ -46,7 +46,7 @@ pub(crate) enum Object {
 /// The network under construction, and the objects of its handles.
 pub(crate) struct Simulator<'t> {
     pub sources: Sources,
-    files: ReadFile<'t>,
+    pub files: ReadFile<'t>,
     objects: Vec<Object>,
     pub draft: Draft,
     pub traffic: Traffic,

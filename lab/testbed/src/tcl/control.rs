@@ -290,7 +290,7 @@ impl<H: Host> Interpreter<H> {
         self.budget.octets(at, procedure.parameters.len() * ENTRY)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
-            frame.own.insert((*variable).to_owned(), (*value).to_owned());
+            frame.own.insert((*variable).to_owned(), (*value).to_owned().into());
         }
         let last = procedure.parameters.len();
         for (place, (name, default)) in (1..).zip(&procedure.parameters) {
@@ -301,7 +301,7 @@ impl<H: Host> Interpreter<H> {
                 let problem = || format!("\"{called}\" needs a value for its parameter \"{name}\"");
                 given.ok_or_else(|| WordError { at, problem: problem() })?
             };
-            frame.own.insert(name.clone(), value);
+            frame.own.insert(name.clone(), value.into());
         }
         if let Some(word) = arguments.next() {
             let problem = format!("\"{called}\" has {last} parameters; remove this value");

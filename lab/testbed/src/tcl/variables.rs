@@ -22,13 +22,27 @@ pub(super) type Place = (Scope, String);
 pub(super) struct Variables {
     global: Frame,
     frames: Vec<Frame>,
-    objects: BTreeMap<String, BTreeMap<String, String>>,
+    objects: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+/// The value of a variable.
+#[derive(Debug, Default)]
+pub(super) struct Value {
+    text: String,
+    /// It is written as lists are.
+    is_list: bool,
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self { text, is_list: false }
+    }
 }
 
 /// The variables of one call of a procedure.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    pub own: BTreeMap<String, String>,
+    pub own: BTreeMap<String, Value>,
     /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
     pub linked: BTreeMap<String, Place>,
 }
@@ -37,7 +51,13 @@ impl Variables {
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         let (scope, name) = self.place(name);
-        self.of(&scope)?.get(&name).map(String::as_str)
+        self.of(&scope)?.get(&name).map(|value| value.text.as_str())
+    }
+
+    /// Returns whether the value of a variable is written as lists are.
+    pub fn is_list(&self, name: &str) -> bool {
+        let (scope, name) = self.place(name);
+        self.of(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
     }
 
     /// Describes that a variable does not exist.
@@ -52,15 +72,16 @@ impl Variables {
     /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.place(name);
-        self.of_mut(scope).insert(name, value);
+        self.of_mut(scope).insert(name, value.into());
     }
 
-    /// Adds text to a variable, which may be new, and returns its value.
-    pub fn append(&mut self, name: &str, more: &str) -> &str {
+    /// Adds text to a variable, which may be new, and returns its value; elements make it a list.
+    pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.place(name);
         let value = self.of_mut(scope).entry(name).or_default();
-        value.push_str(more);
-        value
+        value.text.push_str(more);
+        value.is_list = has_elements;
+        &value.text
     }
 
     /// Returns the indices of an array, in order.
@@ -146,12 +167,12 @@ impl Variables {
 
     /// Returns the names and values of an object's variables.
     pub fn of_object(&self, handle: &str) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        static NONE: BTreeMap<String, Value> = BTreeMap::new();
         let own = self.objects.get(handle).unwrap_or(&NONE);
-        own.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        own.iter().map(|(name, value)| (name.as_str(), value.text.as_str()))
     }
 
-    fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, String>> {
+    fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, Value>> {
         match scope {
             Scope::Global => Some(&self.global.own),
             Scope::Call(index) => self.frames.get(*index).map(|frame| &frame.own),
@@ -159,7 +180,7 @@ impl Variables {
         }
     }
 
-    fn of_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, String> {
+    fn of_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, Value> {
         match scope {
             Scope::Call(index) if index < self.frames.len() => &mut self.frames[index].own,
             Scope::Object(handle) => self.objects.entry(handle).or_default(),
@@ -169,7 +190,7 @@ impl Variables {
 }
 
 /// Returns the indices of an array, in order.
-fn elements_of<'v>(variables: &'v BTreeMap<String, String>, array: &str) -> impl Iterator<Item = &'v str> {
+fn elements_of<'v>(variables: &'v BTreeMap<String, Value>, array: &str) -> impl Iterator<Item = &'v str> {
     let element = format!("{array}(");
     let from = variables.range(element.clone()..).map(|(name, _)| name.as_str());
     from.map_while(move |name| name.strip_prefix(&element)).filter_map(|index| index.strip_suffix(')'))
