@@ -57,7 +57,7 @@ impl<H: Host> Interpreter<H> {
         Ok(list(found.iter().map(String::as_str)))
     }
 
-    /// Returns the indices of an array, in order.
+    /// Returns the indices of an array, in the order of Tcl.
     fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
         let indices = self.variables.indices(array);
         let octets = indices.iter().map(|index| size_of::<String>() + index.len());

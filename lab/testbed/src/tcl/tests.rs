@@ -160,6 +160,15 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("set a(x) 1; array get a", "x 1"),
     ("array set a {x 1 y 2}; unset a(x); array names a", "y"),
+    ("foreach i {n3 n1 n2 n4} {set a($i) 1}; array names a", "n2 n3 n4 n1"),
+    (
+        "for {set i 0} {$i < 20} {incr i} {set a($i) 1}; array names a",
+        "17 0 18 1 19 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
+    ),
+    (
+        "foreach i {sink src router a b c} {set a($i) $i}; array get a",
+        "src src a a router router sink sink b b c c",
+    ),
     ("array set a {x 1}; unset a; info exists a", "0"),
     ("switch b { a {set r 1} b - c {set r 2} default {set r 3} }", "2"),
     ("switch -glob -- abc a* {set r 1} default {set r 3}", "1"),
@@ -616,9 +625,13 @@ fn random_commands_give_what_tclsh_gives() {
     let tables = [OPERANDS, OPERATORS, FUNCTIONS].map(split_pieces);
     let words = split_pieces(WORDS);
     let mut commands = Vec::new();
-    for _ in 0..20_000 {
+    for _ in 0..10_000 {
         let depth = below(5);
         commands.push(format!("expr {{{}}}", random_expression(&mut below, &tables, depth)));
+        let array: Vec<String> = (0..below(60))
+            .map(|_| format!("{}{}", ["n", "src", "é", "a:", ""][below(5)], below(50)))
+            .collect();
+        commands.push(format!("foreach x [list {}] {{set y($x) 1}}; array names y", array.join(" ")));
         let command: Vec<&str> = (0..1 + below(5)).map(|_| words[below(words.len())]).collect();
         commands.push(format!("{} {}", HEADS[below(HEADS.len())], command.join(" ")));
     }
