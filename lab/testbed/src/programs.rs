@@ -153,7 +153,8 @@ impl Programs {
                 true => draft.starts.iter().copied().map(Some).collect(),
                 false => vec![None],
             };
-            let (octets, archives) = archives.get(&node).cloned().unwrap_or_default();
+            let none = (0, Vec::new());
+            let (octets, archives) = archives.get(&node).unwrap_or(&none);
             let octets = ENTRY + octets + command.len() + draft.directory.as_ref().map_or(0, String::len);
             for start in starts {
                 held += octets;

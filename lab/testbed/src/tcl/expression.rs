@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::list::list_at;
+use super::list::{PARSED, list_at};
 use super::number::Number::{Real, Whole};
 use super::number::{MEASURED, Number, too_large};
 use super::parse::Parser;
@@ -13,8 +13,8 @@ use super::{Text, WordError, error_at};
 /// The octets that an octet of an expression counts for.
 const CALCULATED: usize = 32;
 
-/// The octets of the longest number that is read.
-const LONGEST_NUMBER: usize = 400;
+/// The octets of the longest number in an expression.
+const LONGEST_NUMBER: usize = 100;
 
 /// Binary operators and their precedence; longer ones before their prefixes.
 const OPERATORS: [(&str, u8); 23] = [
@@ -145,6 +145,9 @@ impl<H: Host> Expression<'_, '_, H> {
             // Powers are grouped from the right.
             let next = if operator == "**" { strength } else { strength + 1 };
             let right = self.deeper(|inner| inner.binary(next, needed))?;
+            if matches!(operator, "in" | "ni") {
+                self.interpreter.budget.octets(at, right.len() * PARSED)?;
+            }
             left = match operator {
                 _ if !live => left,
                 "||" => number(!needed || truth(&right, at)?),
@@ -225,6 +228,10 @@ impl<H: Host> Expression<'_, '_, H> {
             }
             text.push(c);
             self.parser.take();
+        }
+        if text.len() >= LONGEST_NUMBER {
+            let problem = format!("numbers of {LONGEST_NUMBER} octets and more are not supported");
+            return Err(Stop::Limit(WordError { at, problem }));
         }
         // What stands behind the longest number is an operator, as in 1eq1, or an error.
         let (end, whole) = (self.parser.offset, text.clone());

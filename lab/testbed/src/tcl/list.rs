@@ -184,13 +184,10 @@ impl<H: Host> Interpreter<H> {
             ("lindex", [list]) => Ok(list.text.clone()),
             // An index may be a list: into the list, into its element, and so on.
             ("lindex", [source, index]) => list_of(index).map_err(Into::into).and_then(|indices| {
-                indices
-                    .iter()
-                    .try_fold(source.text.clone(), |own, one| element(&own, source.at, one, index.at))
+                let word = |own: &Cow<'_, str>| Word { text: own.to_string(), ..index.clone() };
+                self.element(source, indices.iter().map(word))
             }),
-            ("lindex", [source, indices @ ..]) => indices
-                .iter()
-                .try_fold(source.text.clone(), |own, one| element(&own, source.at, &one.text, one.at)),
+            ("lindex", [source, indices @ ..]) => self.element(source, indices.iter().cloned()),
             ("lrange", [source, first, last]) => (|| {
                 let source = list_of(source)?;
                 let (first, last) = (position(first, source.len())?.max(0), position(last, source.len())?);
@@ -243,6 +240,18 @@ impl<H: Host> Interpreter<H> {
             ),
             _ => usage(at, SEARCH),
         })
+    }
+
+    /// Returns the element of a list that the first index leads to, of that the one of the second, and so on.
+    fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
+        let mut own = source.text.clone();
+        for index in indices {
+            self.budget.octets(index.at, own.len() * PARSED)?;
+            let list = list_at(&own, source.at)?;
+            let index = usize::try_from(position(&index, list.len())?);
+            own = index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default();
+        }
+        Ok(own)
     }
 
     /// `lsearch -glob list pattern`: the index of the first element that matches, or with `-all` of each.
@@ -324,14 +333,6 @@ fn sorted(options: &[Word], source: &Word) -> Outcome {
         all.reverse();
     }
     Ok(list(all.iter().map(|(_, text)| text.as_ref())))
-}
-
-/// Returns an element of a list; nothing if it has no such index.
-fn element(list: &str, at: usize, index: &str, index_at: usize) -> Outcome {
-    let list = list_at(list, at)?;
-    let index = Word { text: index.to_owned(), at: index_at, verbatim: None };
-    let index = usize::try_from(position(&index, list.len())?);
-    Ok(index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default())
 }
 
 /// Parses an index into a list or a text: a number, `end`, or one of both with a number added or subtracted.
