@@ -60,7 +60,7 @@ impl<H: Host> Interpreter<H> {
     /// Returns the indices of an array, in the order of Tcl.
     fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
         let indices = self.variables.indices(array);
-        let octets = indices.iter().map(|index| size_of::<String>() + index.len());
+        let octets = indices.iter().map(|index| ENTRY + index.len());
         self.budget.octets(at, octets.sum())?;
         Ok(indices)
     }

@@ -21,7 +21,7 @@ const COPIED: usize = 8;
 /// The further commands that one of the host counts for: it may create an object, or search a name.
 const OF_HOST: u64 = 3;
 /// The octets that the search for a similar name counts for.
-pub(super) const SUGGESTION: usize = 1 << 14;
+pub(super) const SUGGESTION: usize = 1 << 16;
 
 /// What a script may consist of.
 const SUPPORTED: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
