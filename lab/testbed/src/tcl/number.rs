@@ -198,13 +198,10 @@ impl fmt::Display for Number {
 /// Compares a whole number with a real one; neither is rounded.
 fn compare_exactly(whole: i64, real: f64) -> Ordering {
     match Number::whole_of(real) {
-        Some(Whole(near)) => whole.cmp(&near).then(if real.fract() > 0.0 {
-            Ordering::Less
-        } else if real.fract() < 0.0 {
-            Ordering::Greater
-        } else {
-            Ordering::Equal
-        }),
+        // A real one above the whole one in it is the greater.
+        Some(Whole(near)) => {
+            whole.cmp(&near).then(0.0_f64.partial_cmp(&real.fract()).unwrap_or(Ordering::Equal))
+        }
         _ if real < 0.0 => Ordering::Greater,
         _ => Ordering::Less,
     }
