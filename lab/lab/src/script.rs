@@ -52,13 +52,15 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
+    // Its routes, which all flows need, are computed once.
+    let topology = Topology::new(&script.network).expect("the network was read with its script");
     let workload = workload(measured);
     let world = if programs.is_empty() { String::new() } else { format!("world = {WORLD:?}\n") };
     let mut text = format!(
         "{world}title = {}\ntransports = [{}]\nmessages = {}\nrepetitions = 1\ntopology = {}\nworkload = {workload}\n",
         quoted(&format!("{name}: what {} sends to {}", measured.from, measured.to)),
         transport(measured),
-        messages(measured, script),
+        messages(measured, &topology),
         quoted(name),
     );
     for flow in beside {
@@ -66,7 +68,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         // would go on while the measured one waits for its last.
         let is_counted = !matches!(flow.load, FlowLoad::Greedy { packets: None, .. });
         let ends = if flow.stop < measured.stop || is_counted {
-            format!("messages = {}\n", messages(flow, script))
+            format!("messages = {}\n", messages(flow, &topology))
         } else {
             String::new()
         };
@@ -120,7 +122,7 @@ fn workload(flow: &Flow) -> String {
         FlowLoad::Greedy { size, packets: None } => {
             format!("kind = \"bulk\", size = \"{size}B\", lasts = \"{}\"", flow.stop - *start)
         }
-        FlowLoad::Every { size, interval, at_once } => {
+        FlowLoad::Every { size, interval, at_once, .. } => {
             let sources = if *at_once > 1 { format!(", sources = {at_once}") } else { String::new() };
             format!("kind = \"oneway\", size = \"{size}B\", interval = \"{interval}\"{sources}")
         }
@@ -134,17 +136,15 @@ fn workload(flow: &Flow) -> String {
 }
 
 /// Returns the number of messages between start and stop; for a greedy flow what the narrowest link carries, but at least one.
-fn messages(flow: &Flow, script: &Script) -> u64 {
+fn messages(flow: &Flow, topology: &Topology) -> u64 {
     let lasts = flow.stop - flow.start;
     let count = match &flow.load {
-        FlowLoad::Every { interval, at_once, .. } => {
-            u64::from(*at_once) * lasts.as_nanos().div_ceil(interval.as_nanos())
-        }
+        FlowLoad::Every { at_once, times, .. } => u64::from(*at_once).saturating_mul(*times),
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
         // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
         FlowLoad::Greedy { size, packets: None } => {
-            let octets = lasts.as_secs_f64() * narrowest(flow, script) / 8.0 + QUEUED;
+            let octets = lasts.as_secs_f64() * narrowest(flow, topology) / 8.0 + QUEUED;
             (octets / (size + HEADERS) as f64) as u64
         }
     };
@@ -152,8 +152,7 @@ fn messages(flow: &Flow, script: &Script) -> u64 {
 }
 
 /// Returns the lowest link rate of the flow's route, in bit/s.
-fn narrowest(flow: &Flow, script: &Script) -> f64 {
-    let topology = Topology::new(&script.network).expect("the network was read with its script");
+fn narrowest(flow: &Flow, topology: &Topology) -> f64 {
     let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
     let rates = path.iter().map(|line| line.settings.rate.bits_per_second());
@@ -193,7 +192,8 @@ mod tests {
         let [point] = &points[..] else { panic!("one point") };
         assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 1461));
         assert_eq!((point.workload.from(), point.workload.to(), &*point.label), ("a", "b", "Agent/TCP"));
-        assert_eq!((point.background.len(), point.background[0].messages), (1, Some(200)));
+        // ns sends the last at 2.5 s: the sum of 200 intervals is less.
+        assert_eq!((point.background.len(), point.background[0].messages), (1, Some(201)));
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
     }
 
@@ -204,7 +204,7 @@ mod tests {
         let change =
             "$f1 set packetSize_ 128\n$f1 set interval_ 0.02\n$ns at 0.05 \"$f1 set rate_ 102.4kb\"\n";
         let points = parse(&format!("{NETWORK}{cbr}{change}")).unwrap().points;
-        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 7));
+        assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
     }
 
     /// Packets of background traffic that have their times are sent once, however long the measured flow waits.

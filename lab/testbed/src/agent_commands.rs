@@ -215,7 +215,10 @@ impl Simulator<'_> {
         let (_, index) = (self.node(node)?, self.agent_of(agent)?);
         self.traffic.agents[index].detached = Some(now);
         let of_agent = self.traffic.applications_of(index).to_vec();
-        of_agent.into_iter().try_for_each(|own| self.stop_application(own, agent.at))?;
+        if let Some(first) = of_agent.first() {
+            self.stop_application(*first, agent.at)?;
+        }
+        of_agent.into_iter().for_each(|own| self.traffic.applications[own].stop(now));
         Ok(String::new())
     }
 

@@ -108,9 +108,9 @@ pub(crate) fn is_attribute(name: &str) -> bool {
 
 impl Agent {
     /// Returns an agent of a class; `None` for an unknown class.
-    pub fn new(name: &str, at: usize, own: BTreeMap<String, Word>) -> Option<Self> {
+    pub fn new(name: &str, at: usize) -> Option<Self> {
         let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
-        let (node, peer, detached) = (None, None, None);
+        let (node, peer, detached, own) = (None, None, None, BTreeMap::new());
         Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno", is_open: false })
     }
 

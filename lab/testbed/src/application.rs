@@ -42,6 +42,10 @@ pub(crate) struct Piece {
     pub stop: Option<Duration>,
     pub size: u64,
     pub interval: Duration,
+    /// The interval as ns counts it, in seconds.
+    exact_interval: f64,
+    /// The packets of CBR.
+    pub packets: u64,
     /// It continues the piece before.
     goes_on: bool,
 }
@@ -376,7 +380,9 @@ impl Application {
     }
 
     fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
-        Piece { start, stop, size: self.size, interval: self.interval(), goes_on: self.goes_on }
+        let (size, interval, goes_on) = (self.size, self.interval(), self.goes_on);
+        let exact_interval = self.interval.map_or(size as f64 * 8.0 / self.rate, Duration::as_secs_f64);
+        Piece { start, stop, size, interval, exact_interval, packets: 0, goes_on }
     }
 
     pub(crate) fn starts_itself(&self) -> bool {
@@ -388,8 +394,9 @@ impl Application {
         first.or(self.produced.first().map(|own| own.at))
     }
 
-    /// Returns when it sends, until `end` at most; `None` if it goes on for ever.
-    pub(crate) fn pieces(&self, end: Option<Duration>) -> Option<Vec<Piece>> {
+    /// Returns when it sends, until `end` at most; `None` if it goes on for ever. Of the packets that may be
+    /// counted one by one, it takes those that it needs.
+    pub(crate) fn pieces(&self, end: Option<Duration>, countable: &mut u64) -> Option<Vec<Piece>> {
         if let (Some(first), Some(last)) = (self.produced.first(), self.produced.last()) {
             let stop = last.at + Duration::from_nanos(1);
             return Some(vec![self.piece(first.at, end.or(Some(stop)))]);
@@ -402,15 +409,8 @@ impl Application {
         if let Some(last) = last {
             last.stop = Some(last.start + Duration::from_nanos(1));
         }
-        if let Some(max) = self.max_packets.filter(|_| !self.greedy && self.bursts.is_none()) {
-            let mut left = max;
-            for piece in &mut pieces {
-                // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
-                let lasts = piece.interval.saturating_mul(left.max(u64::from(!piece.goes_on)));
-                let stop = piece.stop.map_or(piece.start + lasts, |stop| stop.min(piece.start + lasts));
-                left -= left.min((stop - piece.start).as_nanos().div_ceil(piece.interval.as_nanos()));
-                piece.stop = Some(stop);
-            }
+        if !self.greedy && self.bursts.is_none() {
+            count_packets(&mut pieces, self.max_packets, countable);
         }
         if pieces.iter().any(|piece| piece.stop.is_none()) {
             return None;
@@ -422,5 +422,35 @@ impl Application {
     fn interval(&self) -> Duration {
         let own = Duration::from_secs_f64(self.size as f64 * 8.0 / self.rate);
         self.interval.unwrap_or(own).max(Duration::from_nanos(1))
+    }
+}
+
+/// Counts the packets of CBR, of which `max` may be sent. As ns does, it adds up the intervals as floating point:
+/// of packets every 10 ms, the one at 4 s may go before a stop at 4 s.
+fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
+    let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
+    for piece in pieces {
+        // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
+        let most = left.max(u64::from(!piece.goes_on));
+        if max.is_some() {
+            let end = piece.start + piece.interval.saturating_mul(most);
+            piece.stop = Some(piece.stop.map_or(end, |stop| stop.min(end)));
+        }
+        let Some(stop) = piece.stop else { return };
+        // The script may end before the packet that a change waits for.
+        let usual = stop.saturating_sub(piece.start).as_nanos().div_ceil(piece.interval.as_nanos());
+        let mut count = usual;
+        if let Some(rest) = countable.checked_sub(usual) {
+            *countable = rest;
+            let mut time = next.filter(|_| piece.goes_on).unwrap_or(piece.start.as_secs_f64());
+            count = 0;
+            while time < stop.as_secs_f64() && count <= usual {
+                time += piece.exact_interval;
+                count += 1;
+            }
+            next = Some(time);
+        }
+        piece.packets = count.min(most);
+        left -= left.min(count);
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::ns_defaults::{default_of, nearest_default};
-use crate::simulator::{Outcome, Simulator};
-use crate::tcl::{MEASURED, Word};
+use crate::simulator::{ENTRY, Outcome, Simulator};
+use crate::tcl::{MEASURED, Word, WordError};
 
 /// The values that a script gives to classes, by class and attribute.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 impl Defaults {
     /// Returns the defaults of an object of a class; those of the class itself precede those of its
     /// superclasses, and so do ns's own defaults of nearer classes.
-    pub fn of(&self, class: &str) -> BTreeMap<String, Word> {
+    fn of(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?)));
         let all = above.flat_map(|(end, values)| values.iter().map(move |(name, value)| (end, name, value)));
@@ -21,6 +21,14 @@ impl Defaults {
             |end: usize, name: &str| nearest_default(class, name).is_none_or(|(near, _)| near.len() <= end);
         let own = all.filter(|(end, name, _)| is_nearest(*end, name));
         own.map(|(_, name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Returns one of the defaults of an object of a class.
+    fn get(&self, class: &str, attribute: &str) -> Option<&Word> {
+        let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]).rev();
+        let mut values = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?.get(attribute)?)));
+        let (end, value) = values.next()?;
+        nearest_default(class, attribute).is_none_or(|(near, _)| near.len() <= end).then_some(value)
     }
 }
 
@@ -54,6 +62,17 @@ const CLASSES: [(&str, Class); 18] = [
 ];
 
 impl Simulator<'_> {
+    /// Returns the defaults of a new object of a class, which it keeps.
+    pub(crate) fn defaults_of(
+        &mut self,
+        class: &str,
+        at: usize,
+    ) -> Result<BTreeMap<String, Word>, WordError> {
+        let own = self.defaults.of(class);
+        self.hold(at, own.iter().map(|(name, value)| ENTRY + name.len() + value.text.len()).sum())?;
+        Ok(own)
+    }
+
     /// Executes `CLASS set attribute value`, or the form without the value; `None` for an unknown class.
     pub(crate) fn class(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, set, attribute, value @ ..] = words else { return None };
@@ -79,7 +98,7 @@ impl Simulator<'_> {
             own.insert(attribute.text.clone(), value.clone());
             return Some(Ok(value.text.clone()));
         }
-        let known = self.defaults.of(&class.text).remove(&attribute.text).map(|value| value.text);
+        let known = self.defaults.get(&class.text, &attribute.text).map(|value| value.text.clone());
         let known = known.or_else(|| default_of(&class.text, &attribute.text).map(str::to_owned));
         Some(Ok(known.unwrap_or_else(|| MEASURED.to_owned())))
     }

@@ -85,18 +85,13 @@ impl Simulator<'_> {
     }
 
     fn set_only_address(&mut self, node: &Word, own: &Word) -> Outcome {
-        let member = self.node(node)?;
-        let place =
-            |segment: usize| self.draft.segments[segment].members.iter().position(|own| *own == member);
-        let all = self.draft.segments_of(member).iter();
-        let places = all.filter_map(|segment| Some((*segment, place(*segment)?)));
-        match places.collect::<Vec<_>>()[..] {
-            [(segment, place)] => self.set_address(segment, place, own),
-            ref places => error_at(
+        match self.draft.segments_of(self.node(node)?) {
+            &[segment] => self.set_address(segment, self.member(segment, node)?, own),
+            segments => error_at(
                 node.at,
                 format!(
                     "this node is on {} links and LANs; choose one with tb-set-ip-link or tb-set-ip-lan",
-                    places.len()
+                    segments.len()
                 ),
             ),
         }

@@ -49,6 +49,8 @@ pub enum FlowLoad {
         interval: Duration,
         /// As many such packets are sent at once: one of the application, which the agent cuts.
         at_once: u16,
+        /// Number of times that packets are sent.
+        times: u64,
     },
     /// CBR that stops or changes and goes on, on/off sources, and packets that the script counts out: each
     /// packet's time since the start, and its octets without headers.
@@ -65,6 +67,9 @@ pub(crate) const MAX_SCRIPTED: usize = 100_000;
 
 /// Packets of all flows that change.
 const MAX_OF_ALL: usize = 1_000_000;
+
+/// Packets of CBR that are counted as ns does.
+const MAX_COUNTABLE: u64 = 10_000_000;
 
 /// Packets that an agent makes of what an application gives it at once.
 const MAX_AT_ONCE: u64 = 1000;
@@ -90,19 +95,20 @@ impl Flow {
 
 impl Traffic {
     /// Returns the flows in the order of their applications in the script, without those that never start.
+    /// `topology` is that of the network, if it has one.
     pub fn flows(
         &self,
         network: &NetworkSpec,
+        topology: Option<&Topology>,
         is_emulab: bool,
         place: impl Fn(usize) -> String,
     ) -> Result<Vec<Flow>, WordError> {
         self.agents.iter().filter(|agent| agent.node.is_some()).try_for_each(Agent::check)?;
-        let topology = Topology::new(network).ok();
         let mut flows = Vec::new();
-        let mut packets = 0;
+        let (mut packets, mut countable) = (0, MAX_COUNTABLE);
         let mut busy = BTreeSet::new();
         for application in self.applications.iter().filter(|application| application.starts().is_some()) {
-            let flow = self.flow(application, network, topology.as_ref(), is_emulab, &place)?;
+            let flow = self.flow(application, network, topology, &mut countable, is_emulab, &place)?;
             if flow.transport != "udp" && !busy.insert(application.agent) {
                 let problem = "another application sends over the same agent, but a flow has its own connection; create another agent";
                 return error_at(application.at, problem);
@@ -129,6 +135,7 @@ impl Traffic {
         application: &Application,
         network: &NetworkSpec,
         topology: Option<&Topology>,
+        countable: &mut u64,
         is_emulab: bool,
         place: impl Fn(usize) -> String,
     ) -> Result<Flow, WordError> {
@@ -150,7 +157,7 @@ impl Traffic {
         if application.greedy && !application.produced.is_empty() && application.starts_itself() {
             return Err(wrong("it sends without end besides a number of packets; create another agent"));
         }
-        let pieces = application.pieces(self.end).ok_or_else(|| {
+        let pieces = application.pieces(self.end, countable).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
         })?;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
@@ -261,6 +268,7 @@ fn paced(
                 size: packets.next().unwrap_or(piece.size),
                 interval: piece.interval,
                 at_once: 1 + packets.count() as u16,
+                times: piece.packets,
             });
         }
         (None, pieces) => writes_of(pieces),
@@ -310,14 +318,11 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
 fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
     let mut writes = Vec::new();
     for piece in pieces {
-        let (mut at, stop) = (piece.start, piece.stop.unwrap_or_default());
-        while at < stop {
-            if writes.len() >= MAX_SCRIPTED {
-                return None;
-            }
-            writes.push((at, piece.size));
-            at += piece.interval;
+        if piece.packets > (MAX_SCRIPTED - writes.len()) as u64 {
+            return None;
         }
+        let time = |packet: u64| piece.start + piece.interval.saturating_mul(packet);
+        writes.extend((0..piece.packets).map(|packet| (time(packet), piece.size)));
     }
     Some(writes)
 }

@@ -72,9 +72,8 @@ impl Simulator<'_> {
         if !self.ignored_at.insert(words[0].at) {
             return Ok(String::new());
         }
-        let (name, line, _) = self.sources.place(words[0].at);
         let command = self.text_of(words).to_owned();
-        let place = format!("{name}:{line}");
+        let place = self.sources.line(words[0].at);
         if self.ignored_texts.insert((place.clone(), command.clone())) {
             self.ignored.push(Ignored { place, command, reason });
         }
@@ -90,9 +89,8 @@ impl Simulator<'_> {
             Some('{') => text.find('}').map(|end| end + 1),
             _ => text.find(|c: char| c.is_whitespace() || ";}]".contains(c)),
         };
-        let whole = self.sources.text_from(first);
-        let line = whole.find('\n').unwrap_or(whole.len());
-        let end = end.map_or(line, |end| (last + end).saturating_sub(first)).min(line);
+        let whole = self.sources.rest_of_line(first);
+        let end = end.map_or(whole.len(), |end| (last + end).saturating_sub(first)).min(whole.len());
         whole.get(..end).unwrap_or_default()
     }
 

@@ -1,12 +1,12 @@
 //! Links and LANs: the commands that create and change them.
 
 use hol_base::Duration;
-use hol_network::{LinkChange, LossSpec};
+use hol_network::{LinkChange, LinkSpec, LossSpec};
 
 use crate::draft::{Event, Line, MAX_EVENTS};
 use crate::quantity::{delay, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
-use crate::simulator::{Object, Outcome, Simulator};
+use crate::simulator::{ENTRY, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED, Word, WordError, error_at, list_of};
 use crate::unsupported::Cause;
 
@@ -54,6 +54,7 @@ impl Simulator<'_> {
             [node] => self.draft.segments_of(self.node(node)?).to_vec(),
             _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
+        self.hold(time.at, segments.len() * ENTRY)?;
         for segment in segments {
             self.add_event(Event { at, segment, line: None, change: change.clone() });
         }
@@ -75,7 +76,7 @@ impl Simulator<'_> {
             self.refuse(cause);
         }
         let mut queue = Queue::of(discipline)?;
-        for (attribute, value) in self.defaults.of(&format!("Queue/{}", discipline.text)) {
+        for (attribute, value) in self.defaults_of(&format!("Queue/{}", discipline.text), discipline.at)? {
             queue.set(&Word { text: attribute, ..value.clone() }, &value, self.is_emulab)?;
         }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
@@ -91,7 +92,7 @@ impl Simulator<'_> {
             return Ok(String::new());
         }
         self.draft.note_second_link(at, members);
-        let object = self.add_segment(members.to_vec(), vec![line.clone(), line]);
+        let object = self.add_segment(at, members.to_vec(), vec![line.clone(), line])?;
         self.draft.segments.last_mut().expect("it was added").missing = Some(at);
         Ok(object)
     }
@@ -118,26 +119,27 @@ impl Simulator<'_> {
     }
 
     pub(crate) fn lan(&mut self, list: &Word, speed: &Word, time: &Word) -> Outcome {
-        let mut members = Vec::new();
-        for text in list_of(list)? {
+        let (mut members, all) = (Vec::new(), list_of(list)?);
+        if !(2..=250).contains(&all.len()) {
+            return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", all.len()));
+        }
+        for text in all {
             let node = self.node(&Word { text: text.into_owned(), ..list.clone() })?;
             if members.contains(&node) {
                 return error_at(list.at, "a node occurs twice in this LAN; remove one");
             }
             members.push(node);
         }
-        if !(2..=250).contains(&members.len()) {
-            return error_at(list.at, format!("this LAN has {} nodes; it needs 2 to 250", members.len()));
-        }
         let (rate, delay) = (link_rate(speed, self.is_emulab)?, link_delay(time, self.is_emulab)?);
         let line =
             Line { rate, delay, loss: LossSpec::default(), queue: Queue::default(), has_error_model: false };
-        Ok(self.add_segment(members, vec![line]))
+        self.add_segment(list.at, members, vec![line])
     }
 
-    pub(crate) fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> String {
+    pub(crate) fn add_segment(&mut self, at: usize, members: Vec<usize>, lines: Vec<Line>) -> Outcome {
+        self.hold(at, members.len() * ENTRY + lines.len() * size_of::<Line>() + size_of::<LinkSpec>())?;
         let segment = self.draft.add_segment(members, lines);
-        self.add(Object::Segment(segment, None))
+        Ok(self.add(Object::Segment(segment, None)))
     }
 
     /// A command of a link or LAN: Emulab's events, and ns's parts of a link.

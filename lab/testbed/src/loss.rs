@@ -7,7 +7,7 @@ use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{any_number, whole};
 use crate::random_variables::Randoms;
-use crate::simulator::{Object, Outcome, Simulator};
+use crate::simulator::{ENTRY, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
 
 /// An `ErrorModel`, and the link direction that it applies to.
@@ -79,7 +79,7 @@ impl Simulator<'_> {
         self.error_models.push(model);
         let index = self.error_models.len() - 1;
         Some((|| {
-            for (attribute, value) in self.defaults.of(&class.text) {
+            for (attribute, value) in self.defaults_of(&class.text, at)? {
                 self.set_error_model(index, &attribute, at, &value)?;
             }
             if let [rate, rest @ ..] = arguments {
@@ -152,7 +152,8 @@ impl Simulator<'_> {
     }
 
     /// Applies a changed random variable to the error models that draw from it.
-    pub(crate) fn apply_variable(&mut self, variable: usize) -> Result<(), WordError> {
+    pub(crate) fn apply_variable(&mut self, variable: usize, at: usize) -> Result<(), WordError> {
+        self.hold(at, self.randoms.error_models_of(variable).len() * ENTRY)?;
         for model in self.randoms.error_models_of(variable).clone() {
             self.apply_error_model(model)?;
         }
@@ -183,7 +184,11 @@ impl Simulator<'_> {
 
     fn apply_error_model(&mut self, index: usize) -> Outcome {
         if let Some((segment, line)) = self.error_models[index].line {
-            let loss = self.error_models[index].spec(&self.randoms)?;
+            let model = &self.error_models[index];
+            let (at, loss) = (model.at, model.spec(&self.randoms)?);
+            // A change of a link has a list of its own.
+            let listed = model.list.as_ref().map_or(0, Vec::len);
+            self.hold(at, ENTRY + listed * size_of::<u64>())?;
             self.change(segment, Some(line), LinkChange::Loss(loss));
         }
         Ok(String::new())

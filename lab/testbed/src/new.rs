@@ -33,7 +33,11 @@ impl Simulator<'_> {
 
     /// Creates an object of a class of agents or applications; `None` if it is neither.
     pub(crate) fn new_endpoint(&mut self, class: &Word) -> Option<Outcome> {
-        if let Some(agent) = Agent::new(&class.text, class.at, self.defaults.of(&class.text)) {
+        if let Some(mut agent) = Agent::new(&class.text, class.at) {
+            match self.defaults_of(&class.text, class.at) {
+                Ok(own) => agent.own = own,
+                Err(complaint) => return Some(Err(complaint)),
+            }
             if agent.is_tahoe() && !self.is_emulab {
                 let word = std::slice::from_ref(class);
                 // Its loss recovery differs; without losses nothing does.
@@ -51,7 +55,11 @@ impl Simulator<'_> {
         let (_, known, kind) = APPLICATIONS.iter().find(|(name, ..)| *name == class.text)?;
         let object = self.add_application(class.at, known, *kind);
         let Some(Object::Application(index)) = self.object(&object) else { return None };
-        for (attribute, value) in self.defaults.of(&class.text) {
+        let own = match self.defaults_of(&class.text, class.at) {
+            Ok(own) => own,
+            Err(complaint) => return Some(Err(complaint)),
+        };
+        for (attribute, value) in own {
             let attribute = Word { text: attribute, ..value.clone() };
             let words = [class.clone(), attribute.clone(), attribute.clone(), value.clone()];
             if let Err(complaint) = self.set_application(index, &attribute, &value, &words) {
@@ -78,7 +86,7 @@ pub(crate) fn unknown_class(class: &str) -> String {
             "unsupported traffic; use FTP, CBR, Exponential, Pareto or Telnet, or define it in an experiment file"
         }
         "RandomVariable" | "RNG" => {
-            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull and HyperExponential"
+            "an unsupported random variable; supported are Uniform, Exponential, Pareto, ParetoII, Constant, Normal, LogNormal, Weibull, HyperExponential and Empirical"
         }
         "Queue" => "an unsupported queue; supported are DropTail, RED, GRED, CoDel, sfqCoDel and PIE",
         "ErrorModel" => "an unsupported error model; for bursts use [network.links.NAME] loss",

@@ -1,9 +1,11 @@
 //! Programs that a script starts on its nodes: by Emulab's start commands when a node is up, and by its
 //! program agents at a given time.
 
+use std::collections::BTreeMap;
+
 use hol_base::Duration;
 
-use crate::simulator::{Object, Outcome, Simulator};
+use crate::simulator::{ENTRY, MAX_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at};
 
 /// One start of a program.
@@ -133,7 +135,13 @@ impl Programs {
         end: Option<Duration>,
         place: impl Fn(usize) -> String,
     ) -> Result<Vec<Program>, WordError> {
-        let mut all = Vec::new();
+        let mut archives: BTreeMap<usize, (usize, Vec<(String, String)>)> = BTreeMap::new();
+        for (node, directory, file) in &self.archives {
+            let (octets, own) = archives.entry(*node).or_default();
+            *octets += ENTRY + directory.len() + file.len();
+            own.push((directory.clone(), file.clone()));
+        }
+        let (mut all, mut held) = (Vec::new(), 0);
         for draft in &self.all {
             let wrong = |problem: &str| WordError { at: draft.at, problem: problem.to_owned() };
             let node =
@@ -145,17 +153,27 @@ impl Programs {
                 true => draft.starts.iter().copied().map(Some).collect(),
                 false => vec![None],
             };
+            let none = (0, Vec::new());
+            let (octets, archives) = archives.get(&node).unwrap_or(&none);
+            let octets = ENTRY + octets + command.len() + draft.directory.as_ref().map_or(0, String::len);
             for start in starts {
-                let stops = draft.stops.iter().copied().chain(end);
-                let of_node = self.archives.iter().filter(|(own, ..)| *own == node);
+                held += octets;
+                if held > MAX_OCTETS {
+                    return Err(wrong(
+                        "the starts of programs, with their commands and archives, take more than 64 MiB; start fewer",
+                    ));
+                }
+                // The script stops it in the order of time.
+                let is_over = |stop: &Duration| start.is_some_and(|start| *stop <= start);
+                let first = draft.stops.get(draft.stops.partition_point(is_over)).copied();
                 all.push(Program {
                     place: place(draft.at),
                     node: names[node].clone(),
                     command: command.clone(),
                     directory: draft.directory.clone(),
                     start,
-                    stop: stops.filter(|stop| start.is_none_or(|start| *stop > start)).min(),
-                    archives: of_node.map(|(_, directory, file)| (directory.clone(), file.clone())).collect(),
+                    stop: first.into_iter().chain(end.filter(|end| !is_over(end))).min(),
+                    archives: archives.clone(),
                 });
             }
         }

@@ -28,12 +28,14 @@ struct RandomVariable {
     /// The attributes with their values.
     values: BTreeMap<String, f64>,
     generator: usize,
+    /// The values of an empirical distribution, each with the share that is not above it.
+    table: Vec<[f64; 2]>,
     /// The error models that draw from it.
     error_models: BTreeSet<usize>,
 }
 
 /// The classes of random variables.
-const CLASSES: [&str; 9] = [
+const CLASSES: [&str; 10] = [
     "RandomVariable/Uniform",
     "RandomVariable/Exponential",
     "RandomVariable/Pareto",
@@ -43,6 +45,7 @@ const CLASSES: [&str; 9] = [
     "RandomVariable/LogNormal",
     "RandomVariable/Weibull",
     "RandomVariable/HyperExponential",
+    "RandomVariable/Empirical",
 ];
 
 /// HyperExponentialRandomVariable's `alpha_`, which no script sets.
@@ -62,7 +65,8 @@ impl RandomVariable {
     fn new(class: &'static str) -> Self {
         let own = defaults().filter(|(known, ..)| *known == class);
         let values = own.filter_map(|(_, name, value)| Some((name.to_owned(), value.parse().ok()?)));
-        Self { class, values: values.collect(), generator: 0, error_models: BTreeSet::new() }
+        let (values, error_models) = (values.collect(), BTreeSet::new());
+        Self { class, values, generator: 0, table: Vec::new(), error_models }
     }
 
     fn get(&self, name: &str) -> f64 {
@@ -71,6 +75,27 @@ impl RandomVariable {
 
     fn has(&self, name: &str) -> bool {
         self.values.contains_key(name)
+    }
+
+    /// Returns the value of an empirical distribution that a share leads to.
+    fn of_table(&self, share: f64) -> f64 {
+        // The first share is looked at apart, and the last is not.
+        let (Some(first), Some(last)) = (self.table.first(), self.table.len().checked_sub(1)) else {
+            return 0.0;
+        };
+        if share <= first[1] || last == 0 {
+            return first[0];
+        }
+        let index = 1 + self.table[1..last].partition_point(|[_, own]| share > *own);
+        let ([low, below], [high, above]) = (self.table[index - 1], self.table[index]);
+        let between = low + (share - below) * (high - low) / (above - below);
+        // 1 is INTER_CONTINUOUS, 2 INTER_INTEGRAL.
+        match self.get("interpolation_") as i64 {
+            0 => high,
+            _ if share >= above => high,
+            2 => between.ceil(),
+            _ => between,
+        }
     }
 }
 
@@ -121,6 +146,11 @@ impl Randoms {
             "RandomVariable/LogNormal" => stream.normal(&mut self.spare, mean, own.get("std_")).exp(),
             // The arguments of ns are in this order.
             "RandomVariable/Weibull" => stream.weibull(own.get("scale_"), shape),
+            "RandomVariable/Empirical" => {
+                let (min, max) = (own.get("minCDF_"), own.get("maxCDF_"));
+                // Without a table it does not draw.
+                if own.table.is_empty() { 0.0 } else { own.of_table(min + (max - min) * stream.uniform()) }
+            }
             _ => {
                 let spread = ((own.get("cov_").powi(2) - 1.0) / (2.0 * ALPHA * (1.0 - ALPHA))).sqrt();
                 // It draws from the default generator, whatever its own is.
@@ -151,7 +181,11 @@ impl Simulator<'_> {
         }
         self.randoms.variables.push(RandomVariable::new(class_name));
         let index = self.randoms.variables.len() - 1;
-        for (attribute, value) in self.defaults.of(&class.text) {
+        let own = match self.defaults_of(&class.text, class.at) {
+            Ok(own) => own,
+            Err(complaint) => return Some(Err(complaint)),
+        };
+        for (attribute, value) in own {
             if let Err(problem) = self.set_variable(index, &Word { text: attribute, ..value.clone() }, &value)
             {
                 return Some(Err(problem));
@@ -256,6 +290,10 @@ impl Simulator<'_> {
                 self.set_variable(index, name, value)?;
                 Ok(value.text.clone())
             }
+            ("loadCDF", [file]) if self.randoms.variables[index].class == "RandomVariable/Empirical" => {
+                self.randoms.variables[index].table = self.distribution(file)?;
+                Ok(String::new())
+            }
             ("use-rng", [generator]) => {
                 self.randoms.variables[index].generator = self.generator(generator)?;
                 Ok(String::new())
@@ -265,6 +303,25 @@ impl Simulator<'_> {
                 format!("{:?} is not a supported command of a random variable; use value", method.text),
             ),
         }
+    }
+
+    /// Returns the table in a file: on each line a value, how often it occurs, and the share of all that are not
+    /// above it. tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`.
+    fn distribution(&mut self, file: &Word) -> Result<Vec<[f64; 2]>, WordError> {
+        let wrong = |why: &str| WordError { at: file.at, problem: format!("loadCDF {}: {why}", file.text) };
+        let text = (self.files)(&file.text).map_err(|why| wrong(&why))?;
+        self.hold(file.at, text.len())?;
+        let entry = |line: &str| {
+            let numbers: Vec<f64> =
+                line.split_whitespace().map_while(|word| word.parse().ok()).take(3).collect();
+            <[f64; 3]>::try_from(numbers).ok().filter(|all| all.iter().all(|own| own.is_finite()))
+        };
+        let table: Option<Vec<_>> =
+            text.lines().map(|line| entry(line).map(|[value, _, share]| [value, share])).collect();
+        let table = table.filter(|table| table.is_sorted_by(|one, other| one[1] <= other[1]));
+        table.ok_or_else(|| {
+            wrong("each line has a value, a number and a share that does not fall, as in \"3.5 1 0.2\"")
+        })
     }
 
     fn set_variable(&mut self, index: usize, name: &Word, value: &Word) -> Result<(), WordError> {
@@ -279,6 +336,6 @@ impl Simulator<'_> {
             Err(problem) => return Err(problem),
         };
         variable.values.insert(name.text.clone(), number);
-        self.apply_variable(index)
+        self.apply_variable(index, name.at)
     }
 }

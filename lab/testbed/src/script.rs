@@ -116,17 +116,19 @@ impl Script {
             return Err(gravest(error));
         }
         let mut network = draft.finish(is_emulab).map_err(explain).map_err(gravest)?;
-        let line = |at| {
-            let (name, line, _) = sources.place(at);
-            format!("{name}:{line}")
-        };
+        let line = |at| sources.line(at);
         let refused = |problem: String| ScriptError { place: name.to_owned(), problem };
         check(&network).map_err(refused)?;
-        let flows = traffic.flows(&network, is_emulab, line).map_err(explain).map_err(gravest)?;
+        let mut topology = Topology::new(&network);
+        let flows = traffic.flows(&network, topology.as_ref().ok(), is_emulab, line);
+        let flows = flows.map_err(explain).map_err(gravest)?;
         let longest = flows.iter().map(Flow::longest_packet).max().unwrap_or_default();
-        network.mtu.0 = network.mtu.0.max(longest);
+        if longest > network.mtu.0 {
+            network.mtu.0 = longest;
+            topology = Topology::new(&network);
+        }
         let programs = programs.finish(&network.nodes, traffic.end, line).map_err(explain)?;
-        match Topology::new(&network) {
+        match topology {
             Ok(_) => Ok(Self { network, flows, programs, ignored }),
             Err(problem) => Err(refused(problem.to_string())),
         }

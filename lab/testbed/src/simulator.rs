@@ -46,7 +46,7 @@ pub(crate) enum Object {
 /// The network under construction, and the objects of its handles.
 pub(crate) struct Simulator<'t> {
     pub sources: Sources,
-    files: ReadFile<'t>,
+    pub files: ReadFile<'t>,
     objects: Vec<Object>,
     pub draft: Draft,
     pub traffic: Traffic,
@@ -63,7 +63,7 @@ pub(crate) struct Simulator<'t> {
     pub schedule: Schedule,
     pub randoms: Randoms,
     pub has_simulator: bool,
-    /// Octets of all commands, which may be kept: commands at a time, values of attributes.
+    /// Octets of what may be kept: all commands with their texts, and what they copy.
     octets: usize,
     /// The files that the script has opened, which are not.
     opened: u32,
@@ -73,18 +73,19 @@ pub(crate) struct Simulator<'t> {
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Octets of all commands of a script.
-const MAX_OCTETS: usize = 64 << 20;
+/// Octets that a script may make hol keep.
+pub(crate) const MAX_OCTETS: usize = 64 << 20;
+
+/// Octets that a value, an end of a link or a change counts for besides its text.
+pub(crate) const ENTRY: usize = 128;
 
 /// The result of a command.
 pub(crate) type Outcome = Result<String, WordError>;
 
 impl Host for Simulator<'_> {
     fn command(&mut self, words: &[Word]) -> Option<Outcome> {
-        self.octets += words.iter().map(|word| word.text.len()).sum::<usize>();
-        if self.octets > MAX_OCTETS {
-            let problem = "the commands of this script have more than 64 MiB; shorten their words";
-            return Some(error_at(words[0].at, problem));
+        if let Err(complaint) = self.hold(words[0].at, words.iter().map(|word| word.text.len()).sum()) {
+            return Some(Err(complaint));
         }
         if words.iter().any(|word| matches!(self.object(&word.text), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
@@ -160,8 +161,7 @@ impl Host for Simulator<'_> {
     }
 
     fn note_unseeded(&mut self, at: usize) {
-        let (name, line, _) = self.sources.place(at);
-        let (place, command) = (format!("{name}:{line}"), "rand()".to_owned());
+        let (place, command) = (self.sources.line(at), "rand()".to_owned());
         let reason = "Tcl takes the seed from the clock; here it is 1, unless srand() sets one";
         self.ignored.push(Ignored { place, command, reason });
     }
@@ -294,6 +294,16 @@ impl<'t> Simulator<'t> {
                 ),
             ),
         }
+    }
+
+    /// Counts octets that a command makes hol keep or copy; servers read scripts of strangers.
+    pub(crate) fn hold(&mut self, at: usize, octets: usize) -> Result<(), WordError> {
+        self.octets = self.octets.saturating_add(octets);
+        if self.octets > MAX_OCTETS {
+            let problem = "commands, defaults, links and lists of this script take more than 64 MiB; use fewer or shorter ones";
+            return error_at(at, problem);
+        }
+        Ok(())
     }
 
     /// Creates a simulator.

@@ -1,12 +1,11 @@
 //! The methods of the simulator object.
 
-use hol_base::nearest;
 use hol_network::LinkChange;
 
 use crate::draft::Node;
 use crate::quantity::{bits_per_second, link_delay, link_rate, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{Word, error_at};
+use crate::tcl::{Word, error_at, suggestion};
 
 /// Methods of the simulator, and how they are written.
 const METHODS: [(&str, &str); 26] = [
@@ -76,7 +75,7 @@ impl Simulator<'_> {
             }
             ("duplex-link" | "duplex-link-of-interfaces", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
-                Ok(self.add_segment(members.to_vec(), vec![line.clone(), line]))
+                self.add_segment(method.at, members.to_vec(), vec![line.clone(), line])
             }
             ("simplex-link", [from, to, speed, time, discipline]) => {
                 let (members, line) = self.line_between([from, to], speed, time, discipline)?;
@@ -148,6 +147,9 @@ impl Simulator<'_> {
             }
             ("now", []) => Ok(self.schedule.now.unwrap_or_default().as_secs_f64().to_string()),
             ("at", [time, script]) => self.schedule(time, script),
+            ("run", []) if self.schedule.is_running || self.schedule.now.is_some() => {
+                error_at(method.at, "the run has begun before; remove this")
+            }
             ("run", []) => Ok(self.start_run()),
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
             ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
@@ -173,7 +175,7 @@ fn unknown(method: &Word) -> String {
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {
         return format!("the syntax is {form}");
     }
-    let cure = match nearest(name, METHODS.map(|(known, _)| known)) {
+    let cure = match suggestion(name, METHODS.map(|(known, _)| known)) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "hol reads ns's methods for nodes, links, LANs, agents and times".to_owned(),
     };

@@ -24,6 +24,12 @@ impl Source {
         let lines = std::iter::once(0).chain(ends).collect();
         Self { name: name.to_owned(), text: text.to_owned(), base, lines }
     }
+
+    /// Returns the number of the line that contains the offset, from 1.
+    fn line(&self, at: usize) -> usize {
+        let at = (at - self.base).min(self.text.len());
+        self.lines.partition_point(|start| *start <= at)
+    }
 }
 
 impl Sources {
@@ -43,11 +49,17 @@ impl Sources {
         Some(base)
     }
 
+    /// Returns the file and the line of an offset: `file:line`.
+    pub fn line(&self, at: usize) -> String {
+        let own = self.of(at);
+        format!("{}:{}", own.name, own.line(at))
+    }
+
     /// Returns the name of the file that contains the offset, and its line and column, both from 1.
     pub fn place(&self, at: usize) -> (&str, usize, usize) {
-        let Source { name, text, base, lines } = self.of(at);
+        let source = self.of(at);
+        let (line, Source { name, text, base, lines }) = (source.line(at), source);
         let at = (at - base).min(text.len());
-        let line = lines.partition_point(|start| *start <= at);
         let before = text.get(lines[line - 1]..at).unwrap_or_default();
         (name, line, before.chars().count() + 1)
     }
@@ -56,6 +68,13 @@ impl Sources {
     pub fn text_from(&self, at: usize) -> &str {
         let Source { text, base, .. } = self.of(at);
         text.get(at - base..).unwrap_or_default()
+    }
+
+    /// Returns the text from the offset to the end of its line.
+    pub fn rest_of_line(&self, at: usize) -> &str {
+        let own = self.of(at);
+        let end = own.lines.get(own.line(at)).map_or(own.text.len(), |next| next - 1);
+        own.text.get(at - own.base..end).unwrap_or_default()
     }
 
     /// Returns the words of all texts outside of comments and of what is printed, with their offsets.

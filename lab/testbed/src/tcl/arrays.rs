@@ -1,10 +1,13 @@
 //! Executes the commands `array`, `info` and `lassign`.
 
+use std::collections::BTreeSet;
+
+use super::budget::ENTRY;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::{list, list_of};
 use super::variables::Scope;
-use super::{Word, WordError};
+use super::{COMMANDS, Word, WordError};
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `array` nor `info` nor `lassign`.
@@ -25,8 +28,9 @@ impl<H: Host> Interpreter<H> {
             ("array", ["set", name, _]) => self.set_array(name, &words[3]),
             ("array", _) => usage(at, "array set name {index value …}, array names name, array size name"),
             ("info", ["exists" | "exist", name]) => flag(self.has_variable(name)),
-            ("info", ["procs" | "commands", name]) => {
-                Ok(if self.procedures.contains_key(*name) { (*name).to_owned() } else { String::new() })
+            ("info", [kind @ ("procs" | "commands")]) => self.commands_named(at, "*", *kind == "commands"),
+            ("info", [kind @ ("procs" | "commands"), pattern]) => {
+                self.commands_named(at, pattern, *kind == "commands")
             }
             ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
             ("info", _) => usage(at, "info exists name; supported are exists, procs and script"),
@@ -36,10 +40,27 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// Returns the indices of an array, in order.
+    /// Returns the procedures whose names match a pattern, or all such commands.
+    fn commands_named(&mut self, at: usize, pattern: &str, with_commands: bool) -> Outcome {
+        let mut names: BTreeSet<String> = self.procedures.keys().cloned().collect();
+        self.budget.octets(at, names.iter().map(|name| ENTRY + name.len()).sum())?;
+        if with_commands {
+            names.extend(COMMANDS.into_iter().chain(self.host.names()).map(str::to_owned));
+        }
+        let (own, prefix) = pattern.strip_prefix("::").map_or((pattern, ""), |own| (own, "::"));
+        let mut found = Vec::new();
+        for name in names {
+            if self.matches(at, own, &name)? {
+                found.push(format!("{prefix}{name}"));
+            }
+        }
+        Ok(list(found.iter().map(String::as_str)))
+    }
+
+    /// Returns the indices of an array, in the order of Tcl.
     fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
         let indices = self.variables.indices(array);
-        let octets = indices.iter().map(|index| size_of::<String>() + index.len());
+        let octets = indices.iter().map(|index| ENTRY + index.len());
         self.budget.octets(at, octets.sum())?;
         Ok(indices)
     }

@@ -2,9 +2,9 @@
 
 use super::budget::{ENTRY, check_length};
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION};
+use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION, Stop};
 use super::list::{PARSED, list, list_behind, list_of};
-use super::number::{MEASURED, Number};
+use super::number::{MEASURED, Number, too_large};
 use super::variables::Scope;
 use super::{Word, WordError};
 
@@ -21,7 +21,7 @@ impl<H: Host> Interpreter<H> {
     pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
-            ("set", [name]) => self.read(name),
+            ("set" | "append", [name]) => self.read(name),
             ("set", [name, value]) => {
                 // Nodes and links are called like the variable that holds them, unless it is a procedure's own.
                 let (scope, own) = self.variables.place(&name.text);
@@ -44,7 +44,7 @@ impl<H: Host> Interpreter<H> {
             ("incr", [name, step]) => self.increment(name, step),
             ("append", [name, more @ ..]) => {
                 let more: String = more.iter().map(|word| word.text.as_str()).collect();
-                self.append(name, &more)
+                self.append(name, &more, false)
             }
             ("lappend", [name, more @ ..]) => self.append_elements(name, more),
             ("expr", [only]) => self.expression(only.script()),
@@ -95,8 +95,8 @@ impl<H: Host> Interpreter<H> {
         Err(WordError { at, problem: self.variables.unknown(name) }.into())
     }
 
-    /// Adds text to a variable, which may be new.
-    fn append(&mut self, name: &Word, more: &str) -> Outcome {
+    /// Adds text to a variable, which may be new; elements make it a list.
+    fn append(&mut self, name: &Word, more: &str, has_elements: bool) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.place(&name.text)
             && self.host.has_attribute(&object, &attribute)
         {
@@ -105,17 +105,19 @@ impl<H: Host> Interpreter<H> {
         }
         check_length(name.at, self.variables.get(&name.text).map_or(0, str::len) + more.len())?;
         self.budget.octets(name.at, ENTRY)?;
-        Ok(self.variables.append(&name.text, more).to_owned())
+        Ok(self.variables.append(&name.text, more, has_elements).to_owned())
     }
 
     /// Adds elements to a list in a variable.
     fn append_elements(&mut self, name: &Word, more: &[Word]) -> Outcome {
         let old = self.variables.get(&name.text).unwrap_or_default();
         // Blanks that a list would not have are dropped.
-        if old.starts_with(' ')
-            || old.ends_with(' ')
-            || ["  ", "\n", "\t"].iter().any(|blanks| old.contains(blanks))
-        {
+        let has_odd_blanks = || {
+            let blanks = ["  ", "\n", "\t"].iter().any(|blanks| old.contains(blanks));
+            blanks || old.starts_with(' ') || old.ends_with(' ')
+        };
+        // A list that grows is not read again for each element.
+        if !self.variables.is_list(&name.text) && has_odd_blanks() {
             let old = Word { text: old.to_owned(), ..name.clone() };
             self.budget.octets(name.at, old.text.len() * PARSED)?;
             let old = list(list_of(&old)?.iter().map(AsRef::as_ref));
@@ -123,7 +125,7 @@ impl<H: Host> Interpreter<H> {
         }
         let has_elements = self.variables.get(&name.text).is_some_and(|old| !old.is_empty());
         let more = list_behind(has_elements, more.iter().map(|word| word.text.as_str()));
-        self.append(name, &more)
+        self.append(name, &more, true)
     }
 
     fn read(&mut self, name: &Word) -> Outcome {
@@ -136,8 +138,7 @@ impl<H: Host> Interpreter<H> {
             return self.assign(name.at, &name.text, MEASURED.to_owned());
         }
         let (old, step) = (whole(&Word { text: old, ..name.clone() })?, whole(step)?);
-        let problem = || format!("the variable \"{}\" is too large to grow", name.text);
-        let sum = old.checked_add(step).ok_or_else(|| WordError { at: name.at, problem: problem() })?;
+        let sum = old.checked_add(step).ok_or_else(|| too_large(name.at))?;
         self.assign(name.at, &name.text, sum.to_string())
     }
 
@@ -159,9 +160,12 @@ impl<H: Host> Interpreter<H> {
 }
 
 /// Parses a whole number.
-pub(super) fn whole(word: &Word) -> Result<i64, WordError> {
+pub(super) fn whole(word: &Word) -> Result<i64, Stop> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
-        _ => Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }),
+        _ => {
+            Number::refuse_unsupported(&word.text, word.at)?;
+            Err(WordError { at: word.at, problem: format!("{:?} is not a whole number", word.text) }.into())
+        }
     }
 }

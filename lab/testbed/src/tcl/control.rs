@@ -122,7 +122,8 @@ impl<H: Host> Interpreter<H> {
     /// Runs the commands of another file.
     fn source(&mut self, words: &[Word]) -> Outcome {
         self.budget.turn(words[0].at)?;
-        let Some((text, base)) = self.host.file(words)? else { return Ok(String::new()) };
+        let file = self.host.file(words).map_err(Stop::Limit)?;
+        let Some((text, base)) = file else { return Ok(String::new()) };
         match self.evaluate(Text::at(&text, base)) {
             Err(Stop::Return(value)) => Ok(value),
             result => result,
@@ -174,7 +175,7 @@ impl<H: Host> Interpreter<H> {
             }
             cases => cases,
         };
-        let (pairs, []) = cases.as_chunks() else { return usage(at, FORM) };
+        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, FORM) };
         let is_last = |index: usize| index + 1 == pairs.len();
         let mut first = None;
         for (index, [pattern, _]) in pairs.iter().enumerate() {
@@ -256,7 +257,7 @@ impl<H: Host> Interpreter<H> {
 
     fn define(&mut self, name: &Word, parameters: &Word, body: &Word) -> Outcome {
         let procedure = self.procedure(parameters, body)?;
-        self.procedures.insert(name.text.clone(), procedure);
+        self.procedures.insert(name.text.trim_start_matches("::").to_owned(), procedure);
         Ok(String::new())
     }
 
@@ -289,7 +290,7 @@ impl<H: Host> Interpreter<H> {
         self.budget.octets(at, procedure.parameters.len() * ENTRY)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
-            frame.own.insert((*variable).to_owned(), (*value).to_owned());
+            frame.own.insert((*variable).to_owned(), (*value).to_owned().into());
         }
         let last = procedure.parameters.len();
         for (place, (name, default)) in (1..).zip(&procedure.parameters) {
@@ -300,7 +301,7 @@ impl<H: Host> Interpreter<H> {
                 let problem = || format!("\"{called}\" needs a value for its parameter \"{name}\"");
                 given.ok_or_else(|| WordError { at, problem: problem() })?
             };
-            frame.own.insert(name.clone(), value);
+            frame.own.insert(name.clone(), value.into());
         }
         if let Some(word) = arguments.next() {
             let problem = format!("\"{called}\" has {last} parameters; remove this value");
@@ -311,14 +312,22 @@ impl<H: Host> Interpreter<H> {
         self.variables.leave();
         match result {
             Err(Stop::Return(value)) => Ok(value),
+            Err(Stop::Break(at) | Stop::Continue(at)) => Err(outside_of_loop(at).into()),
             result => result,
         }
     }
 }
 
+/// Creates the error of a `break` or `continue` that ends no turn of a loop.
+pub(super) fn outside_of_loop(at: usize) -> WordError {
+    WordError { at, problem: "this is outside of any loop; remove it".to_owned() }
+}
+
 /// Creates the error of a command with wrong arguments.
-pub(super) fn usage<T, E: From<WordError>>(at: usize, form: &str) -> Result<T, E> {
-    Err(WordError { at, problem: format!("the syntax is {form}") }.into())
+///
+/// Tcl may know what hol lacks, so `catch` does not catch it.
+pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
+    Err(Stop::Limit(WordError { at, problem: format!("the syntax is {form}") }))
 }
 
 fn turn(outcome: Outcome) -> Result<Turn, Stop> {

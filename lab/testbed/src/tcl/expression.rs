@@ -4,57 +4,76 @@
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::number::{MEASURED, Number, TOO_LARGE};
+use super::list::{PARSED, list_at};
+use super::number::Number::{Real, Whole};
+use super::number::{MEASURED, Number, too_large};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
 /// The octets that an octet of an expression counts for.
 const CALCULATED: usize = 32;
 
+/// The octets of the longest number in an expression.
+const LONGEST_NUMBER: usize = 100;
+
 /// Binary operators and their precedence; longer ones before their prefixes.
-const OPERATORS: [(&str, u8); 16] = [
+const OPERATORS: [(&str, u8); 23] = [
     ("||", 1),
     ("&&", 2),
-    ("eq", 4),
-    ("ne", 4),
-    ("==", 4),
-    ("!=", 4),
-    ("<=", 5),
-    (">=", 5),
-    ("<", 5),
-    (">", 5),
-    ("+", 6),
-    ("-", 6),
-    ("**", 8),
-    ("*", 7),
-    ("/", 7),
-    ("%", 7),
+    ("|", 3),
+    ("^", 4),
+    ("&", 5),
+    ("eq", 6),
+    ("ne", 6),
+    ("in", 6),
+    ("ni", 6),
+    ("==", 6),
+    ("!=", 6),
+    ("<<", 8),
+    (">>", 8),
+    ("<=", 7),
+    (">=", 7),
+    ("<", 7),
+    (">", 7),
+    ("+", 9),
+    ("-", 9),
+    ("**", 11),
+    ("*", 10),
+    ("/", 10),
+    ("%", 10),
 ];
 
 type Function = fn(f64) -> f64;
 
-/// Functions of one number.
-const FUNCTIONS: [(&str, Function); 13] = [
+/// Functions of one number with a real result.
+const FUNCTIONS: [(&str, Function); 17] = [
     ("abs", f64::abs),
+    ("acos", f64::acos),
+    ("asin", f64::asin),
+    ("atan", f64::atan),
     ("ceil", f64::ceil),
     ("cos", f64::cos),
+    ("cosh", f64::cosh),
     ("double", |x| x),
     ("exp", f64::exp),
     ("floor", f64::floor),
-    ("int", f64::trunc),
     ("log", f64::ln),
     ("log10", f64::log10),
-    ("round", f64::round),
     ("sin", f64::sin),
+    ("sinh", f64::sinh),
     ("sqrt", f64::sqrt),
     ("tan", f64::tan),
+    ("tanh", f64::tanh),
 ];
 
 type PairedFunction = fn(f64, f64) -> f64;
 
 /// Functions of two numbers.
-const PAIRED: [(&str, PairedFunction); 3] =
-    [("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
+const PAIRED: [(&str, PairedFunction); 4] =
+    [("atan2", f64::atan2), ("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
+
+/// Functions whose results are whole numbers, or those of their arguments, or random.
+const OTHERS: [&str; 10] = ["bool", "entier", "int", "isqrt", "max", "min", "rand", "round", "srand", "wide"];
 
 /// The modulus of Tcl's random numbers.
 const SEEDS: u64 = 2_147_483_647;
@@ -78,7 +97,11 @@ impl<H: Host> Interpreter<H> {
         let value = expression.choice(true)?;
         match expression.parser.peek() {
             // A number is written as such: 010 is 8.
-            None => Ok(Number::parse(&value).map_or(value, |number| number.to_string())),
+            None => match Number::parse(&value) {
+                Some(number) => Ok(number.to_string()),
+                None if value == MEASURED => Ok(value),
+                None => Number::refuse_unsupported(&value, text.place(0)).map(|()| value),
+            },
             Some(c) => wrong(expression.parser.place(), format!("{c:?} is not supported in an expression")),
         }
     }
@@ -87,7 +110,7 @@ impl<H: Host> Interpreter<H> {
     pub(super) fn condition(&mut self, text: Text<'_>) -> Result<bool, Stop> {
         let at = text.place(0);
         let value = self.expression(text)?;
-        Ok(truth(&value, at)?)
+        truth(&value, at)
     }
 }
 
@@ -122,6 +145,9 @@ impl<H: Host> Expression<'_, '_, H> {
             // Powers are grouped from the right.
             let next = if operator == "**" { strength } else { strength + 1 };
             let right = self.deeper(|inner| inner.binary(next, needed))?;
+            if matches!(operator, "in" | "ni") {
+                self.interpreter.budget.octets(at, right.len() * PARSED)?;
+            }
             left = match operator {
                 _ if !live => left,
                 "||" => number(!needed || truth(&right, at)?),
@@ -135,21 +161,26 @@ impl<H: Host> Expression<'_, '_, H> {
     fn operator(&mut self) -> Option<(&'static str, u8)> {
         self.skip_blanks();
         let rest = self.parser.rest();
-        OPERATORS.into_iter().find(|(operator, _)| rest.starts_with(operator))
+        // eq1 is an operator and a number, but eqx a word.
+        let is_letter = |c: char| c.is_ascii_alphabetic();
+        let is_whole =
+            |operator: &str| !(operator.starts_with(is_letter) && rest[2..].starts_with(is_letter));
+        OPERATORS.into_iter().find(|(operator, _)| rest.starts_with(operator) && is_whole(operator))
     }
 
     fn unary(&mut self, live: bool) -> Outcome {
         self.skip_blanks();
         let at = self.parser.place();
-        let sign = ["-", "+", "!"].into_iter().find(|sign| self.parser.eat(sign));
+        let sign = ["-", "+", "!", "~"].into_iter().find(|sign| self.parser.eat(sign));
         let Some(sign) = sign else { return self.operand(live) };
         let value = self.deeper(|inner| inner.unary(live))?;
         Ok(match sign {
             _ if !live => value,
             "!" => number(!truth(&value, at)?),
             _ if value == MEASURED => value,
-            "-" => numeric(&value, at)?.negative().ok_or_else(|| too_large(at))?.to_string(),
-            _ => numeric(&value, at)?.to_string(),
+            "-" => Number::read(&value, at)?.negative().ok_or_else(|| too_large(at))?.to_string(),
+            "~" => Number::read(&value, at)?.combine("^", Whole(-1), at)?.to_string(),
+            _ => Number::read(&value, at)?.to_string(),
         })
     }
 
@@ -189,115 +220,117 @@ impl<H: Host> Expression<'_, '_, H> {
     fn number(&mut self, at: usize) -> Outcome {
         let mut text = String::new();
         while let Some(c) = self.parser.peek() {
-            let exponent_sign = "+-".contains(c) && text.ends_with(['e', 'E']) && !text.starts_with("0x");
-            if !(c.is_ascii_alphanumeric() || c == '.' || exponent_sign) {
+            let exponent_sign = "+-".contains(c)
+                && text.ends_with(['e', 'E'])
+                && !(text.starts_with("0x") || text.starts_with("0X"));
+            if !(c.is_ascii_alphanumeric() || c == '.' || exponent_sign) || text.len() >= LONGEST_NUMBER {
                 break;
             }
             text.push(c);
             self.parser.take();
         }
-        match Number::parse(&text) {
-            // As it is written, for eq and ne compare texts.
-            Some(_) => Ok(text),
-            None => wrong(at, Number::problem(&text)),
+        if text.len() >= LONGEST_NUMBER {
+            let problem = format!("numbers of {LONGEST_NUMBER} octets and more are not supported");
+            return Err(Stop::Limit(WordError { at, problem }));
         }
+        // What stands behind the longest number is an operator, as in 1eq1, or an error.
+        let (end, whole) = (self.parser.offset, text.clone());
+        while Number::parse(&text).is_none() && !text.is_empty() {
+            Number::refuse_unsupported(&text, at)?;
+            text.pop();
+        }
+        self.parser.offset = end - (whole.len() - text.len());
+        if text.is_empty() || text != whole && self.operator().is_none() {
+            Number::read(&whole, at)?;
+        }
+        // As it is written, for eq and ne compare texts.
+        Ok(text)
     }
 
+    /// A function with its arguments, or a word for true or false.
     fn function(&mut self, at: usize, live: bool) -> Outcome {
         let mut name = String::new();
         while let Some(c) = self.parser.peek().filter(char::is_ascii_alphanumeric) {
             name.push(c);
             self.parser.take();
         }
-        match name.as_str() {
-            "true" | "yes" | "on" | "false" | "no" | "off" | MEASURED => return Ok(name),
-            _ => {}
+        if boolean(&name).is_some() || name == MEASURED {
+            return Ok(name);
         }
-        if name == "rand" || name == "srand" {
-            return self.random(at, &name, live);
-        }
-        if let Some((_, function)) = PAIRED.iter().find(|(known, _)| *known == name) {
-            return self.paired(at, &name, *function, live);
-        }
-        let Some((_, function)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
-            let known = FUNCTIONS.map(|(known, _)| known).join(", ");
-            return wrong(
-                at,
-                format!("{name:?} is neither a number nor a function; functions here are {known}"),
-            );
-        };
+        Number::refuse_unsupported(&name, at)?;
         if !self.eat("(") {
-            return wrong(at, format!("{name} needs its argument in parentheses"));
+            return unknown_function(at, &name);
         }
-        let argument = self.deeper(|inner| inner.choice(live))?;
-        if !self.eat(")") {
-            return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
+        let mut arguments = Vec::new();
+        while !self.eat(")") {
+            if !arguments.is_empty() && !self.eat(",") {
+                return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
+            }
+            arguments.push(self.deeper(|inner| inner.choice(live))?);
         }
-        if !live || argument == MEASURED {
-            return Ok(argument);
+        match live {
+            true => self.call(at, &name, &arguments),
+            false => Ok("0".to_owned()),
         }
-        let argument = numeric(&argument, at)?;
-        // Whole numbers stay whole; floor and the rest give real ones, as expr(n) has it.
-        if let (Number::Whole(whole), "int" | "round" | "abs") = (argument, name.as_str()) {
-            let whole = if name == "abs" { whole.checked_abs() } else { Some(whole) };
-            return Ok(Number::Whole(whole.ok_or_else(|| too_large(at))?).to_string());
+    }
+
+    /// Returns the value of a function: mathfunc(n).
+    fn call(&mut self, at: usize, name: &str, arguments: &[String]) -> Outcome {
+        if arguments.iter().any(|argument| argument == MEASURED) {
+            return Ok(MEASURED.to_owned());
         }
-        let value = function(argument.real());
-        if !value.is_finite() {
-            return wrong(at, format!("{name}({argument}) is not a finite number"));
+        if let ("bool", [value]) = (name, arguments) {
+            return Ok(number(truth(value, at)?));
         }
-        Ok(match name.as_str() {
-            "int" | "round" => Number::whole_of(value).ok_or_else(|| too_large(at))?,
-            _ => Number::Real(value),
+        let numbers = arguments.iter().map(|argument| Number::read(argument, at));
+        let numbers = numbers.collect::<Result<Vec<_>, _>>()?;
+        let whole = |real: f64| Number::whole_of(real).ok_or_else(|| too_large(at));
+        Ok(match (name, &numbers[..]) {
+            ("rand", []) => self.random(at, None),
+            ("srand", [Whole(seed)]) => self.random(at, Some(*seed)),
+            ("srand", [_]) => return wrong(at, "a seed is a whole number"),
+            ("int" | "wide" | "entier" | "round", [Whole(own)]) => Whole(*own),
+            ("int" | "wide" | "entier", [Real(own)]) => whole(own.trunc())?,
+            ("round", [Real(own)]) => whole(own.round())?,
+            // Tcl rounds them down and up.
+            ("floor" | "ceil", [Whole(own)]) if own.unsigned_abs() > 1 << 53 => return Err(too_large(at)),
+            ("abs", [Whole(own)]) => Whole(own.checked_abs().ok_or_else(|| too_large(at))?),
+            ("isqrt", [own]) if own.real() < 0.0 => return wrong(at, "a negative number has no root"),
+            ("isqrt", [Whole(own)]) => Whole(own.isqrt()),
+            ("isqrt", [Real(own)]) => match whole(own.trunc())? {
+                Whole(own) => Whole(own.isqrt()),
+                real => real,
+            },
+            ("max" | "min", [first, rest @ ..]) => {
+                let better = if name == "max" { Ordering::Greater } else { Ordering::Less };
+                rest.iter().fold(*first, |best, own| if own.compare(best) == better { *own } else { best })
+            }
+            (_, numbers) => {
+                let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
+                let paired = PAIRED.iter().find(|(known, _)| *known == name);
+                let result = match (numbers, function, paired) {
+                    ([own], Some((_, function)), _) => function(own.real()),
+                    ([own, other], _, Some((_, function))) => function(own.real(), other.real()),
+                    (_, None, None) if !OTHERS.contains(&name) => return unknown_function(at, name),
+                    _ => return wrong(at, format!("{name} does not take {} arguments", numbers.len())),
+                };
+                Number::finite(result, at)?
+            }
         }
         .to_string())
     }
 
     /// `rand()`, or `srand(7)`, which sets the seed: expr(n), and `ExprRandFunc` of Tcl 8.6.
-    fn random(&mut self, at: usize, name: &str, live: bool) -> Outcome {
-        if !self.eat("(") {
-            return wrong(at, format!("this is written {name}()"));
+    fn random(&mut self, at: usize, seed: Option<i64>) -> Number {
+        let interpreter = &mut *self.interpreter;
+        if let Some(seed) = seed {
+            interpreter.seed = Some(tcl_seed(seed));
+        } else if interpreter.seed.is_none() {
+            interpreter.host.note_unseeded(at);
         }
-        if name == "srand" {
-            let seed = self.deeper(|inner| inner.choice(live))?;
-            if live && seed != MEASURED {
-                self.interpreter.seed = Some(tcl_seed(numeric(&seed, at)?.real() as i64));
-            }
-        } else if live && self.interpreter.seed.is_none() {
-            self.interpreter.host.note_unseeded(at);
-        }
-        if !self.eat(")") {
-            return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
-        }
-        if !live {
-            return Ok("0".to_owned());
-        }
-        let next = self.interpreter.seed.unwrap_or(1) * 16_807 % SEEDS;
-        self.interpreter.seed = Some(next);
-        Ok(Number::Real(next as f64 * (1.0 / SEEDS as f64)).to_string())
-    }
-
-    fn paired(&mut self, at: usize, name: &str, function: PairedFunction, live: bool) -> Outcome {
-        let form = || WordError { at, problem: format!("this is written {name}(x, y)") };
-        if !self.eat("(") {
-            return Err(form().into());
-        }
-        let first = self.deeper(|inner| inner.choice(live))?;
-        if !self.eat(",") {
-            return Err(form().into());
-        }
-        let second = self.deeper(|inner| inner.choice(live))?;
-        if !self.eat(")") {
-            return Err(form().into());
-        }
-        if !live || [&first, &second].iter().any(|value| **value == MEASURED) {
-            return Ok(if live { MEASURED.to_owned() } else { first });
-        }
-        let value = function(numeric(&first, at)?.real(), numeric(&second, at)?.real());
-        if !value.is_finite() {
-            return wrong(at, format!("{name}({first}, {second}) is not a finite number"));
-        }
-        Ok(Number::Real(value).to_string())
+        let next = interpreter.seed.unwrap_or(1) * 16_807 % SEEDS;
+        interpreter.seed = Some(next);
+        Real(next as f64 * (1.0 / SEEDS as f64))
     }
 
     fn deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
@@ -327,56 +360,65 @@ fn wrong<T>(at: usize, problem: impl Into<String>) -> Result<T, Stop> {
     Ok(error_at(at, problem)?)
 }
 
+fn unknown_function(at: usize, name: &str) -> Outcome {
+    let known =
+        FUNCTIONS.map(|(known, _)| known).into_iter().chain(PAIRED.map(|(known, _)| known)).chain(OTHERS);
+    let known = known.collect::<Vec<_>>().join(", ");
+    wrong(at, format!("{name:?} is neither a number nor a function; functions here are {known}"))
+}
+
 fn number(truth: bool) -> String {
     i64::from(truth).to_string()
 }
 
-fn numeric(text: &str, at: usize) -> Result<Number, WordError> {
-    Number::parse(text).ok_or_else(|| WordError { at, problem: Number::problem(text) })
-}
-
-fn too_large(at: usize) -> WordError {
-    WordError { at, problem: TOO_LARGE.to_owned() }
-}
-
-fn truth(text: &str, at: usize) -> Result<bool, WordError> {
-    match text {
-        MEASURED => error_at(
-            at,
-            "this depends on results of the run, but a script is evaluated before; write the commands without the condition",
-        ),
-        "true" | "yes" | "on" => Ok(true),
-        "false" | "no" | "off" => Ok(false),
-        text => numeric(text, at).map(Number::truth),
+/// Returns what a word for true or false means; it may be cut, as `t` for true: Tcl_GetBoolean(3).
+fn boolean(text: &str) -> Option<bool> {
+    let text = text.to_ascii_lowercase();
+    let is_cut = |full: &&str| !text.is_empty() && full.starts_with(&text);
+    match text.as_str() {
+        "on" => Some(true),
+        "of" | "off" => Some(false),
+        _ if ["true", "yes"].iter().any(is_cut) => Some(true),
+        _ if ["false", "no"].iter().any(is_cut) => Some(false),
+        _ => None,
     }
+}
+
+fn truth(text: &str, at: usize) -> Result<bool, Stop> {
+    if text == MEASURED {
+        let problem = "this depends on results of the run, but a script is evaluated before; write the commands without the condition";
+        return Err(Stop::Limit(WordError { at, problem: problem.to_owned() }));
+    }
+    boolean(text).map_or_else(|| Number::read(text, at).map(Number::truth), Ok)
 }
 
 /// Returns the result of an operator between two values; `at` is where the operator stands.
-fn apply(operator: &str, left: &str, right: &str, at: usize) -> Result<String, WordError> {
+fn apply(operator: &str, left: &str, right: &str, at: usize) -> Outcome {
     if [left, right].contains(&MEASURED) {
         return Ok(MEASURED.to_owned());
     }
-    if let Some(large) = [left, right].into_iter().find(|text| Number::is_too_large(text))
-        && !matches!(operator, "eq" | "ne")
-    {
-        return error_at(at, Number::problem(large));
-    }
-    let order = match (operator, Number::parse(left), Number::parse(right)) {
-        ("eq" | "ne", ..) => left.cmp(right),
-        (_, Some(left), Some(right)) => left.compare(right),
-        _ => left.cmp(right),
+    let is_in = || Ok::<_, Stop>(list_at(right, at)?.iter().any(|own| own == left));
+    let order = || match (Number::parse(left), Number::parse(right)) {
+        (Some(left), Some(right)) => Ok(left.compare(right)),
+        _ => {
+            [left, right].into_iter().try_for_each(|text| Number::refuse_unsupported(text, at))?;
+            Ok::<_, Stop>(left.cmp(right))
+        }
     };
     Ok(number(match operator {
-        "eq" | "==" => order == Ordering::Equal,
-        "ne" | "!=" => order != Ordering::Equal,
-        "<" => order == Ordering::Less,
-        ">" => order == Ordering::Greater,
-        "<=" => order != Ordering::Greater,
-        ">=" => order != Ordering::Less,
+        "eq" => left == right,
+        "ne" => left != right,
+        "in" => is_in()?,
+        "ni" => !is_in()?,
+        "==" => order()? == Ordering::Equal,
+        "!=" => order()? != Ordering::Equal,
+        "<" => order()? == Ordering::Less,
+        ">" => order()? == Ordering::Greater,
+        "<=" => order()? != Ordering::Greater,
+        ">=" => order()? != Ordering::Less,
         _ => {
-            let result = numeric(left, at)?.combine(operator, numeric(right, at)?);
-            let result = result.map_err(|problem| WordError { at, problem: problem.to_owned() })?;
-            return Ok(result.to_string());
+            let (left, right) = (Number::read(left, at)?, Number::read(right, at)?);
+            return Ok(left.combine(operator, right, at)?.to_string());
         }
     }))
 }

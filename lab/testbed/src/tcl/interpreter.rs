@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hol_base::nearest;
-
 use super::budget::Budget;
-use super::control::Procedure;
+use super::control::{Procedure, outside_of_loop};
 use super::objects::Objects;
 use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
-use super::{COMMANDS, Text, Word, WordError, error_at};
+use super::{COMMANDS, Text, Word, WordError, suggestion};
 
 /// Maximum nesting; deeper is considered endless recursion.
 const DEEPEST: usize = 60;
@@ -23,7 +21,7 @@ const COPIED: usize = 8;
 /// The further commands that one of the host counts for: it may create an object, or search a name.
 const OF_HOST: u64 = 3;
 /// The octets that the search for a similar name counts for.
-pub(super) const SUGGESTION: usize = 1 << 14;
+pub(super) const SUGGESTION: usize = 1 << 16;
 
 /// What a script may consist of.
 const SUPPORTED: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
@@ -137,9 +135,7 @@ impl<H: Host> Interpreter<H> {
         match self.evaluate(text) {
             Ok(_) | Err(Stop::Return(_) | Stop::Over) => Ok(()),
             Err(Stop::Wrong(complaint) | Stop::Limit(complaint)) => Err(complaint),
-            Err(Stop::Break(at) | Stop::Continue(at)) => {
-                error_at(at, "this is outside of any loop; remove it")
-            }
+            Err(Stop::Break(at) | Stop::Continue(at)) => Err(outside_of_loop(at)),
         }
     }
 
@@ -163,7 +159,7 @@ impl<H: Host> Interpreter<H> {
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.nested += length;
-        let result = script(text).map_err(Stop::Wrong).and_then(|commands| execute(self, &commands));
+        let result = script(text).map_err(Stop::Limit).and_then(|commands| execute(self, &commands));
         self.nested -= length;
         result
     }
@@ -211,7 +207,7 @@ impl<H: Host> Interpreter<H> {
     fn command(&mut self, words: &[Word]) -> Outcome {
         let name = &words[0].text;
         // A script may define a command of Tcl anew.
-        if let Some(procedure) = self.procedures.get(name).cloned() {
+        if let Some(procedure) = self.procedures.get(name.trim_start_matches("::")).cloned() {
             return self.call(&procedure, &words[0], &words[1..], &[]);
         }
         let done = self.control(words).or_else(|| self.basic_command(words));
@@ -223,7 +219,7 @@ impl<H: Host> Interpreter<H> {
         }
         self.budget.octets(words[0].at, SUGGESTION)?;
         let own = COMMANDS.into_iter().chain(self.host.names());
-        let near = nearest(name, own.chain(self.procedures.keys().map(String::as_str)));
+        let near = suggestion(name, own.chain(self.procedures.keys().map(String::as_str)));
         let cure = near.map_or_else(|| SUPPORTED.to_owned(), |near| format!("did you mean \"{near}\"?"));
         let problem = format!("unknown command \"{name}\"; {cure}");
         self.report_unknown(words[0].at, problem)

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use super::budget::check_length;
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome};
+use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::number::Number;
 use super::parse::backslash;
 use super::{Word, WordError};
@@ -182,11 +182,12 @@ impl<H: Host> Interpreter<H> {
             }
             ("llength", [list]) => list_of(list).map(|list| list.len().to_string()).map_err(Into::into),
             ("lindex", [list]) => Ok(list.text.clone()),
-            ("lindex", [list, index]) => (|| {
-                let list = list_of(list)?;
-                let index = usize::try_from(position(index, list.len())?);
-                Ok(index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default())
-            })(),
+            // An index may be a list: into the list, into its element, and so on.
+            ("lindex", [source, index]) => list_of(index).map_err(Into::into).and_then(|indices| {
+                let word = |own: &Cow<'_, str>| Word { text: own.to_string(), ..index.clone() };
+                self.element(source, indices.iter().map(word))
+            }),
+            ("lindex", [source, indices @ ..]) => self.element(source, indices.iter().cloned()),
             ("lrange", [source, first, last]) => (|| {
                 let source = list_of(source)?;
                 let (first, last) = (position(first, source.len())?.max(0), position(last, source.len())?);
@@ -216,7 +217,7 @@ impl<H: Host> Interpreter<H> {
             ("lsearch", [options @ .., source, wanted]) => self.search(options, source, wanted),
             ("lsort", [options @ .., source]) => {
                 let spent = self.budget.octets(at, source.text.len() * SORTED);
-                spent.and_then(|()| Ok(sorted(options, source)?))
+                spent.and_then(|()| sorted(options, source))
             }
             ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
             ("join", [list, between]) => (|| {
@@ -241,6 +242,18 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
+    /// Returns the element of a list that the first index leads to, of that the one of the second, and so on.
+    fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
+        let mut own = source.text.clone();
+        for index in indices {
+            self.budget.octets(index.at, own.len() * PARSED)?;
+            let list = list_at(&own, source.at)?;
+            let index = usize::try_from(position(&index, list.len())?);
+            own = index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default();
+        }
+        Ok(own)
+    }
+
     /// `lsearch -glob list pattern`: the index of the first element that matches, or with `-all` of each.
     fn search(&mut self, options: &[Word], source: &Word, wanted: &Word) -> Outcome {
         let (mut kind, mut wants_all) = ("-glob", false);
@@ -251,12 +264,13 @@ impl<H: Host> Interpreter<H> {
                 _ => return usage(option.at, SEARCH),
             }
         }
+        let pattern = if kind == "-regexp" { Some(self.pattern(wanted, false)?) } else { None };
         let mut found = Vec::new();
         for (index, own) in list_of(source)?.iter().enumerate() {
-            let is_found = match kind {
-                "-exact" => *own == wanted.text,
-                "-glob" => self.matches(wanted.at, &wanted.text, own)?,
-                _ => self.has_match(wanted, own)?,
+            let is_found = match &pattern {
+                Some(pattern) => self.has_match(wanted.at, pattern, own)?,
+                None if kind == "-exact" => *own == wanted.text,
+                None => self.matches(wanted.at, &wanted.text, own)?,
             };
             if is_found {
                 found.push(index.to_string());
@@ -284,7 +298,7 @@ fn split(text: &str, letters: &str) -> String {
 }
 
 /// `lsort -integer list`, with the options of `lsort(n)` that need no command.
-fn sorted(options: &[Word], source: &Word) -> Result<String, WordError> {
+fn sorted(options: &[Word], source: &Word) -> Outcome {
     let (mut kind, mut is_reversed, mut is_unique) = ("-ascii", false, false);
     for option in options {
         match option.text.as_str() {
@@ -295,18 +309,18 @@ fn sorted(options: &[Word], source: &Word) -> Result<String, WordError> {
             _ => return usage(option.at, "lsort -integer -decreasing -unique list"),
         }
     }
-    let problem = |text: &str| WordError {
-        at: source.at,
-        problem: format!("{text:?} is not a number of lsort {kind}"),
-    };
     let number = |text: &str| match (kind, Number::parse(text)) {
         ("-ascii", _) => Ok(Number::Whole(0)),
         ("-integer", Some(number @ Number::Whole(_))) => Ok(number),
         ("-real", Some(number)) => Ok(Number::Real(number.real())),
-        _ => Err(problem(text)),
+        _ => {
+            Number::refuse_unsupported(text, source.at)?;
+            let problem = format!("{text:?} is not a number of lsort {kind}");
+            Err(Stop::Wrong(WordError { at: source.at, problem }))
+        }
     };
     let all = list_of(source)?;
-    let mut all = all.iter().map(|text| Ok((number(text)?, text))).collect::<Result<Vec<_>, WordError>>()?;
+    let mut all = all.iter().map(|text| Ok((number(text)?, text))).collect::<Result<Vec<_>, Stop>>()?;
     let order = |(a, x): &(Number, &Cow<'_, str>), (b, y): &(Number, &Cow<'_, str>)| match kind {
         "-ascii" => x.cmp(y),
         _ => a.compare(*b),
@@ -322,15 +336,19 @@ fn sorted(options: &[Word], source: &Word) -> Result<String, WordError> {
 }
 
 /// Parses an index into a list or a text: a number, `end`, or one of both with a number added or subtracted.
-pub(super) fn position(word: &Word, length: usize) -> Result<i64, WordError> {
-    let problem = || WordError {
-        at: word.at,
-        problem: format!("{:?} is not an index; write 3, end or end-1", word.text),
+pub(super) fn position(word: &Word, length: usize) -> Result<i64, Stop> {
+    Number::refuse_unsupported(&word.text, word.at)?;
+    let problem = || {
+        let problem = format!("{:?} is not an index; write 3, end or end-1", word.text);
+        Stop::Wrong(WordError { at: word.at, problem })
     };
     let whole = |text: &str| match Number::parse(text) {
         Some(Number::Whole(number)) if !text.starts_with(char::is_whitespace) => Ok(number),
         _ => Err(problem()),
     };
+    if let Some(Number::Whole(index)) = Number::parse(&word.text) {
+        return Ok(index);
+    }
     let text = word.text.as_str();
     let (base, rest) = match text.strip_prefix("end") {
         Some(rest) => (length as i64 - 1, rest),

@@ -1,6 +1,8 @@
 //! The subset of Tcl used by scripts that describe networks: substitution, variables and arrays, expressions,
 //! loops, procedures, lists, text; and the classes of OTcl. Anything else is rejected with line and word.
 
+use hol_base::nearest;
+
 mod arrays;
 mod budget;
 mod commands;
@@ -35,6 +37,16 @@ pub(crate) struct WordError {
 /// Creates an error about a word.
 pub(crate) fn error_at<T>(at: usize, problem: impl Into<String>) -> Result<T, WordError> {
     Err(WordError { at, problem: problem.into() })
+}
+
+/// Names that are compared with an unknown one, and the octets of the longest of them.
+const COMPARED: (usize, usize) = (200, 64);
+
+/// Returns the name among the `known` ones that is the most similar to an unknown one.
+pub(crate) fn suggestion<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let (max, longest) = COMPARED;
+    let known = known.into_iter().take(max).filter(|known| known.len().max(name.len()) <= longest);
+    nearest(name, known)
 }
 
 /// A word after substitution.

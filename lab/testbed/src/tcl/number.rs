@@ -3,12 +3,20 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use super::WordError;
+use super::interpreter::Stop;
+
 /// The value of something that only a run measures, such as a window, and of expressions with it: not a
 /// number.
 pub(crate) const MEASURED: &str = "measured";
 
-pub(super) const TOO_LARGE: &str =
+const TOO_LARGE: &str =
     "the result is too large for a whole number; write one operand with a point, as in 2.0";
+
+/// Returns the refusal of a whole number that Tcl has and hol lacks.
+pub(super) fn too_large(at: usize) -> Stop {
+    Stop::Limit(WordError { at, problem: TOO_LARGE.to_owned() })
+}
 
 /// A number of Tcl.
 #[derive(Debug, Clone, Copy)]
@@ -22,7 +30,7 @@ use Number::{Real, Whole};
 impl Number {
     /// Parses a number: `12`, `014`, `0xc`, `0b1100`, `1.2e1`. A leading zero means octal: expr(n) of Tcl 8.6.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
+        let text = trimmed(text);
         // Most numbers are decimal.
         if !text.trim_start_matches(['+', '-']).starts_with('0')
             && let Ok(whole) = text.parse()
@@ -38,17 +46,39 @@ impl Number {
         text.parse().ok().filter(|real: &f64| is_real && real.is_finite()).map(Real)
     }
 
-    /// Returns why a text is not a number.
-    pub fn problem(text: &str) -> String {
-        match whole(text.trim()) {
-            Some(_) => format!("{text} has more than 64 bits, which is not supported; write it with a point"),
-            None => format!("{text:?} is not a number; compare text with eq and ne"),
+    /// Parses a number, or says why the text is none. An error of Tcl may be caught, but not what hol lacks.
+    pub fn read(text: &str, at: usize) -> Result<Self, Stop> {
+        if let Some(number) = Self::parse(text) {
+            return Ok(number);
         }
+        Self::refuse_unsupported(text, at)?;
+        let problem = format!("{text:?} is not a number; compare text with eq and ne");
+        Err(WordError { at, problem }.into())
     }
 
-    /// Returns whether a text is a whole number of more than 64 bits, which Tcl knows.
-    pub fn is_too_large(text: &str) -> bool {
-        whole(text.trim()).is_some() && Self::parse(text).is_none()
+    /// Refuses a text that is a number in Tcl but not here: of more than 64 bits, infinite, not a number, or
+    /// only known during a run.
+    pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
+        let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
+        let problem = match trimmed(text) {
+            MEASURED => "this depends on results of the run, but a script is evaluated before".to_owned(),
+            own if whole(own).is_some() && Self::parse(own).is_none() => {
+                format!("{text} has more than 64 bits, which is not supported; write it with a point")
+            }
+            own if is_odd(own) => format!("{text} is not a finite number, which is not supported"),
+            _ => return Ok(()),
+        };
+        Err(Stop::Limit(WordError { at, problem }))
+    }
+
+    /// Returns a result of floating point, or why there is none: Tcl has infinite ones, too.
+    pub fn finite(real: f64, at: usize) -> Result<Self, Stop> {
+        let problem = "the result is not a finite number".to_owned();
+        match real {
+            _ if real.is_finite() => Ok(Real(real)),
+            _ if real.is_nan() => Err(WordError { at, problem }.into()),
+            _ => Err(Stop::Limit(WordError { at, problem })),
+        }
     }
 
     /// Returns the number as floating point.
@@ -83,17 +113,20 @@ impl Number {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),
             // All are finite; -0.0 is 0.0.
-            _ => self.real().partial_cmp(&other.real()).unwrap_or(Ordering::Equal),
+            (Real(a), Real(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
+            (Whole(a), Real(b)) => compare_exactly(a, b),
+            (Real(a), Whole(b)) => compare_exactly(b, a).reverse(),
         }
     }
 
     /// Returns the result of an operator between two numbers, or why there is none.
-    pub fn combine(self, operator: &str, other: Self) -> Result<Self, &'static str> {
-        let result = match (self, other) {
-            (_, divisor) if matches!(operator, "/" | "%") && !divisor.truth() => {
-                return Err("division by zero; guard it with `if`");
+    pub fn combine(self, operator: &str, other: Self, at: usize) -> Result<Self, Stop> {
+        let wrong = |problem: &str| Err(WordError { at, problem: problem.to_owned() }.into());
+        match (self, other) {
+            (Whole(_), Whole(0)) if matches!(operator, "/" | "%") => {
+                wrong("division by zero; guard it with `if`")
             }
-            (Whole(a), Whole(b)) => Whole(
+            (Whole(a), Whole(b)) => Ok(Whole(
                 match operator {
                     "+" => a.checked_add(b),
                     "-" => a.checked_sub(b),
@@ -102,31 +135,46 @@ impl Number {
                     "/" => a
                         .checked_div_euclid(b)
                         .map(|quotient| quotient - i64::from(b < 0 && a.wrapping_rem(b) != 0)),
-                    "%" => a
-                        .checked_rem(b)
-                        .map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }),
-                    "**" if b < 0 && a == 0 => return Err("zero has no negative power"),
+                    "%" => {
+                        let rest = a.wrapping_rem(b);
+                        Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+                    }
+                    "&" => Some(a & b),
+                    "|" => Some(a | b),
+                    "^" => Some(a ^ b),
+                    "<<" | ">>" if b < 0 => return wrong("a shift by a negative number"),
+                    "<<" if a == 0 => Some(0),
+                    "<<" => u32::try_from(b)
+                        .ok()
+                        .and_then(|b| a.checked_shl(b).filter(|shifted| *shifted >> b == a)),
+                    ">>" => Some(a >> b.min(63)),
+                    "**" if b < 0 && a == 0 => return wrong("zero has no negative power"),
                     "**" if b < 0 => Some(if matches!(a, -1 | 1) { a.pow(u32::from(b % 2 != 0)) } else { 0 }),
                     // Those of 0, 1 and -1 are never too large.
                     "**" if (-1..=1).contains(&a) => Some(a.pow((b % 2 + 2 * i64::from(b > 0)) as u32)),
                     "**" => u32::try_from(b).ok().and_then(|power| a.checked_pow(power)),
                     other => unreachable!("{other} is no operator of numbers"),
                 }
-                .ok_or(TOO_LARGE)?,
-            ),
+                .ok_or_else(|| too_large(at))?,
+            )),
             _ => {
                 let (a, b) = (self.real(), other.real());
-                Real(match operator {
+                let result = match operator {
                     "+" => a + b,
                     "-" => a - b,
                     "*" => a * b,
                     "/" => a / b,
+                    "**" if a == 0.0 && b < 0.0 => return wrong("zero has no negative power"),
                     "**" => a.powf(b),
-                    _ => return Err("% needs whole numbers; use int() around its operands"),
-                })
+                    _ => {
+                        let problem =
+                            format!("{operator} needs whole numbers; use int() around its operands");
+                        return wrong(&problem);
+                    }
+                };
+                Self::finite(result, at)
             }
-        };
-        if result.real().is_finite() { Ok(result) } else { Err("the result is not a finite number") }
+        }
     }
 }
 
@@ -145,6 +193,23 @@ impl fmt::Display for Number {
             }
         }
     }
+}
+
+/// Compares a whole number with a real one; neither is rounded.
+fn compare_exactly(whole: i64, real: f64) -> Ordering {
+    match Number::whole_of(real) {
+        // A real one above the whole one in it is the greater.
+        Some(Whole(near)) => {
+            whole.cmp(&near).then(0.0_f64.partial_cmp(&real.fract()).unwrap_or(Ordering::Equal))
+        }
+        _ if real < 0.0 => Ordering::Greater,
+        _ => Ordering::Less,
+    }
+}
+
+/// Returns a text without the blanks around it: `TclIsSpaceProc` of Tcl 8.6.
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c| matches!(c, ' ' | '\t'..='\r'))
 }
 
 /// Returns the sign, the digits and the radix of a whole number.
@@ -204,19 +269,23 @@ mod tests {
             [(7, 2, 3, 1), (-7, 2, -4, 1), (7, -2, -4, -1), (-7, -2, 3, -1), (6, -2, -3, 0)]
         {
             assert_eq!(
-                Whole(a).combine("/", Whole(b)).unwrap().to_string(),
+                Whole(a).combine("/", Whole(b), 0).unwrap().to_string(),
                 quotient.to_string(),
                 "{a} / {b}"
             );
-            assert_eq!(Whole(a).combine("%", Whole(b)).unwrap().to_string(), rest.to_string(), "{a} % {b}");
+            assert_eq!(
+                Whole(a).combine("%", Whole(b), 0).unwrap().to_string(),
+                rest.to_string(),
+                "{a} % {b}"
+            );
         }
     }
 
     #[test]
     fn what_has_no_result_says_why() {
-        assert!(Whole(1).combine("/", Whole(0)).is_err());
-        assert!(Whole(i64::MIN).combine("/", Whole(-1)).is_err());
-        assert!(Whole(10).combine("**", Whole(40)).is_err());
+        assert!(Whole(1).combine("/", Whole(0), 0).is_err());
+        assert!(Whole(i64::MIN).combine("/", Whole(-1), 0).is_err());
+        assert!(Whole(10).combine("**", Whole(40), 0).is_err());
         assert!(["inf", "1e999", "08", "0x", "1 2", ""].iter().all(|text| Number::parse(text).is_none()));
     }
 

@@ -375,7 +375,7 @@ impl<H: Host> Interpreter<H> {
             ("init", []) => Ok(String::new()),
             ("init", [argument, ..]) => {
                 let problem = "a class of ns that a script extends takes no arguments here".to_owned();
-                Err(WordError { at: argument.at, problem }.into())
+                Err(Stop::Limit(WordError { at: argument.at, problem }))
             }
             _ => self.host_command(words),
         }

@@ -86,13 +86,21 @@ impl Set {
         Self { items: vec![Item::Range(c, c)], is_negated: false }
     }
 
-    /// Returns whether a letter is in the set.
-    pub fn contains(&self, c: char) -> bool {
-        let is_in = |item: &Item| match item {
-            Item::Range(first, last) => (*first..=*last).contains(&c),
-            Item::Class(class, is_inside) => class(c) == *is_inside,
+    /// Returns the number of comparisons that one letter needs.
+    pub fn size(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns whether a letter is in the set, or if it `ignores_case`, one of its cases.
+    pub fn contains(&self, c: char, ignores_case: bool) -> bool {
+        let is_in = |c: char| {
+            self.items.iter().any(|item| match item {
+                Item::Range(first, last) => (*first..=*last).contains(&c),
+                Item::Class(class, is_inside) => class(c) == *is_inside,
+            })
         };
-        self.items.iter().any(is_in) != self.is_negated
+        let is_any_in = || is_in(c) || ignores_case && c.to_lowercase().chain(c.to_uppercase()).any(is_in);
+        is_any_in() != self.is_negated
     }
 }
 

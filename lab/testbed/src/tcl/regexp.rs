@@ -18,8 +18,8 @@ impl<H: Host> Interpreter<H> {
             ("file", [part, name]) if PARTS.contains(&part.text.as_str()) => {
                 Ok(part_of(&part.text, &name.text).to_owned())
             }
-            ("file", [part, names @ ..]) if part.text == "join" => {
-                Ok(names.iter().map(|name| name.text.as_str()).collect::<Vec<_>>().join("/"))
+            ("file", [part, names @ ..]) if part.text == "join" && !names.is_empty() => {
+                Ok(joined(names.iter().map(|name| name.text.as_str())))
             }
             ("file", [question, name]) if matches!(question.text.as_str(), "exists" | "executable") => {
                 // A script asks for the program that runs it.
@@ -43,7 +43,8 @@ impl<H: Host> Interpreter<H> {
         let (options, rest) = options(arguments);
         let [pattern, text, names @ ..] = rest else { return usage(at, FORM) };
         let ignores_case = is_known(&options, &["-nocase"], FORM)?.contains(&"-nocase");
-        let (pattern, letters) = (parsed(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
+        let (pattern, letters) =
+            (self.pattern(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
         let search =
             Search { text: &letters, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
         let Some(found) = search else { return Ok("0".to_owned()) };
@@ -53,12 +54,20 @@ impl<H: Host> Interpreter<H> {
         Ok("1".to_owned())
     }
 
-    /// Returns whether a text has a match of a pattern.
-    pub(super) fn has_match(&mut self, pattern: &Word, text: &str) -> Result<bool, Stop> {
-        self.budget.octets(pattern.at, pattern.text.len())?;
-        let (at, pattern, text) = (pattern.at, parsed(pattern, false)?, text.chars().collect::<Vec<_>>());
-        let search =
-            Search { text: &text, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
+    /// Parses a pattern.
+    pub(super) fn pattern(&mut self, word: &Word, ignores_case: bool) -> Result<Pattern, Stop> {
+        self.budget.octets(word.at, word.text.len() * PARSED)?;
+        parse(&word.text, ignores_case).map_err(|problem| {
+            let problem = format!("{:?} is not a supported pattern: {problem}", word.text);
+            Stop::Limit(WordError { at: word.at, problem })
+        })
+    }
+
+    /// Returns whether a text has a match of a pattern; errors are at `at`.
+    pub(super) fn has_match(&mut self, at: usize, pattern: &Pattern, text: &str) -> Result<bool, Stop> {
+        self.budget.octets(at, text.len())?;
+        let text: Vec<char> = text.chars().collect();
+        let search = Search { text: &text, pattern, from: 0, budget: &mut self.budget, at }.first()?;
         Ok(search.is_some())
     }
 
@@ -70,10 +79,14 @@ impl<H: Host> Interpreter<H> {
             return usage(at, FORM);
         };
         let options = is_known(&options, &["-all", "-nocase"], FORM)?;
-        let pattern = parsed(pattern, options.contains(&"-nocase"))?;
+        // generic/tclCmdMZ.c: an empty pattern matches in front of each letter, and not behind the last, if the
+        // replacement is plain text.
+        let is_plain = options.contains(&"-all") && pattern.text.is_empty() && !by.text.contains(['&', '\\']);
+        let pattern = self.pattern(pattern, options.contains(&"-nocase"))?;
         let letters: Vec<char> = text.text.chars().collect();
+        let last = if is_plain { letters.len().checked_sub(1) } else { Some(letters.len()) };
         let (mut replaced, mut from, mut count) = (String::new(), 0, 0);
-        while from <= letters.len() && (count == 0 || options.contains(&"-all")) {
+        while last.is_some_and(|last| from <= last) && (count == 0 || options.contains(&"-all")) {
             let mut search = Search { text: &letters, pattern: &pattern, from, budget: &mut self.budget, at };
             let Some(found) = search.first()? else { break };
             let (start, end) = found[0].unwrap_or_default();
@@ -95,6 +108,9 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
+/// The octets that an octet of a pattern counts for.
+const PARSED: usize = 64;
+
 /// The parts of a file's name.
 const PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
@@ -113,6 +129,27 @@ fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
     }
 }
 
+/// Joins names: one that begins with `/` or `~` drops those before it. `TclpNativeJoinPath` of Tcl 8.6.
+fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut path = String::new();
+    for name in names {
+        if name.starts_with(['/', '~']) {
+            path.clear();
+        }
+        if name.starts_with('/') {
+            path.push('/');
+        }
+        // A ~ inside of a path has no meaning.
+        let name =
+            name.strip_prefix("./").filter(|rest| rest.starts_with('~') && !path.is_empty()).unwrap_or(name);
+        for part in name.split('/').filter(|part| !part.is_empty()) {
+            path.push_str(if path.is_empty() || path.ends_with('/') { "" } else { "/" });
+            path.push_str(part);
+        }
+    }
+    path
+}
+
 /// Returns the options before the other words; `--` ends them.
 fn options(words: &[Word]) -> (Vec<&Word>, &[Word]) {
     let count = words.iter().take_while(|word| word.text.starts_with('-') && word.text != "--").count();
@@ -121,18 +158,11 @@ fn options(words: &[Word]) -> (Vec<&Word>, &[Word]) {
     (words[..count].iter().collect(), rest)
 }
 
-fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<&'w str>, WordError> {
+fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<&'w str>, Stop> {
     match options.iter().find(|option| !known.contains(&option.text.as_str())) {
-        Some(option) => Err(WordError { at: option.at, problem: format!("the syntax is {form}") }),
+        Some(option) => usage(option.at, form),
         None => Ok(options.iter().map(|option| option.text.as_str()).collect()),
     }
-}
-
-fn parsed(pattern: &Word, ignores_case: bool) -> Result<Pattern, WordError> {
-    parse(&pattern.text, ignores_case).map_err(|problem| WordError {
-        at: pattern.at,
-        problem: format!("{:?} is not a supported pattern: {problem}", pattern.text),
-    })
 }
 
 /// Returns the letters that a group matched.

@@ -13,7 +13,7 @@ use super::pattern::{Node, Pattern, Place, is_of_word};
 
 /// The octets that a step from one place counts for.
 const STEP: usize = 64;
-/// The octets that a letter counts for if it is repeated.
+/// The octets that a letter counts for if it is repeated, and that its comparison with an item of a set counts for.
 const LETTER: usize = 8;
 
 /// The places that are tried before all others together.
@@ -60,7 +60,7 @@ impl Search<'_> {
 
     /// Returns where a part can end that begins at one of these places; both are in order.
     fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
-        self.budget.octets(self.at, (1 + from.len()) * STEP)?;
+        self.budget.octets(self.at, (1 + from.len()) * (STEP + self.cost(node)))?;
         Ok(match node {
             _ if from.is_empty() => Vec::new(),
             Node::Letter(_) | Node::Place(_) => {
@@ -80,6 +80,15 @@ impl Search<'_> {
         })
     }
 
+    /// Returns the octets that a letter counts for at a part.
+    fn cost(&self, node: &Node) -> usize {
+        match node {
+            Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER * set.size(),
+            Node::Letter(set) => LETTER * set.size(),
+            _ => 0,
+        }
+    }
+
     /// Returns the place behind a part of at most one letter.
     fn step(&self, node: &Node, place: usize) -> Option<usize> {
         let is_word = |place: Option<usize>| {
@@ -90,12 +99,7 @@ impl Search<'_> {
         match node {
             Node::Letter(set) => {
                 let letter = *self.text.get(place)?;
-                let is_in = set.contains(letter)
-                    || self.pattern.ignores_case
-                        && letter
-                            .to_lowercase()
-                            .chain(letter.to_uppercase())
-                            .any(|letter| set.contains(letter));
+                let is_in = set.contains(letter, self.pattern.ignores_case);
                 is_in.then_some(place + 1)
             }
             Node::Place(wanted) => match wanted {
@@ -122,8 +126,11 @@ impl Search<'_> {
     /// Returns where `least` to `most` repetitions can end.
     fn repeated(&mut self, node: &Node, min: usize, max: usize, from: &[usize]) -> Result<Vec<usize>, Stop> {
         if let (Node::Letter(_), [start]) = (node, from) {
-            let run = (*start..).take(max).take_while(|place| self.step(node, *place).is_some()).count();
-            self.budget.octets(self.at, run * LETTER)?;
+            let (mut run, cost) = (0, LETTER + self.cost(node));
+            while run < max && self.step(node, start + run).is_some() {
+                self.budget.octets(self.at, cost)?;
+                run += 1;
+            }
             return Ok((start + min..=start + run).collect());
         }
         let mut new = from.to_vec();

@@ -6,7 +6,7 @@ use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::position;
 use super::number::{MEASURED, Number, general, scientific};
-use super::{Word, WordError, error_at};
+use super::{Word, WordError};
 
 /// The widest field of a format.
 const WIDEST: u64 = 1000;
@@ -137,7 +137,7 @@ impl<'w> Values<'w> {
     }
 
     /// Reads a width or precision at the start of a text: digits, or `*` for a value.
-    fn size(&mut self, text: &mut &str) -> Result<Option<i64>, WordError> {
+    fn size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
         if let Some(rest) = text.strip_prefix('*') {
             *text = rest;
             return whole(self.next()?).map(Some);
@@ -168,7 +168,7 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
 }
 
 /// Reads a field behind its `%`.
-fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), WordError> {
+fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), Stop> {
     let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
     let mut flags = flags.to_owned();
     let width = values.size(&mut rest)?.unwrap_or(0);
@@ -188,12 +188,10 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
     let is_odd =
         flags.contains('-') && flags.contains('0') || is_wide(width) || precision.is_some_and(is_wide);
     let Some(kind) = kind.filter(|_| !is_odd) else {
-        return error_at(
-            at,
-            format!(
-                "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
-            ),
+        let problem = format!(
+            "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
         );
+        return Err(Stop::Limit(WordError { at, problem }));
     };
     // A negative precision is none.
     let precision = precision.and_then(|precision| usize::try_from(precision).ok());
@@ -202,21 +200,16 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
 
 impl Field {
     /// Returns a value as this field.
-    fn write(&self, at: usize, value: &Word) -> Result<String, WordError> {
+    fn write(&self, at: usize, value: &Word) -> Outcome {
         let precision = self.precision.unwrap_or(6);
-        let real = || match Number::parse(&value.text) {
-            Some(number) => Ok(number.real()),
-            None => error_at(value.at, Number::problem(&value.text)),
-        };
+        let real = || Number::read(&value.text, value.at).map(Number::real);
         let body = match self.kind {
             _ if value.text == MEASURED => value.text.clone(),
             's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
             'c' => {
                 let letter = u32::try_from(whole(value)?).ok().and_then(char::from_u32);
-                letter.map(String::from).ok_or_else(|| WordError {
-                    at,
-                    problem: "%c needs the number of a character".to_owned(),
-                })?
+                let problem = || "%c needs the number of a character".to_owned();
+                letter.map(String::from).ok_or_else(|| Stop::Limit(WordError { at, problem: problem() }))?
             }
             'd' | 'i' => whole(value)?.to_string(),
             'u' => (whole(value)? as u64).to_string(),

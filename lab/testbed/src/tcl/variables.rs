@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hol_base::nearest;
-
-/// Names that are compared with an unknown one, and the octets of the longest of them.
-const COMPARED: (usize, usize) = (200, 64);
+use super::suggestion;
 
 /// Where a variable is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +22,31 @@ pub(super) type Place = (Scope, String);
 pub(super) struct Variables {
     global: Frame,
     frames: Vec<Frame>,
-    objects: BTreeMap<String, BTreeMap<String, String>>,
+    objects: BTreeMap<String, BTreeMap<String, Value>>,
+    /// The number of variables that have been made.
+    made: u64,
+}
+
+/// The value of a variable.
+#[derive(Debug, Default)]
+pub(super) struct Value {
+    text: String,
+    /// It is written as lists are.
+    is_list: bool,
+    /// The number of variables that were made before it.
+    number: u64,
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self { text, is_list: false, number: 0 }
+    }
 }
 
 /// The variables of one call of a procedure.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    pub own: BTreeMap<String, String>,
+    pub own: BTreeMap<String, Value>,
     /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
     pub linked: BTreeMap<String, Place>,
 }
@@ -40,15 +55,20 @@ impl Variables {
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         let (scope, name) = self.place(name);
-        self.of(&scope)?.get(&name).map(String::as_str)
+        self.of(&scope)?.get(&name).map(|value| value.text.as_str())
+    }
+
+    /// Returns whether the value of a variable is written as lists are.
+    pub fn is_list(&self, name: &str) -> bool {
+        let (scope, name) = self.place(name);
+        self.of(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
     }
 
     /// Describes that a variable does not exist.
     pub fn unknown(&self, name: &str) -> String {
         let (scope, name) = self.place(name);
-        let (max, longest) = COMPARED;
-        let known = self.of(&scope).into_iter().flat_map(BTreeMap::keys).take(max).map(String::as_str);
-        let near = nearest(&name, known.filter(|known| known.len().max(name.len()) <= longest));
+        let near =
+            suggestion(&name, self.of(&scope).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
         format!("unknown variable \"{name}\"; {cure}")
     }
@@ -56,22 +76,32 @@ impl Variables {
     /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.place(name);
-        self.of_mut(scope).insert(name, value);
+        let own = self.made_if_new(scope, name);
+        (own.text, own.is_list) = (value, false);
     }
 
-    /// Adds text to a variable, which may be new, and returns its value.
-    pub fn append(&mut self, name: &str, more: &str) -> &str {
+    /// Adds text to a variable, which may be new, and returns its value; elements make it a list.
+    pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.place(name);
-        let value = self.of_mut(scope).entry(name).or_default();
-        value.push_str(more);
-        value
+        let value = self.made_if_new(scope, name);
+        value.text.push_str(more);
+        value.is_list = has_elements;
+        &value.text
     }
 
-    /// Returns the indices of an array, in order.
+    fn made_if_new(&mut self, scope: Scope, name: String) -> &mut Value {
+        self.made += 1;
+        let number = self.made;
+        self.of_mut(scope).entry(name).or_insert(Value { number, ..Value::default() })
+    }
+
+    /// Returns the indices of an array, in the order of Tcl.
     pub fn indices(&self, array: &str) -> Vec<String> {
         let (scope, bare) = self.place(array);
-        self.of(&scope)
-            .map_or(Vec::new(), |variables| elements_of(variables, &bare).map(str::to_owned).collect())
+        let elements = self.of(&scope).into_iter().flat_map(|variables| elements_of(variables, &bare));
+        let mut elements: Vec<(u64, &str)> = elements.map(|(index, value)| (value.number, index)).collect();
+        elements.sort_unstable();
+        in_hash_order(elements.into_iter().map(|(_, index)| index))
     }
 
     /// Returns whether there is a variable or an array of this name.
@@ -87,7 +117,7 @@ impl Variables {
         let (scope, bare) = self.place(name);
         let variables = self.of_mut(scope);
         variables.remove(&bare);
-        let indices: Vec<String> = elements_of(variables, &bare).map(str::to_owned).collect();
+        let indices: Vec<String> = elements_of(variables, &bare).map(|(index, _)| index.to_owned()).collect();
         indices.iter().for_each(|index| drop(variables.remove(&format!("{bare}({index})"))));
     }
 
@@ -150,12 +180,12 @@ impl Variables {
 
     /// Returns the names and values of an object's variables.
     pub fn of_object(&self, handle: &str) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        static NONE: BTreeMap<String, Value> = BTreeMap::new();
         let own = self.objects.get(handle).unwrap_or(&NONE);
-        own.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        own.iter().map(|(name, value)| (name.as_str(), value.text.as_str()))
     }
 
-    fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, String>> {
+    fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, Value>> {
         match scope {
             Scope::Global => Some(&self.global.own),
             Scope::Call(index) => self.frames.get(*index).map(|frame| &frame.own),
@@ -163,7 +193,7 @@ impl Variables {
         }
     }
 
-    fn of_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, String> {
+    fn of_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, Value> {
         match scope {
             Scope::Call(index) if index < self.frames.len() => &mut self.frames[index].own,
             Scope::Object(handle) => self.objects.entry(handle).or_default(),
@@ -172,9 +202,37 @@ impl Variables {
     }
 }
 
-/// Returns the indices of an array, in order.
-fn elements_of<'v>(variables: &'v BTreeMap<String, String>, array: &str) -> impl Iterator<Item = &'v str> {
+/// Returns the indices and values of an array.
+fn elements_of<'v>(
+    variables: &'v BTreeMap<String, Value>,
+    array: &str,
+) -> impl Iterator<Item = (&'v str, &'v Value)> {
     let element = format!("{array}(");
-    let from = variables.range(element.clone()..).map(|(name, _)| name.as_str());
-    from.map_while(move |name| name.strip_prefix(&element)).filter_map(|index| index.strip_suffix(')'))
+    let from = variables.range(element.clone()..);
+    let behind = from.map_while(move |(name, value)| Some((name.strip_prefix(&element)?, value)));
+    behind.filter_map(|(rest, value)| Some((rest.strip_suffix(')')?, value)))
+}
+
+/// Returns the indices of an array, which were set in this order, as Tcl lists them: `Tcl_CreateHashEntry`,
+/// `RebuildTable` and `TclHashObjKey` of Tcl 8.6.
+fn in_hash_order<'i>(indices: impl Iterator<Item = &'i str>) -> Vec<String> {
+    let hash = |index: &str| {
+        index.bytes().fold(0_u32, |sum, octet| sum.wrapping_mul(9).wrapping_add(octet.into())) as usize
+    };
+    // A chain begins with its last entry.
+    let mut chains: Vec<Vec<&str>> = vec![Vec::new(); 4];
+    for (count, index) in (1..).zip(indices) {
+        let last = chains.len() - 1;
+        chains[hash(index) & last].push(index);
+        if count >= 3 * chains.len() {
+            let last = 4 * chains.len() - 1;
+            for index in std::mem::replace(&mut chains, vec![Vec::new(); last + 1])
+                .iter()
+                .flat_map(|own| own.iter().rev())
+            {
+                chains[hash(index) & last].push(index);
+            }
+        }
+    }
+    chains.iter().flat_map(|own| own.iter().rev()).map(|index| (*index).to_owned()).collect()
 }

@@ -2,6 +2,7 @@
 
 mod causes;
 mod classes;
+mod limits;
 mod ns;
 mod properties;
 mod random;

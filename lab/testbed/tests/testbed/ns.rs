@@ -202,7 +202,7 @@ fn agents_of_tcp_have_the_window_of_ns() {
 #[test]
 fn cbr_may_change_and_is_cut_by_its_agent() {
     let every = |flow: &Flow| match flow.load {
-        FlowLoad::Every { size, interval, at_once } => (size, interval.to_string(), at_once),
+        FlowLoad::Every { size, interval, at_once, .. } => (size, interval.to_string(), at_once),
         _ => panic!("{flow:?}"),
     };
     // ns-lib.tcl: an interval sets the rate for the size of that moment.

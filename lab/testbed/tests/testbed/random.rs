@@ -161,3 +161,36 @@ fn sources_stop_and_start_again() {
     assert_eq!((between(0.0, 0.6), between(0.6, 2.0)), (7, 0), "{times:?}");
     assert!(between(2.0, 4.0) > 0 && times.iter().all(|at| *at < 4.0), "{times:?}");
 }
+
+/// The values of a file with a distribution, also between its entries, are those that ns draws.
+#[test]
+fn an_empirical_distribution_is_read_from_its_file() {
+    let read = |name: &str| match name {
+        "sizes.cdf" => Ok("1 0 0.1\n2.5 0 0.3\n4 0 0.35\n10 1 0.8\n50 2 1.0\n".to_owned()),
+        "odd.cdf" => Ok("1 0 0.5\n2 0\n".to_owned()),
+        _ => Err("not found".to_owned()),
+    };
+    let values = |more: &str| {
+        let text = format!(
+            "set v [new RandomVariable/Empirical]\n{more}\nforeach i {{1 2 3 4 5}} {{lappend l [$v value]}}\nerror $l"
+        );
+        Script::read_with("a.tcl", &text, &read, &|_| Ok(())).expect_err("it ends with an error").to_string()
+    };
+    for (script, expected) in [
+        ("$v loadCDF sizes.cdf", "says: 1.000000e+00 1.000000e+01 1.000000e+00 1.000000e+00 1.000000e+01"),
+        (
+            "$v loadCDF sizes.cdf; $v set interpolation_ 1",
+            "says: 1.000000e+00 6.745076e+00 1.000000e+00 1.000000e+00 5.215645e+00",
+        ),
+        (
+            "$v loadCDF sizes.cdf; $v set interpolation_ 2; $v set minCDF_ 0.2; $v set maxCDF_ 0.9",
+            "says: 2.000000e+00 8.000000e+00 2.000000e+00 3.000000e+00 7.000000e+00",
+        ),
+        ("", "says: 0.000000e+00 0.000000e+00"),
+        ("$v loadCDF odd.cdf", "loadCDF odd.cdf: each line has a value"),
+        ("catch {$v loadCDF none.cdf}", "loadCDF none.cdf: not found"),
+    ] {
+        let error = values(script);
+        assert!(error.contains(expected), "{script}: {error}");
+    }
+}

@@ -123,7 +123,7 @@ fn ms(time: hol_base::Duration) -> f64 {
 
 /// Octets of a packet's data, milliseconds between packets, packets at once.
 fn every(flow: &Flow) -> (u64, f64, u16) {
-    let FlowLoad::Every { size, interval, at_once } = flow.load else { panic!("{flow:?}") };
+    let FlowLoad::Every { size, interval, at_once, .. } = flow.load else { panic!("{flow:?}") };
     (size, ms(interval), at_once)
 }
 
