@@ -175,7 +175,9 @@ impl Topology {
     pub fn path(&self, from: NodeId, to: NodeId) -> Vec<&LinkPlan> {
         let mut path = Vec::new();
         let (mut node, goal) = (from, self.addresses(to)[0]);
-        while let Some(route) = self.routes(node).iter().find(|route| route.destination == goal) {
+        // Routes are in the order of their destinations.
+        while let Ok(at) = self.routes(node).binary_search_by_key(&goal, |route| route.destination) {
+            let route = &self.routes(node)[at];
             path.push(&self.links[usize::from(route.link.0)]);
             node = self.interfaces[usize::from(route.to.0)].node;
         }
