@@ -41,8 +41,7 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
 /// Removes the handle and the place that follow the discipline in what tc prints: `qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 …`.
 fn without_place<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
     match words {
-        ["root", rest @ ..] => without_place(rest),
-        ["dev" | "parent" | "leaf" | "refcnt", _, rest @ ..] => without_place(rest),
+        ["root", rest @ ..] | ["dev" | "parent" | "leaf" | "refcnt", _, rest @ ..] => without_place(rest),
         [handle, rest @ ..] if handle.contains(':') => without_place(rest),
         _ => words,
     }
