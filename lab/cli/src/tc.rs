@@ -319,7 +319,7 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             | "quantum"
             | "direct_packets_stat"
             | "direct_qlen" => {
-                drop(words.next());
+                words.next();
             }
             other => {
                 return Err(format!("option {other:?} of htb is not supported; supported are rate and ceil"));
