@@ -72,7 +72,7 @@ fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
     fs::write(dir.path().join("example.ns"), TUTORIAL).unwrap();
     let run = program::hol(dir.path(), &["run", "example.ns", "--json"]);
     let row: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
-    assert_eq!((&row["transport"], &row["offered"], &row["failed"]), (&"udp".into(), &800.into(), &0.into()));
+    assert_eq!((&row["transport"], &row["offered"], &row["failed"]), (&"udp".into(), &801.into(), &0.into()));
     // 500 octets at 1 Mbit/s are 4 ms, and the link has 10 ms.
     assert_eq!(row["p50_ms"], 14.0);
     let said = String::from_utf8(run.stderr).unwrap();
