@@ -6,7 +6,7 @@ use std::ops::Range;
 use hol_base::{Duration, Ratio, plain_words};
 use hol_network::NetworkSpec;
 use hol_scenario::{Program, Root, ScenarioError};
-use hol_workloads::{HostSpec, Kind, Simco, Sizes, SizesFile, WorkloadSpec};
+use hol_workloads::{HostSpec, Kind, Simco, WorkloadSpec};
 use schemars::JsonSchema;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,7 @@ use crate::repetitions::Repetitions;
 use crate::round_trips;
 use crate::schema;
 use crate::series::SHORTEST_INTERVAL;
+use crate::size_file;
 use crate::source::Source;
 use crate::toml_reader;
 use crate::traces;
@@ -310,7 +311,7 @@ fn read_combination<'s>(
         })?;
     let checked = source.permission().check(&file).and_then(|()| file.check());
     checked.map_err(|(span, problem)| source.error(&span, problem))?;
-    file.with_absolute_paths(&written, source)
+    file.with_absolute_paths(&written, step, source)
 }
 
 fn with_values<'s>(
@@ -488,27 +489,40 @@ impl ExperimentFile {
     }
 
     /// Makes the paths that the file names absolute; they are relative to the file.
-    fn with_absolute_paths(mut self, written: &DeTable<'_>, source: &Source) -> Result<Self, InputError> {
+    fn with_absolute_paths(
+        mut self,
+        written: &DeTable<'_>,
+        step: &[Assignment<'_>],
+        source: &Source,
+    ) -> Result<Self, InputError> {
         self.programs.iter_mut().try_for_each(|program| programs::find_files(program, source))?;
         programs::find_root(&mut self.root, source)?;
-        traces::read_traces(&mut self.network, written, source)?;
+        traces::read_traces(&mut self.network, written, step, source)?;
         traces::read_distributions(&mut self.network, source)?;
-        self.read_sizes(source)?;
+        self.read_sizes(written, source)?;
         Ok(self)
     }
 
     /// Reads the files of sizes that workloads name; the sizes become part of the point.
-    fn read_sizes(&mut self, source: &Source) -> Result<(), InputError> {
-        let place = span(self.workload.as_ref());
-        let own = self.workload.iter_mut().map(Spanned::as_mut);
-        let background = self.background.iter_mut().map(|flows| &mut flows.as_mut().workload);
-        let onward = self.onward.iter_mut().map(|requests| &mut requests.as_mut().workload);
-        for (key, sizes) in own.chain(background).chain(onward).flat_map(WorkloadSpec::sizes_mut) {
-            let Sizes::File(SizesFile { file }) = sizes else { continue };
-            let text =
-                source.file(file).map_err(|problem| source.error(&place, format!("`{key}`: {problem}")))?;
-            *sizes = Sizes::read(&text)
-                .map_err(|(line, problem)| InputError { place: format!("{file}:{line}"), problem })?;
+    fn read_sizes(&mut self, written: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
+        let own = self.workload.iter_mut().map(|workload| (workload.span(), workload.as_mut()));
+        let background = self.background.iter_mut().map(|flows| (flows.span(), &mut flows.as_mut().workload));
+        let onward =
+            self.onward.iter_mut().map(|requests| (requests.span(), &mut requests.as_mut().workload));
+        for (at, (place, workload)) in own.chain(background).chain(onward).enumerate() {
+            let is_own = at == 0 && written.contains_key("workload");
+            for (key, sizes) in workload.sizes_mut() {
+                let named = is_own.then(|| named_in(written, "workload", &format!("`{key}`"))).flatten();
+                let place = named.unwrap_or_else(|| place.clone());
+                let refuse = |problem| {
+                    let problem = format!("`{key}`: {problem}");
+                    match is_own {
+                        true => source.error_of(&format!("workload.{key}"), &place, problem),
+                        false => source.error(&place, problem),
+                    }
+                };
+                size_file::read(sizes, source, refuse)?;
+            }
         }
         Ok(())
     }

@@ -48,6 +48,7 @@ mod script;
 mod series;
 mod shard;
 mod shared_events;
+mod size_file;
 mod source;
 mod stalls;
 mod stopwatch;

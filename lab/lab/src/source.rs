@@ -330,10 +330,12 @@ impl Source {
             let problem = "the maximum is 64 MiB; shorten the file";
             return Err(format!("{} has {octets} octets; {problem}", shown.display()));
         }
-        std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+        let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
             io::ErrorKind::InvalidData => format!("{} is not UTF-8 text; save it as UTF-8", shown.display()),
             _ => format!("cannot read {}: {e}; paths are relative to the experiment file", shown.display()),
-        })
+        })?;
+        // Some editors and spreadsheets begin a file with a byte order mark.
+        Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
     }
 
     /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` next to the experiment.

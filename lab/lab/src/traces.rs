@@ -10,6 +10,7 @@ use hol_network::{
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::axes::Assignment;
 use crate::error::InputError;
 use crate::experiment::named_in;
 use crate::link_tables::each_link;
@@ -17,10 +18,12 @@ use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
 /// needed. If the start is drawn for each run, the trace itself becomes part of the point. `written` is the
-/// experiment as its author wrote it: with the values of its axes, but without those of named paths.
+/// experiment as its author wrote it: with the values of its axes, but without those of named paths. Where the axes include the trace, other
+/// points may use the settings that it replaces.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     written: &DeTable<'_>,
+    axes: &[Assignment<'_>],
     source: &Source,
 ) -> Result<(), InputError> {
     let place = network.span();
@@ -49,7 +52,9 @@ pub(crate) fn read_traces(
         Some(TraceStart::At(position)) => position,
         Some(TraceStart::Random) | None => Duration::ZERO,
     };
-    refuse_replaced_settings(&played(first_position).collect::<Vec<_>>(), written, source)?;
+    if !axes.iter().any(|set| set.key.starts_with("network.trace")) {
+        refuse_replaced_settings(&played(first_position).collect::<Vec<_>>(), written, source)?;
+    }
     match start {
         Some(_) if traces.is_empty() => {
             let problem = "no trace is set; name its file, as in trace = \"lte.csv\"";
@@ -90,8 +95,8 @@ fn refuse_replaced_settings(
     });
     let both: Vec<Setting> =
         up.iter().filter(|(key, _)| down.iter().any(|(other, _)| key == other)).copied().collect();
-    // The links of a script have to have a rate and a delay.
-    let script = written.get("topology").map(Spanned::span);
+    // The links of an ns script, which need a rate and a delay, have the position of the script's name, like the whole table.
+    let script = written.get("network").map(Spanned::span);
     each_link(&mut written.clone(), |link| {
         refuse_keys(link, &both, script.as_ref(), source)?;
         for (direction, replaced) in [("up", &up), ("down", &down)] {

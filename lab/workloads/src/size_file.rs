@@ -1,13 +1,17 @@
 //! A file of sizes, such as those of the messages that an application was seen to send.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use hol_base::ByteCount;
 
 use crate::Sizes;
 
-/// A file with more sizes is reduced to this many of equal weight, because each draw looks through all.
+/// A file with more different sizes has neighbouring ones joined, to about twice this number, because each draw looks through all.
 const MAX_SIZES: usize = 1000;
+
+/// The sizes in octets that a message can have in any workload.
+const POSSIBLE: RangeInclusive<u64> = 8..=1 << 30;
 
 impl Sizes {
     /// Parses a file with a size on each line, and optionally how often it occurs: `20kB` or `1460 17`. Text after `#` is a comment. An
@@ -32,6 +36,12 @@ impl Sizes {
             let octets = size.parse().map(ByteCount).or_else(|_| size.parse::<ByteCount>());
             let octets =
                 octets.map_err(|_| (line, format!("{size:?} is not a size such as 1460 or \"20kB\"")))?;
+            if !POSSIBLE.contains(&octets.0) {
+                return Err((
+                    line,
+                    format!("a message of {octets} is not possible; sizes are 8 octets to 1 GiB"),
+                ));
+            }
             let weight: u32 = weight.parse().map_err(|_| {
                 (line, format!("{weight:?} is not a whole number of messages, at most {}", u32::MAX))
             })?;
@@ -44,23 +54,35 @@ impl Sizes {
     }
 }
 
-/// Returns the sizes with weights that fit; a longer list as [`MAX_SIZES`] quantiles, each in the middle of its part.
+/// Joins neighbouring sizes of a long list to their mean, which keeps the number of messages and, but for rounding, of octets. A group has at
+/// most a thousandth of the messages and of the octets, unless a single size has more: rare long messages remain as long as they are.
 fn reduced(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
+    let octets = |size: &ByteCount, weight: &u64| u128::from(size.0) * u128::from(*weight);
     let total: u64 = weights.values().sum();
-    if weights.len() <= MAX_SIZES && u32::try_from(total).is_ok() {
-        return weights.iter().map(|(size, weight)| (*size, *weight as u32)).collect();
-    }
-    let mut quantiles = BTreeMap::new();
-    let (mut seen, mut part) = (0_u128, 0_u128);
+    let all_octets: u128 = weights.iter().map(|(size, weight)| octets(size, weight)).sum();
+    let (most, most_octets) = match weights.len() <= MAX_SIZES {
+        true => (0, 0),
+        false => (total / MAX_SIZES as u64, all_octets / MAX_SIZES as u128),
+    };
+    let mut groups: Vec<(u64, u128)> = Vec::new();
     for (size, weight) in weights {
-        seen += u128::from(*weight);
-        // The middle of a part is at (part + 1/2) / MAX_SIZES of the total.
-        while part < MAX_SIZES as u128 && (2 * part + 1) * u128::from(total) <= 2 * MAX_SIZES as u128 * seen {
-            *quantiles.entry(*size).or_default() += 1;
-            part += 1;
+        let own = octets(size, weight);
+        match groups.last_mut() {
+            Some((messages, octets)) if *messages + weight <= most && *octets + own <= most_octets => {
+                *messages += weight;
+                *octets += own;
+            }
+            _ => groups.push((*weight, own)),
         }
     }
-    quantiles
+    // A sum of weights has to fit into 32 bits.
+    let divisor = total / u64::from(u32::MAX) + 1;
+    let mut reduced = BTreeMap::new();
+    for (messages, octets) in groups.into_iter().filter(|(messages, _)| *messages > 0) {
+        let mean = (octets + u128::from(messages) / 2) / u128::from(messages);
+        *reduced.entry(ByteCount(mean as u64)).or_default() += messages.div_ceil(divisor) as u32;
+    }
+    reduced
 }
 
 #[cfg(test)]
@@ -76,23 +98,29 @@ mod tests {
 
     #[test]
     fn a_line_has_a_size_and_perhaps_how_often_it_occurs() {
-        let weights = read("# octets\n1kB\n1000\r\n200kB, 3\n\n7\t0\n");
-        assert_eq!(
-            weights,
-            [(7, 0), (1000, 2), (200_000, 3)].map(|(size, weight)| (ByteCount(size), weight)).into()
-        );
+        let weights = read("# octets\n1kB\n1000\r\n200kB, 3\n\n70\t0\n");
+        assert_eq!(weights, [(1000, 2), (200_000, 3)].map(|(size, weight)| (ByteCount(size), weight)).into());
     }
 
     #[test]
-    fn a_long_file_is_reduced_to_quantiles() {
-        let all: String = (1..=100_000).map(|size| format!("{size}\n")).collect();
+    fn a_long_file_keeps_its_mean_and_its_rare_long_messages() {
+        let mut all: String = (1000..3000).map(|size| format!("{size}\n")).collect();
+        all += "10MB\n";
         let weights = read(&all);
-        assert_eq!((weights.len(), weights.values().sum::<u32>()), (MAX_SIZES, 1000));
-        let first: Vec<u64> = weights.keys().take(2).map(|size| size.0).collect();
-        assert_eq!(first, [50, 150]);
-        assert_eq!(weights.keys().map(|size| size.0).sum::<u64>() / 1000, 50_000);
-        let heavy = read(&format!("10 {0}\n20 {0}\n", u32::MAX));
-        assert_eq!(heavy.values().copied().collect::<Vec<_>>(), [500, 500]);
+        assert_eq!(weights.get(&ByteCount(10_000_000)), Some(&1));
+        assert_eq!(weights.values().sum::<u32>(), 2001);
+        assert!(weights.len() <= 2 * MAX_SIZES, "{}", weights.len());
+        let octets: u64 = weights.iter().map(|(size, weight)| size.0 * u64::from(*weight)).sum();
+        let own: u64 = (1000..3000).sum::<u64>() + 10_000_000;
+        assert!(octets.abs_diff(own) <= 2001, "{octets} and {own}");
+    }
+
+    #[test]
+    fn large_weights_are_divided() {
+        let heavy = read(&format!("10 {0}\n20 {0}\n30 1\n", u32::MAX));
+        let parts: Vec<u32> = heavy.values().copied().collect();
+        assert_eq!((parts[0], parts[2]), (parts[1], 1));
+        assert!(heavy.values().map(|weight| u64::from(*weight)).sum::<u64>() <= u64::from(u32::MAX) + 3);
     }
 
     #[test]
@@ -102,8 +130,10 @@ mod tests {
             ("1kB\n7Mbit\n", 2, "\"7Mbit\" is not a size such as 1460"),
             ("1 2 3\n", 1, "write one size per line"),
             ("# none\n", 1, "the file contains no sizes"),
-            ("9 0\n", 1, "the file contains no sizes"),
+            ("90 0\n", 1, "the file contains no sizes"),
             ("-5\n", 1, "\"-5\" is not a size"),
+            ("1kB\n7\n", 2, "a message of 7B is not possible"),
+            ("2000MB\n", 1, "sizes are 8 octets to 1 GiB"),
         ] {
             let (at, problem) = Sizes::read(text).expect_err(text);
             assert!(at == line && problem.contains(words), "{text}: {at}: {problem}");

@@ -30,10 +30,14 @@ fn every_workload_and_every_axis_may_name_a_file() {
 
 #[test]
 fn a_file_that_cannot_be_used_is_refused() {
+    let background = "workload.kind = 'rpc'\n[[background]]\nworkload = { kind = 'rpc', rate = '5/s', reply = { file = 'none.txt' } }";
+    let error = parse(background, FILE).unwrap_err().to_string();
+    assert!(error.starts_with("t.toml:4:1: `reply`: \"none.txt\": not found"), "{error}");
     for (reply, sizes, place, words) in [
-        ("{ file = 'none.txt' }", FILE, "t.toml:3:1", "`reply`: \"none.txt\": not found"),
+        ("{ file = 'none.txt' }", FILE, "t.toml:5:9", "`reply`: \"none.txt\": not found"),
         ("{ file = 'sizes.txt' }", "1kB\n7Mbit\n", "sizes.txt:2", "\"7Mbit\" is not a size"),
-        ("{ file = 'sizes.txt' }", "1kB\n7B\n", "t.toml:5", "`reply` must be 8 octets to 16 MiB"),
+        ("{ file = 'sizes.txt' }", "1kB\n7B\n", "sizes.txt:2", "a message of 7B is not possible"),
+        ("{ file = 'sizes.txt' }", "1kB\n17MB\n", "t.toml:5", "`reply` must be 8 octets to 16 MiB"),
         ("{ file = 7 }", FILE, "t.toml:5", "sizes with weights"),
         ("{ file = 'sizes.txt', '1kB' = 2 }", FILE, "t.toml:5", "sizes with weights"),
     ] {

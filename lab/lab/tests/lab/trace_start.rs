@@ -5,6 +5,8 @@ use hol_network::EventSpec;
 
 const LTE: &str = "time_s,rate_Mbit,delay_ms\n0,10,20\n10,2,60\n25,8,30\n40,10,20\n";
 const LATER: &str = "time_s,rate_Mbit\n3,5\n4,1\n";
+const SCRIPT: &str = "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
+    $ns duplex-link $client $server 0.4Mb 25ms DropTail\n";
 const SHORT: &str = "time_s,rate_Mbit,delay_ms\n0,5,20\n2,1,20\n4,5,20\n";
 
 fn parse(text: &str) -> Result<Experiment, hol_lab::InputError> {
@@ -12,7 +14,8 @@ fn parse(text: &str) -> Result<Experiment, hol_lab::InputError> {
     let source = Source::new("t.toml", text)
         .with_file("lte.csv", LTE)
         .with_file("short.csv", SHORT)
-        .with_file("later.csv", LATER);
+        .with_file("later.csv", LATER)
+        .with_file("link.ns", SCRIPT);
     Experiment::parse("t", &source)
 }
 
@@ -164,6 +167,8 @@ fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
         "network.trace.up = 'lte.csv'\nnetwork.rate = '5Mbit'",
         "network.trace.up = 'lte.csv'\nnetwork.down.rate = '5Mbit'",
         "network.trace = 'later.csv'\nnetwork.rate = '5Mbit'",
+        "network.rate = '5Mbit'\n[sweep]\n'network.trace' = ['lte.csv', 'later.csv']",
+        "topology = 'link.ns'\nnetwork.trace = 'lte.csv'",
         "network.path = 'lte'\nnetwork.trace = 'lte.csv'",
     ] {
         points(text);
