@@ -11,6 +11,8 @@ pub struct ShapedDirection {
     keys: Vec<(&'static str, String)>,
     /// Comments for the reader of the file.
     notes: Vec<String>,
+    /// The rate to which netem's limit of packets in transit restricts the link, used if no line sets a rate.
+    transit_limit: Option<(BitRate, String)>,
 }
 
 /// Octets of a full packet as `tc` counts them, with the Ethernet header.
@@ -20,12 +22,20 @@ const NO_LIMIT: f64 = 1e10;
 /// netem's default limit in packets. tc-netem(8).
 const NETEM_LIMIT: u64 = 1000;
 
+const NO_OVERHEAD: &str = "rate with an overhead is not supported; use network.overhead in the experiment";
+
+/// Disciplines that leave packets as they are.
+const WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
+
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
 /// wrong word, or list the supported disciplines.
 pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
+        if let Some(name) = words.iter().find(|word| WITHOUT_EFFECT.contains(word)) {
+            return Err(format!("{name} shapes no packets; remove the line"));
+        }
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
         return Err(format!("no queueing discipline that hol supports; use one of {known}"));
     };
@@ -41,7 +51,10 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
 /// Removes the handle and the place that follow the discipline in what tc prints: `qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 …`.
 fn without_place<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
     match words {
-        ["root", rest @ ..] | ["dev" | "parent" | "leaf" | "refcnt", _, rest @ ..] => without_place(rest),
+        ["root" | "offloaded", rest @ ..]
+        | ["dev" | "parent" | "leaf" | "refcnt" | "ingress_block" | "egress_block", _, rest @ ..] => {
+            without_place(rest)
+        }
         [handle, rest @ ..] if handle.contains(':') => without_place(rest),
         _ => words,
     }
@@ -86,6 +99,14 @@ impl<'w> Words<'w> {
         Some(value)
     }
 
+    /// Skips a word that tc prints before a value.
+    fn labelled(&mut self, label: &str) -> &mut Self {
+        if self.words.first() == Some(&label) {
+            self.next();
+        }
+        self
+    }
+
     fn read<T>(&mut self, key: &str, read: fn(&str) -> Option<T>) -> Result<T, String> {
         let word = self.value(key)?;
         read(word).ok_or_else(|| format!("{key}: unknown value {word}"))
@@ -127,11 +148,16 @@ fn octets(word: &str) -> Option<u64> {
         "" | "b" => 1.0,
         "k" | "kb" => 1024.0,
         "m" | "mb" => 1024.0 * 1024.0,
+        "g" | "gb" => 1024.0 * 1024.0 * 1024.0,
         "kbit" => 128.0,
         "mbit" => 131_072.0,
         _ => return None,
     };
     Some((digits.parse::<f64>().ok()? * factor) as u64)
+}
+
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
 fn count(word: &str) -> Option<u64> {
@@ -183,11 +209,23 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "rate" => {
                 speed = Some(words.read(word, rate)?);
                 if words.optional(count).is_some_and(|overhead| overhead > 0) {
-                    return Err("rate with an overhead is not supported; use network.overhead in the experiment".to_owned());
+                    return Err(NO_OVERHEAD.to_owned());
                 }
             }
             "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
-            "reorder" | "gap" | "slot" => {
+            "packetoverhead" => {
+                if words.read(word, count)? > 0 {
+                    return Err(NO_OVERHEAD.to_owned());
+                }
+            }
+            "slot" => {
+                let problem = "netem's slot is not supported, because it releases packets in bursts at fixed times";
+                return Err(problem.to_owned());
+            }
+            "reorder" | "gap" if words.optional(|word| share(word).filter(|share| share.is_zero())).is_some() => {
+                words.optional(share);
+            }
+            "reorder" | "gap" => {
                 return Err(format!(
                     "netem's {word} is not supported, because it sends some packets at once and delays the others; use the keys `reorder` \
                     and `reorder_by`, which delay some packets more than the others"
@@ -216,9 +254,7 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
             let note = format!(
                 "netem drops packets when it holds {limit}, including those in transit, so a delay of {delay} limits the rate to {max}"
             );
-            shaped.notes.push(note);
-            shaped.set("rate", max);
-            shaped.set("queue", "1p");
+            shaped.transit_limit = Some((max, note));
         }
         return;
     }
@@ -236,15 +272,15 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
 fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     match words.value("loss")? {
         "gemodel" => {
-            let begins = words.read("gemodel", share)?;
-            let end = words.optional(share);
+            let begins = words.labelled("p").read("gemodel", share)?;
+            let end = words.labelled("r").optional(share);
             // tc-netem(8): r is 1 - p by default; then 1 - h, the loss in the bad state, and 1 - k, that in the good one.
             let ends = end.or_else(|| Ratio::new(1.0 - begins.value())).unwrap_or_default();
             let mut table = format!("{{ good_to_bad = \"{begins}\", bad_to_good = \"{ends}\"");
-            if let Some(bad) = words.optional(share) {
+            if let Some(bad) = words.labelled("1-h").optional(share) {
                 let _ = write!(table, ", loss_bad = \"{bad}\"");
             }
-            if let Some(good) = words.optional(share) {
+            if let Some(good) = words.labelled("1-k").optional(share) {
                 let _ = write!(table, ", loss_good = \"{good}\"");
             }
             shaped.keys.push(("loss", table + " }"));
@@ -278,7 +314,7 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             }
             "limit" => limit = Some(words.read(word, octets)?),
             "latency" | "lat" => latency = Some(words.read(word, time)?),
-            "mtu" | "minburst" | "mpu" => drop(words.next()),
+            "mtu" | "minburst" | "mpu" | "linklayer" => drop(words.next()),
             other => {
                 return Err(format!(
                     "option {other:?} of tbf is not supported; supported are rate, burst, limit and latency"
@@ -318,7 +354,11 @@ fn htb(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             | "r2q"
             | "quantum"
             | "direct_packets_stat"
-            | "direct_qlen" => {
+            | "direct_qlen"
+            | "linklayer"
+            | "overhead"
+            | "mpu"
+            | "level" => {
                 words.next();
             }
             other => {
@@ -370,6 +410,13 @@ fn queue_management(
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
+            // In pie a number without a unit, in dualpi2 in Hz, as hol's.
+            ("pie" | "dualpi2", "alpha" | "beta") => {
+                keys.push(format!("{word} = {}", words.read(word, number)?));
+            }
+            ("dualpi2", "memlimit" | "min_qlen_step") => {
+                words.next();
+            }
             ("fq_codel", "flows") => keys.push(format!("flows = {}", words.read(word, count)?)),
             ("fq_codel", "quantum") => keys.push(format!("quantum = \"{}B\"", words.read(word, octets)?)),
             ("codel" | "fq_codel" | "pie", "ecn") => keys.push("ecn = true".to_owned()),
@@ -406,6 +453,12 @@ fn red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
             other => return Err(format!("option {other:?} of red is not supported")),
         }
     }
+    if !keys.iter().any(|key| key.starts_with("drop")) {
+        shaped.notes.push(
+            "the line has no probability, which tc does not show; add drop = \"…\" if it is not 10 %"
+                .to_owned(),
+        );
+    }
     shaped.keys.push(("discipline", format!("{{ red = {{ {} }} }}", keys.join(", "))));
     Ok(())
 }
@@ -432,6 +485,13 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
                 text += &format!("{key} = {value}\n");
             }
         }
+        let limit = lines.iter().find_map(|shaped| shaped.transit_limit.as_ref());
+        if let Some((max, note)) = limit.filter(|_| !keys_so_far.contains(&"rate")) {
+            text += &format!("# {note}.\nrate = \"{max}\"\n");
+            if !keys_so_far.contains(&"queue") {
+                text += "queue = \"1p\"\n";
+            }
+        }
     }
     Ok(text)
 }
@@ -451,7 +511,6 @@ mod tests {
             .replace('"', "")
     }
 
-    /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     /// What iproute2 6.1 prints for these disciplines.
     #[test]
     fn what_tc_shows_is_read_as_what_was_set() {
@@ -475,6 +534,18 @@ mod tests {
                  drop_batch 64",
                 "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms ecn",
             ),
+            (
+                "qdisc netem 8001: root refcnt 2 limit 1000 delay 10ms loss gemodel p 1% r 10% 1-h 70% 1-k 0.1%",
+                "netem limit 1000 delay 10ms loss gemodel 1% 10% 70% 0.1%",
+            ),
+            (
+                "qdisc netem 8001: root offloaded refcnt 2 limit 9 reorder 0% rate 10Mbit packetoverhead 0",
+                "netem limit 9 rate 10mbit",
+            ),
+            (
+                "qdisc pie 8002: root refcnt 2 limit 100p target 15ms tupdate 16ms alpha 2 beta 20",
+                "pie limit 100 target 15ms tupdate 16ms alpha 2 beta 20",
+            ),
         ] {
             assert_eq!(read(shown), read(set), "{shown}");
             assert!(read(shown).is_ok(), "{shown}");
@@ -483,8 +554,10 @@ mod tests {
             "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
         );
         assert!(class.unwrap_err().contains("use the rate of its class"));
+        assert!(read("qdisc noqueue 0: dev lo root refcnt 2").unwrap_err().contains("shapes no packets"));
     }
 
+    /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     #[test]
     fn lines_of_tc_are_keys_of_a_direction() {
         for (line, keys) in [
@@ -492,7 +565,7 @@ mod tests {
                 "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit",
                 "delay=50ms jitter=10ms jitter_correlation=25% loss={ good_to_bad = 1%, bad_to_good = 10% } rate=10Mbit queue=959p",
             ),
-            ("tc qdisc add dev eth0 root netem delay 100ms", "delay=100ms rate=121120kbit queue=1p"),
+            ("tc qdisc add dev eth0 root netem delay 100ms", "delay=100ms"),
             ("tc qdisc add dev eth0 root netem loss 0.3%", "loss=0.3%"),
             ("netem delay 50000 10000 25 loss 1", "delay=50ms jitter=10ms jitter_correlation=25% loss=1%"),
             (
@@ -541,10 +614,27 @@ mod tests {
         let up =
             read("netem delay 50ms 10ms 25% distribution normal loss gemodel 1% 10% rate 10mbit").unwrap();
         let down = [read("netem delay 5ms").unwrap(), read("codel limit 10 target 4ms").unwrap()];
-        assert!(network(&[], &down).unwrap_err().contains("`queue`"));
+        let queues = ["pfifo limit 50", "codel limit 10"].map(|line| read(line).unwrap());
+        assert!(network(&[], &queues).unwrap_err().contains("`queue`"));
         let text = network(&[up], &down[1..]).unwrap();
         let table: toml::Table = text.parse().unwrap();
         let network: hol_network::NetworkSpec = table["network"].clone().try_into().unwrap();
         assert!(hol_network::Topology::new(&network).is_ok(), "{text}");
+    }
+
+    /// A packet in transit counts towards netem's limit (net/sched/sch_netem.c, netem_enqueue), which matters if nothing else limits the rate.
+    #[test]
+    fn the_packets_in_transit_limit_the_rate_unless_a_line_sets_one() {
+        let netem = || read("qdisc netem 20: parent 1:10 limit 1000 delay 100ms").unwrap();
+        let alone = network(&[netem()], &[]).unwrap();
+        assert!(
+            alone.ends_with("limits the rate to 121120kbit.\nrate = \"121120kbit\"\nqueue = \"1p\"\n"),
+            "{alone}"
+        );
+        let class =
+            read("class htb 1:10 root leaf 20: prio 0 rate 5Mbit ceil 5Mbit burst 1600b cburst 1600b")
+                .unwrap();
+        let both = network(&[class, netem()], &[]).unwrap();
+        assert!(both.ends_with("[network.up]\nrate = \"5Mbit\"\ndelay = \"100ms\"\n"), "{both}");
     }
 }

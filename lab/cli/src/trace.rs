@@ -216,18 +216,22 @@ impl Trace {
     }
 
     fn log(&self, point: &Point, path: &Path) -> Result<(), Failure> {
-        let world = point.world.open().map_err(LabError::from)?;
-        if world.hops().is_none() {
-            let problem = format!("world {} encrypts the packets of QUIC", world.name());
-            return Err(Failure::Usage(format!("--qlog: {problem}; use --world model, or --pcap")));
+        if !point.world.is_default() {
+            return Err(Failure::Usage(format!(
+                "--qlog: only the model world writes a qlog, and this run takes place in world {}; use --pcap, or --world model if it \
+                 supports the experiment",
+                point.world
+            )));
         }
+        let world = point.world.open().map_err(LabError::from)?;
+        let mut out = open_output(path)?;
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let mut log = Qlog::between([scenario.workload.from(), scenario.workload.to()]);
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
         // The same run again, since the model's runs do not depend on who observes them.
         world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
         let (packets, which) = (log.packets, self.which_run(point));
-        log.write(&mut open_output(path)?, &which).map_err(|error| cannot_write(path, &error))?;
+        log.write(&mut out, &which).map_err(|error| cannot_write(path, &error))?;
         report_written(path, &format!("{packets} packets of {which}"));
         Ok(())
     }

@@ -579,7 +579,7 @@ fn a_qlog_has_the_packets_of_both_ends_and_the_congestion_window() {
     let refused = program::hol(dir.path(), &elsewhere);
     let problem = String::from_utf8(refused.stderr).unwrap();
     assert!(
-        problem.contains("use --world model, or --pcap") && refused.status.code() == Some(2),
+        problem.contains("only the model world writes a qlog") && refused.status.code() == Some(2),
         "{problem}"
     );
 }
