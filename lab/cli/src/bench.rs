@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::{grouped, say, table};
 
-const QUESTION: &str = "
+const BENCH_EXPERIMENT: &str = "
     transports = ['sctp:streams=8', 'quic:streams=8', 'tcp']
     messages = 80000
     repetitions = 1
@@ -50,7 +50,7 @@ struct Speed {
 impl Bench {
     /// Measures, then prints the speed.
     pub fn run(&self) -> Result<(), Failure> {
-        let experiment = Experiment::parse("bench", &Source::new("bench", QUESTION))?;
+        let experiment = Experiment::parse("bench", &Source::new("bench", BENCH_EXPERIMENT))?;
         let speeds = experiment.points.iter().map(|point| self.measure(point));
         let speeds: Vec<Speed> = speeds.collect::<Result<_, _>>()?;
         if self.json {

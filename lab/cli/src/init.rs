@@ -8,8 +8,8 @@ use clap::Args;
 use hol_lab::LabError;
 use toml::Table;
 
+use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
-use crate::question::Question;
 use crate::terminal::say;
 
 /// Transports of a file for which none is named.
@@ -22,7 +22,7 @@ pub struct Init {
     #[arg(value_name = "[FILE] [TRANSPORT]")]
     words: Vec<String>,
     #[command(flatten)]
-    question: Question,
+    flags: ComparisonFlags,
 }
 
 /// A key, its comment, and an example value.
@@ -111,7 +111,7 @@ const SWEEP: &str = "
 impl Init {
     /// Writes the file.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.set_secret()?;
+        self.flags.set_secret()?;
         let (file, text) = self.file()?;
         let Some(path) = file else {
             say(&text);
@@ -144,8 +144,8 @@ impl Init {
         let transports =
             if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
         // Only an experiment that can be run is written.
-        self.question.experiment(&transports)?;
-        Ok((file, format_file(self.question.source(&transports)?.merged()?)))
+        self.flags.experiment(&transports)?;
+        Ok((file, format_file(self.flags.source(&transports)?.merged()?)))
     }
 }
 

@@ -342,8 +342,8 @@ fn warning_lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
 }
 
 fn ended_early(result: &PointResult) -> Option<String> {
-    let reason = result.stopped()?;
-    let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
+    let reason = result.stop_reason()?;
+    let early = result.runs.iter().filter(|run| run.stop_reason.is_some()).count();
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
 }
 
@@ -375,7 +375,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
 
 /// Returns a warning for each metric that is missing although the programs finished.
 fn missing_metrics(result: &PointResult) -> Vec<String> {
-    let ended = result.runs.iter().filter(|run| run.stopped.is_none());
+    let ended = result.runs.iter().filter(|run| run.stop_reason.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {

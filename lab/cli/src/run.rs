@@ -9,12 +9,12 @@ use hol_lab::{
 };
 use serde::Serialize;
 
+use crate::comparison_flags::set_all;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::peer::Peer;
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
-use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
 use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, threads};

@@ -15,10 +15,10 @@ use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
+use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::qlog::Qlog;
-use crate::question::Question;
 use crate::terminal::{colour, note, say};
 use crate::waterfall;
 
@@ -43,7 +43,7 @@ pub struct Trace {
     )]
     transport: Option<String>,
     #[command(flatten)]
-    question: Question,
+    flags: ComparisonFlags,
     /// Take the run from this experiment file instead; - is standard input
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
@@ -85,7 +85,7 @@ pub struct Trace {
 impl Trace {
     /// Performs the run, and shows its packets.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.set_secret()?;
+        self.flags.set_secret()?;
         let point = self.chosen_point()?;
         if self.repetition >= point.repetitions.max {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
@@ -133,10 +133,10 @@ impl Trace {
         let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
-                self.question.apply(&mut source)?;
+                self.flags.apply(&mut source)?;
                 Experiment::parse(&source.stem(), &source)?
             }
-            (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
+            (None, Some(transport)) => self.flags.experiment(std::slice::from_ref(transport))?,
             (None, None) => unreachable!("clap requires a transport or an experiment"),
         };
         point_of(experiment, self.point)

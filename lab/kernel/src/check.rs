@@ -177,7 +177,7 @@ pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Re
     world_report.floor.iter().try_for_each(check_baseline)?;
     world_report.filter.iter().try_for_each(check_filter)?;
     let plan = netem::plan(&scenario.network)?;
-    for (link, counted) in plan.links.iter().zip(&world_report.lines) {
+    for (link, counted) in plan.links.iter().zip(&world_report.link_counters) {
         check_losses(counted, link.expected_loss().unwrap_or(Ratio::ZERO))?;
     }
     Ok(())

@@ -60,7 +60,7 @@ pub struct Experiment {
     /// The statements of the topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
     /// The SHA-256 of its file and of the text files that it names, by path.
-    pub inputs: BTreeMap<String, String>,
+    pub input_digests: BTreeMap<String, String>,
 }
 
 /// Which records of single messages are kept in addition to the summaries.
@@ -258,9 +258,9 @@ impl Experiment {
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
         let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
-        let inputs = source.hashes();
+        let input_digests = source.hashes();
         let series = first.series.as_ref().map(|interval| *interval.get_ref());
-        Ok((Self { name, title, records, series, points, figures, ignored, inputs }, places))
+        Ok((Self { name, title, records, series, points, figures, ignored, input_digests }, places))
     }
 
     /// Moves the experiment to another world; returns each point that this world cannot run, with the

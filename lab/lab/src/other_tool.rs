@@ -16,7 +16,7 @@ const COMPRESSED: [(&[u8], &str, &str); 3] = [
 ];
 
 /// The first octets of other files, and the end of a sentence about the file.
-const BINARY: [(&[u8], &str); 7] = [
+const BINARY_FORMATS: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
     (b"\xd4\xc3\xb2\xa1", CAPTURE),
     (b"\xa1\xb2\xc3\xd4", CAPTURE),
@@ -28,7 +28,7 @@ const BINARY: [(&[u8], &str); 7] = [
 
 const CAPTURE: &str = "is a capture of packets; `hol path learn FILE` derives a [network] from it, and `hol replay FILE` a workload";
 
-const TEXTS: [Kind; 9] = [
+const TEXT_FORMATS: [Kind; 9] = [
     Kind {
         all: &[&["\"qlog_version\"", "\"qlog_format\""]],
         sentence: "is a qlog of QUIC, which qvis displays; to derive a [network], use a capture of the same connection with `hol path \
@@ -83,13 +83,13 @@ pub fn compression(octets: &[u8]) -> Option<&'static str> {
 /// tool is unknown.
 pub fn describe_other_tool(octets: &[u8]) -> Option<&'static str> {
     let compressed = COMPRESSED.iter().map(|(magic, _, sentence)| (magic, sentence));
-    let mut binary = compressed.chain(BINARY.iter().map(|(magic, sentence)| (magic, sentence)));
+    let mut binary = compressed.chain(BINARY_FORMATS.iter().map(|(magic, sentence)| (magic, sentence)));
     if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
         return Some(sentence);
     }
     let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(SEARCHED)]);
     let has_one = |texts: &&[&str]| texts.iter().any(|wanted| text.contains(wanted));
-    TEXTS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
+    TEXT_FORMATS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
 }
 
 #[cfg(test)]

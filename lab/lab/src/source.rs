@@ -93,7 +93,7 @@ impl Source {
         let is_script = match path.extension().and_then(OsStr::to_str) {
             Some("toml") => false,
             Some("ns") => true,
-            _ => Script::is_one(&text),
+            _ => Script::looks_like_script(&text),
         };
         if is_script {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };

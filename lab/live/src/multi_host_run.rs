@@ -160,7 +160,7 @@ impl<'a> HostRun<'a> {
         way.check_counters(passed, run.summary.packets)?;
         let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
         world_report.router = Some(way.world_report());
-        world_report.lines = link_direction_counters(&self.path.network, passed);
+        world_report.link_counters = link_direction_counters(&self.path.network, passed);
         Ok(())
     }
 

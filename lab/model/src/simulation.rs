@@ -91,7 +91,7 @@ impl<'t> Simulation<'t> {
         const STEPS: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
-            self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
+            self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start_time());
         }
         while self.running_flows[MEASURED].flow.run_end().is_none() {
             record_sink.settle(&mut self.running_flows)?;

@@ -81,7 +81,7 @@ impl StudyFiles {
             None => (StudyFigures::default(), StudyClaims::default(), 1.0),
         };
         let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
-        let absent = layout.without_absent(&labels);
+        let absent = layout.take_absent_stacks(&labels);
         Ok(Self { layout, absent, claims, share })
     }
 

@@ -141,7 +141,7 @@ impl Flow {
     }
 
     /// Returns when the flow starts.
-    pub const fn start(&self) -> Time {
+    pub const fn start_time(&self) -> Time {
         self.limits.start
     }
 

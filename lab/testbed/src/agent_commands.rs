@@ -67,7 +67,7 @@ impl Simulator<'_> {
         }
         let agent = &mut self.traffic.agents[index];
         agent.own.insert(name.text.clone(), value.clone());
-        if agent.is_full() && name.text == "packetSize_" {
+        if agent.is_full_tcp() && name.text == "packetSize_" {
             self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
         }
         Ok(value.text.clone())
@@ -91,7 +91,7 @@ impl Simulator<'_> {
     /// `FullTcpAgent::advance_bytes`.
     pub(crate) fn open(&mut self, agent: usize) {
         let own = &mut self.traffic.agents[agent];
-        let draws = own.is_full() && !own.is_open && !self.is_emulab;
+        let draws = own.is_full_tcp() && !own.is_open && !self.is_emulab;
         own.is_open = true;
         if draws {
             self.randoms.generators[0].uniform();
@@ -117,7 +117,7 @@ impl Simulator<'_> {
         let earlier = application.counted;
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
         let more = match is_total && earlier > 0 {
-            true if self.traffic.agents[agent].is_full() => None,
+            true if self.traffic.agents[agent].is_full_tcp() => None,
             // tcp/tcp.cc, `advance`: the SYN that has been sent counts, too.
             true => count.checked_sub(earlier + 1),
             false => Some(count),
@@ -163,7 +163,7 @@ impl Simulator<'_> {
                 Ok(String::new())
             }
             // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
-            Class::Tcp { .. } if !own.is_full() => {
+            Class::Tcp { .. } if !own.is_full_tcp() => {
                 let count = packets(octets)?.div_ceil(size);
                 self.produce(agent, None, method, count)
             }

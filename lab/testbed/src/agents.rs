@@ -123,20 +123,20 @@ impl Agent {
     /// `TcpAgent::reset`.
     pub fn draws(&self) -> u32 {
         match self.class {
-            Class::Tcp { .. } if self.is_full() => 2,
+            Class::Tcp { .. } if self.is_full_tcp() => 2,
             Class::Tcp { .. } => 1,
             _ => 0,
         }
     }
 
     /// Returns whether it is TCP with a handshake, which counts octets: ns 2.35, tcp/tcp-full.cc.
-    pub fn is_full(&self) -> bool {
+    pub fn is_full_tcp(&self) -> bool {
         self.name.contains("FullTcp")
     }
 
     /// Returns the attribute with the octets of a packet.
     fn packet_attribute(&self) -> &'static str {
-        if self.is_full() { "segsize_" } else { "packetSize_" }
+        if self.is_full_tcp() { "segsize_" } else { "packetSize_" }
     }
 
     /// Returns whether hol has an attribute with any value.
@@ -154,7 +154,7 @@ impl Agent {
         LABELS.contains(&name)
             || name == "ttl_"
             // foutput() sets it to segsize_ with headers.
-            || self.is_full() && name == "packetSize_"
+            || self.is_full_tcp() && name == "packetSize_"
             || self.is_silent()
     }
 
@@ -190,7 +190,7 @@ impl Agent {
     /// Returns the octets that Telnet writes: `size_` of its agent. apps/telnet.cc.
     pub fn write_size(&self) -> Result<u64, WordError> {
         match self.class {
-            _ if self.is_full() => {
+            _ if self.is_full_tcp() => {
                 // tcp/tcp-full.cc: foutput() sets it.
                 error_at(self.at, "Telnet over FullTcp writes packets of two sizes; use Agent/TCP")
             }
@@ -227,7 +227,7 @@ impl Agent {
         let first: f64 = self.number("windowInit_", positive)?;
         let ecn = self.number("ecn_", switch)?;
         // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
-        let nagle = if self.is_full() { "classic" } else { "off" };
+        let nagle = if self.is_full_tcp() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);

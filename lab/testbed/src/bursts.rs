@@ -168,8 +168,8 @@ impl Simulator<'_> {
 
     /// Returns whether FTP over FullTcp stops: its other end draws when it has closed the connection.
     fn closes_connection(&self, application: &Application) -> bool {
-        let is_full = |agent: usize| self.traffic.agents[agent].is_full();
-        !application.pieces.is_empty() && application.agent.is_some_and(is_full)
+        let is_full_tcp = |agent: usize| self.traffic.agents[agent].is_full_tcp();
+        !application.pieces.is_empty() && application.agent.is_some_and(is_full_tcp)
     }
 
     /// Opens the connection of a random source that has not been stopped before its first packet.
@@ -262,7 +262,7 @@ impl Simulator<'_> {
         }
         bursts.add(at, count, interval, size);
         let is_closed =
-            |agent: usize| self.traffic.agents[agent].is_full() && !self.traffic.agents[agent].is_open;
+            |agent: usize| self.traffic.agents[agent].is_full_tcp() && !self.traffic.agents[agent].is_open;
         if application.agent.is_some_and(is_closed) {
             self.schedule.add_opening(at, index, start);
         }

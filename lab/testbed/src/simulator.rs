@@ -238,7 +238,7 @@ impl<'t> Simulator<'t> {
     }
 
     /// Creates ns's default random generator, and returns its name.
-    pub fn random_generator(&mut self) -> (&'static str, String) {
+    pub fn add_default_random_generator(&mut self) -> (&'static str, String) {
         ("defaultRNG", self.add(Object::Generator(0)))
     }
 

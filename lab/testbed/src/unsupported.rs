@@ -88,7 +88,7 @@ impl Cause {
     }
 
     /// Returns whether no other cause can matter more, so that the rest of the script need not be read.
-    pub fn is_final(&self) -> bool {
+    pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
 
@@ -274,7 +274,7 @@ pub(crate) const LIBRARY: [&str; 11] = [
 impl Simulator<'_> {
     /// Returns whether the script is refused, whatever else it says.
     pub(crate) fn is_refused(&self) -> bool {
-        self.cause.as_ref().is_some_and(Cause::is_final)
+        self.cause.as_ref().is_some_and(Cause::outranks_all_others)
     }
 
     /// Notes what hol does not model; the gravest cause is reported.
@@ -303,10 +303,11 @@ impl Simulator<'_> {
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
-        let all = unreached.filter(Cause::is_final).fold(self.cause.clone(), |best, cause| match best {
-            Some(best) if !cause.is_graver_than(&best) => Some(best),
-            _ => Some(cause),
-        });
+        let all =
+            unreached.filter(Cause::outranks_all_others).fold(self.cause.clone(), |best, cause| match best {
+                Some(best) if !cause.is_graver_than(&best) => Some(best),
+                _ => Some(cause),
+            });
         all.map(Cause::into_error)
     }
 

@@ -195,7 +195,7 @@ impl Ledger {
             }
             return Err(failure);
         }
-        if self.is_mark_behind() {
+        if self.needs_mark_sync() {
             self.mark_at = self.mark_at.min(now + Self::MARK_DELAY);
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
@@ -321,8 +321,8 @@ impl Ledger {
     }
 
     /// Returns true if the journal's mark is not synced.
-    pub fn is_mark_behind(&self) -> bool {
-        self.journal.as_ref().is_some_and(Journal::is_mark_behind)
+    pub fn needs_mark_sync(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::needs_mark_sync)
     }
 
     /// Syncs the journal's mark, if due.

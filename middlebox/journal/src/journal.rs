@@ -200,7 +200,7 @@ impl Journal {
 
     /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
     /// be noticed: [`sync_mark`](Self::sync_mark) is due, though not with each batch.
-    pub fn is_mark_behind(&self) -> bool {
+    pub fn needs_mark_sync(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }
 

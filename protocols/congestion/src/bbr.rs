@@ -31,7 +31,7 @@ const CWND_GAIN: u32 = 2 * UNIT;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
 const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The first phase is random, but never the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
-const FIRST_PHASES: u64 = 7;
+const START_PHASE_CHOICES: u64 = 7;
 /// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
 /// Lifetime of the minimum round-trip time. Draft, section 4.1.2.4: RTpropFilterLen.
@@ -376,7 +376,7 @@ impl Bbr {
 
     fn begin_cycle(&mut self) {
         self.mode = Mode::ProbeBandwidth;
-        self.phase = CYCLE.len() - 1 - self.chance.below(FIRST_PHASES) as usize;
+        self.phase = CYCLE.len() - 1 - self.chance.below(START_PHASE_CHOICES) as usize;
         self.next_phase();
     }
 

@@ -67,8 +67,8 @@ impl Endpoint {
         let round_trip = clock.ticks(path.rtt.last().unwrap_or_default());
         // In ticks of the clock (sctp_transport_lower_cwnd: `time_after(jiffies, …)`).
         let is_later = |last| clock.tick_of(now) > clock.tick_of(last) + round_trip;
-        if path.last_reduced.is_none_or(is_later) {
-            path.last_reduced = Some(now);
+        if path.last_ecn_reduction.is_none_or(is_later) {
+            path.last_ecn_reduction = Some(now);
             path.window.on_fast_retransmit();
             self.statistics.congestion_events += 1;
         } else {

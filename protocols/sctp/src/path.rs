@@ -44,7 +44,7 @@ pub struct Path {
     /// The time at which DATA was last sent.
     pub(crate) last_sent: Time,
     /// The time at which an ECN echo last reduced the window.
-    pub(crate) last_reduced: Option<Time>,
+    pub(crate) last_ecn_reduction: Option<Time>,
     /// The TSN whose acknowledgement ends fast recovery. RFC 9260 section 7.2.4.
     pub(crate) fast_recovery: Option<Tsn>,
     /// The newest TSN on this path that the current SACK newly acknowledges.
@@ -83,7 +83,7 @@ impl Path {
             heartbeat_due: None,
             heartbeat: None,
             last_sent: Time::ZERO,
-            last_reduced: None,
+            last_ecn_reduction: None,
             fast_recovery: None,
             newest_acked: None,
             newly_acked: 0,

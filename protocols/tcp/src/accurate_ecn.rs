@@ -11,7 +11,7 @@ use crate::ecn_octets::EcnOctets;
 /// The three bits of the ACE field. RFC 9768 section 3.2.2.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 /// Value of both counters at the start. RFC 9768 section 3.2.1.
-const FIRST: u32 = 5;
+const INITIAL_COUNT: u32 = 5;
 /// Largest value of the field.
 const MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
@@ -210,7 +210,8 @@ impl AccurateEcn {
     /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
     pub(crate) fn on_send(&mut self, flags: Flags, is_data: bool) -> (Flags, Ecn) {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
-        let value = if reflects { reflection(self.handshake) } else { (self.received + FIRST) & MASK };
+        let value =
+            if reflects { reflection(self.handshake) } else { (self.received + INITIAL_COUNT) & MASK };
         self.pending = 0;
         (with_ace(flags, value), self.codepoint())
     }
@@ -276,7 +277,7 @@ impl AccurateEcn {
                 average => ((average << PRECISION) - average + sample) >> PRECISION,
             };
         }
-        let delta = ace(flags).wrapping_sub(FIRST).wrapping_sub(self.reported) & MASK;
+        let delta = ace(flags).wrapping_sub(INITIAL_COUNT).wrapping_sub(self.reported) & MASK;
         let marked = if delivered.packets <= MASK {
             delta
         } else {
@@ -398,7 +399,7 @@ mod tests {
             client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), ecn);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), value, "the first ACK");
             let counted = u32::from(ecn == Ecn::Congested);
-            assert_eq!(ace(client.on_send(Flags::ACK, false).0), FIRST + counted, "later ones count");
+            assert_eq!(ace(client.on_send(Flags::ACK, false).0), INITIAL_COUNT + counted, "later ones count");
         }
     }
 
@@ -439,11 +440,11 @@ mod tests {
     #[test]
     fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
         let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
-        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(2)), 0);
-        let more = with_ace(Flags::ACK, (FIRST + 1) & MASK);
+        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(2)), 0);
+        let more = with_ace(Flags::ACK, (INITIAL_COUNT + 1) & MASK);
         assert_eq!(sender.newly_marked(more, None, packets(12)), 9, "1 or 9 of 12");
         let mut used = agreed(Ecn::NotCapable, Ecn::NotCapable).into_iter().next_back().unwrap();
-        assert_eq!(used.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(12)), 0);
+        assert_eq!(used.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(12)), 0);
         assert_eq!(
             used.newly_marked(more, None, packets(12)),
             1,

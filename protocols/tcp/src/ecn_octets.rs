@@ -7,7 +7,7 @@ use hol_wire::tcp::EcnCounters;
 use smallvec::SmallVec;
 
 /// First values of the counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
-const FIRST: [u32; 3] = [1, 1, 0];
+const INITIAL_COUNTERS: [u32; 3] = [1, 1, 0];
 /// Counters have 24 bits.
 const MASK: u32 = 0xff_ffff;
 /// Number of counters.
@@ -99,7 +99,7 @@ impl EcnOctets {
         for (ecn, value) in option.codepoints().into_iter().zip(&option.values) {
             let index = index(ecn).expect("a codepoint of the option");
             let count = &mut self.delivered[index];
-            let delta = signed(value.wrapping_sub(FIRST[index]).wrapping_sub(*count));
+            let delta = signed(value.wrapping_sub(INITIAL_COUNTERS[index]).wrapping_sub(*count));
             *count = count.wrapping_add_signed(delta);
             is_ambiguous |= delta < 0;
             if delta != 0 && known != Some(index) {
@@ -146,7 +146,7 @@ impl EcnOctets {
     }
 
     fn counters(octets: [u32; FIELDS], fields: usize) -> EcnCounters {
-        let value = |index: usize| octets[index].wrapping_add(FIRST[index]) & MASK;
+        let value = |index: usize| octets[index].wrapping_add(INITIAL_COUNTERS[index]) & MASK;
         let values: SmallVec<_> = [0, 2, 1].map(value).into_iter().take(fields).collect();
         EcnCounters { begins_with_ect1: true, values }
     }

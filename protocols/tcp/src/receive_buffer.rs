@@ -10,7 +10,7 @@ const WHOLE: u32 = 256;
 /// Number of segments by which the window grows for each segment with a low overhead.
 const STEP: u32 = 2;
 /// Number of segments expected in the first round trip. RFC 6928.
-const FIRST: u32 = 10;
+const INITIAL_WINDOW: u32 = 10;
 
 /// The memory of received packets, and the limits of the window.
 #[derive(Debug, Clone)]
@@ -112,7 +112,7 @@ impl ReceiveBuffer {
 
     /// Returns the octets expected in the first round trip with this `window`.
     pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
-        self.earned.min(window).min(FIRST * mss)
+        self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
     /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the

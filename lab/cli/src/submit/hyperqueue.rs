@@ -33,8 +33,9 @@ struct Resources {
 
 /// Returns the job definition.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = |&number: &usize| task(job, number, format!("n={number}\n{}", job.part()), vec![], job.jobs);
-    let merge = task(job, job.part_count + 1, job.merge(), job.missing_parts.clone(), 1);
+    let part =
+        |&number: &usize| task(job, number, format!("n={number}\n{}", job.part_command()), vec![], job.jobs);
+    let merge = task(job, job.part_count + 1, job.merge_command(), job.missing_parts.clone(), 1);
     let definition =
         Job { name: &job.name, task: job.missing_parts.iter().map(part).chain([merge]).collect() };
     let definition = toml::to_string(&definition).expect("a job is a table");

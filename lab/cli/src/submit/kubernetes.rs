@@ -44,7 +44,7 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
 
 /// Returns the job with an index for each part. A failed index does not fail the others; a deleted pod is replaced.
 fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
-    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part());
+    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part_command());
     let mut manifest = manifest(job, pods, "part", &command, job.jobs);
     let spec = json!({
         "completionMode": "Indexed",
@@ -59,7 +59,7 @@ fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
 }
 
 fn merge(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
-    let mut manifest = manifest(job, pods, "merge", &format!("exec {}", job.merge()), 1);
+    let mut manifest = manifest(job, pods, "merge", &format!("exec {}", job.merge_command()), 1);
     manifest["spec"]["backoffLimit"] = 0.into();
     manifest
 }

@@ -17,8 +17,12 @@ exit $code
 
 /// Returns the scripts.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part());
-    vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part_command());
+    vec![
+        ("part.sh", part),
+        ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge_command())),
+        (SUBMIT, submit(job)),
+    ]
 }
 
 /// Returns the script that submits the parts, and the job that joins them and reports missing runs, whatever the parts'

@@ -86,7 +86,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         caution,
         clocksource: clocksource(),
         sysctls,
-        lines: topology.link_counters(&plan, &before.1)?,
+        link_counters: topology.link_counters(&plan, &before.1)?,
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,

@@ -77,11 +77,14 @@ impl RoundTrip {
     /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are uniform and have the same width:
     /// then the quartiles of their sum are (2 − √2) · 2 of it apart.
     pub fn jitter(&self) -> Option<Bounds> {
-        const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
+        const QUARTILE_DISTANCE: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
         let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;
-        let value = (third.value - first.value) / APART;
+        let value = (third.value - first.value) / QUARTILE_DISTANCE;
         let is_steady = third.value - first.value < MIN_SPREAD * self.median?.value;
-        let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
+        let (low, high) = (
+            (third.low - first.high).max(0.0) / QUARTILE_DISTANCE,
+            (third.high - first.low) / QUARTILE_DISTANCE,
+        );
         (!is_steady).then_some(Bounds { value, low, high })
     }
 }

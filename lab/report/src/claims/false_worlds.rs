@@ -291,7 +291,7 @@ fn measure_in(planned: &Cell, world: World, cache: &mut RepetitionCache) -> Cell
     let playable = (100.0 * here.playable) as u64;
     let playback = Playback { frames: 10_000, playable, glitches: 0, lasts: Duration::from_secs(1) };
     cell.runs.iter_mut().for_each(|run| run.playback = Some(playback));
-    cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
+    cell.stop_reason = here.stopped.then(|| "behind schedule".to_owned());
     cell.flows = Some(Flows { point: String::new(), ceiling_kbps: Some(400.0), background_kbps: None });
     cell.values = vec![
         (Metric::Throughput, every(here.kbps)),

@@ -220,7 +220,7 @@ fn end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64
     let all: Vec<(f64, f64)> =
         if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
     let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
-    Some((series.label.clone(), series.style, panel.at(x, y)))
+    Some((series.label.clone(), series.style, panel.pixel_of(x, y)))
 }
 
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {

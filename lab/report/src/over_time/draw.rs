@@ -6,10 +6,10 @@ use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 const WIDTH: f64 = 310.0;
 const LEFT: f64 = 46.0;
 /// The width of a panel: one pixel for each column of a line.
-const FIELD: f64 = super::line::COLUMNS as f64;
-const HIGH: f64 = 74.0;
+const PANEL_WIDTH: f64 = super::line::COLUMNS as f64;
+const PANEL_HEIGHT: f64 = 74.0;
 /// The height above each panel, for its name.
-const NAME: f64 = 22.0;
+const NAME_HEIGHT: f64 = 22.0;
 /// The height above all panels, for the transport.
 const TOP: f64 = 20.0;
 /// The margin below, for tick labels and the name of the axis.
@@ -90,27 +90,28 @@ impl OverTime {
     fn draw_run(&self, count: usize, run: &Run, style: SeriesStyle, axes: &Axes) -> Svg {
         let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
         let title = format!("{}{at} over time: goodput, windows, RTT and queue", run.transport);
-        let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
+        let height = TOP + 5.0 * (NAME_HEIGHT + PANEL_HEIGHT) + BOTTOM;
         let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
         svg.group(style.class, "", |svg| {
             svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport);
         });
         let in_flight = axes.octets.called("in flight");
         let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];
-        let tops: [f64; 5] = std::array::from_fn(|row| TOP + row as f64 * (NAME + HIGH) + NAME);
+        let tops: [f64; 5] =
+            std::array::from_fn(|row| TOP + row as f64 * (NAME_HEIGHT + PANEL_HEIGHT) + NAME_HEIGHT);
         for (row, (unit, top)) in units.into_iter().zip(tops).enumerate() {
             let field = PanelArea { top, time: &axes.time, unit };
             field.frame(&mut svg, row + 1 == units.len());
             for event in self.events.iter().filter(|event| axes.time.contains(**event)) {
                 let (x, _) = field.at(*event, 0.0);
-                svg.line("event", (x, top), (x, top + HIGH));
+                svg.line("event", (x, top), (x, top + PANEL_HEIGHT));
             }
             svg.group(style.class, "", |svg| {
-                svg.clipped((LEFT, top), FIELD, HIGH, |svg| self.fill(svg, &field, row, run));
+                svg.clipped((LEFT, top), PANEL_WIDTH, PANEL_HEIGHT, |svg| self.fill(svg, &field, row, run));
             });
         }
-        let bottom = tops[4] + HIGH;
-        svg.text("axis", (LEFT + FIELD / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
+        let bottom = tops[4] + PANEL_HEIGHT;
+        svg.text("axis", (LEFT + PANEL_WIDTH / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
         svg
     }
 
@@ -127,7 +128,11 @@ impl OverTime {
             3 => field.line(svg, "series", &run.srtt),
             _ => {
                 if let Some(limit) = self.limit() {
-                    svg.line("series-limit", field.at(0.0, limit), (LEFT + FIELD, field.at(0.0, limit).1));
+                    svg.line(
+                        "series-limit",
+                        field.at(0.0, limit),
+                        (LEFT + PANEL_WIDTH, field.at(0.0, limit).1),
+                    );
                 }
                 field.line(svg, "series", &run.queued);
                 field.marks(svg, &run.dropped);
@@ -148,22 +153,22 @@ impl PanelArea<'_> {
     fn at(&self, time: f64, value: f64) -> (f64, f64) {
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
         let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
-        (LEFT + FIELD * self.time.fraction(time), self.top + HIGH * (1.0 - up))
+        (LEFT + PANEL_WIDTH * self.time.fraction(time), self.top + PANEL_HEIGHT * (1.0 - up))
     }
 
     fn frame(&self, svg: &mut Svg, is_last: bool) {
-        let (top, bottom) = (self.top, self.top + HIGH);
-        svg.rect("frame", (LEFT, top), FIELD, HIGH);
+        let (top, bottom) = (self.top, self.top + PANEL_HEIGHT);
+        svg.rect("frame", (LEFT, top), PANEL_WIDTH, PANEL_HEIGHT);
         for tick in thin_out(self.time.ticks()) {
-            let x = LEFT + FIELD * self.time.fraction(tick.value);
+            let x = LEFT + PANEL_WIDTH * self.time.fraction(tick.value);
             svg.line("grid", (x, top), (x, bottom));
             if is_last {
                 svg.text("tick", (x, bottom + 15.0), Anchor::Middle, &tick.label);
             }
         }
         for tick in thin_out(self.unit.scale.ticks()) {
-            let y = top + HIGH * (1.0 - self.unit.scale.fraction(tick.value));
-            svg.line("grid", (LEFT, y), (LEFT + FIELD, y));
+            let y = top + PANEL_HEIGHT * (1.0 - self.unit.scale.fraction(tick.value));
+            svg.line("grid", (LEFT, y), (LEFT + PANEL_WIDTH, y));
             svg.text("tick", (LEFT - 5.0, y + 3.5), Anchor::End, &number(tick.value));
         }
         svg.text("note", (LEFT, top - 6.0), Anchor::Start, &self.unit.name);
@@ -188,7 +193,7 @@ impl PanelArea<'_> {
 
     /// Draws marks of losses at the lower edge.
     fn marks(&self, svg: &mut Svg, times: &[f64]) {
-        let bottom = self.top + HIGH;
+        let bottom = self.top + PANEL_HEIGHT;
         for time in times {
             let (x, _) = self.at(*time, 0.0);
             svg.line("series-lost", (x, bottom), (x, bottom - MARK));

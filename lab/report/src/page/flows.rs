@@ -56,7 +56,7 @@ fn row(cell: &Cell) -> Option<String> {
         .map(|of| format!("<td>{}</td>", format_bounds(of)))
         .concat();
     let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.missing(metric));
-    let why = cell.stopped.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
+    let why = cell.stop_reason.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
     Some(format!(
         "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",
         escape(point),

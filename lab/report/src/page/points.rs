@@ -99,7 +99,7 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }
-    let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
+    let why = cell.stop_reason.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
     text + &why.unwrap_or_default() + "</tr>"
 }
 

@@ -9,7 +9,7 @@ use crate::report::Report;
 
 /// The height of a bar, and that of a bar with its gap.
 const BAR: f64 = 14.0;
-const LINE: f64 = 20.0;
+const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
 const LEFT: f64 = 110.0;
 const LETTER: f64 = 6.8;
@@ -71,11 +71,11 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
     let letters = cells.iter().map(|cell| cell.transport.chars().count()).max().unwrap_or(0);
     let left = (LETTER * letters as f64 + 20.0).max(LEFT);
     let span = WIDTH - left - TIME;
-    let mut svg = Svg::new(id, WIDTH, top + LINE * cells.len() as f64 + 8.0, title);
+    let mut svg = Svg::new(id, WIDTH, top + LINE_HEIGHT * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);
     causes(&mut svg, WIDTH, meaning);
     for (index, cell) in cells.iter().enumerate() {
-        let y = top + LINE * index as f64;
+        let y = top + LINE_HEIGHT * index as f64;
         svg.text("tick", (left - 10.0, y + BAR - 3.0), Anchor::End, &cell.transport);
         let mut x = left;
         for (ms, cause) in parts(cell).into_iter().zip(DelayComponent::ALL) {

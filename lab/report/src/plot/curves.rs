@@ -39,7 +39,7 @@ fn groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
 fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     let height = |of: &Series, x: f64| {
         let point = of.points.iter().find(|point| point.x == x)?;
-        Some(panel.at(x, point.value.value).1)
+        Some(panel.pixel_of(x, point.value.value).1)
     };
     let is_seen = |x: &f64| panel.x.scale.contains(*x);
     let xs: Vec<f64> = a.points.iter().map(|point| point.x).filter(is_seen).collect();

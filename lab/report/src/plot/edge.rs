@@ -27,7 +27,7 @@ impl Edge {
 
     /// Returns the distance of the next mark from its edge.
     fn take(&mut self, panel: &Panel, x: f64, upper: bool) -> (f64, f64) {
-        let (x, _) = panel.at(x, 0.0);
+        let (x, _) = panel.pixel_of(x, 0.0);
         let place = (x.round() as i64, upper);
         let before = self.taken.iter().filter(|taken| **taken == place).count();
         self.taken.push(place);

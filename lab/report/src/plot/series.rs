@@ -61,9 +61,9 @@ impl Series {
         let frame = panel.frame;
         svg.group(self.style.class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
-                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
+                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.pixel_of(x, y)));
                 for unbroken in self.unbroken() {
-                    svg.polyline("curve", dash, unbroken.iter().map(|p| panel.at(p.x, p.value.value)));
+                    svg.polyline("curve", dash, unbroken.iter().map(|p| panel.pixel_of(p.x, p.value.value)));
                 }
             });
         });
@@ -98,7 +98,7 @@ impl Series {
     }
 
     fn mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut Edge) {
-        let at = panel.at(point.x, point.value.value);
+        let at = panel.pixel_of(point.x, point.value.value);
         let place = axis_position(&panel.y.scale, point);
         let seen = match place {
             AxisPosition::Inside => at,
@@ -153,7 +153,7 @@ fn bar(svg: &mut Svg, panel: &Panel, point: &Point) {
     if !(low.is_finite() && high.is_finite()) {
         return;
     }
-    let (low, high) = (panel.at(point.x, low), panel.at(point.x, high));
+    let (low, high) = (panel.pixel_of(point.x, low), panel.pixel_of(point.x, high));
     // An error bar that its marker hides is omitted.
     if low.1 - high.1 < 5.0 {
         return;

@@ -17,7 +17,7 @@ const BAR: f64 = 11.0;
 /// The position of the names of deliveries.
 const NAMES: f64 = SERVER + 140.0;
 /// The minimum distance between two names.
-const LINE: f64 = 12.0;
+const LINE_HEIGHT: f64 = 12.0;
 
 /// Draws a trace under its heading.
 pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
@@ -29,14 +29,14 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let bottom = y(end) + 24.0;
     // Deliveries at the same time are named below each other, the last of them below the end.
     let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
-    let names = y(end) + LINE * together as f64;
+    let names = y(end) + LINE_HEIGHT * together as f64;
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
     ticks(&mut svg, bottom, way);
     let (mut names, mut answered) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
         // The names of two packets that arrive together are drawn at different positions.
-        let share = if y(arrow.sent) < answered + LINE { 0.68 } else { 0.3 };
+        let share = if y(arrow.sent) < answered + LINE_HEIGHT { 0.68 } else { 0.3 };
         draw_arrow(&mut svg, arrow, y, bottom, share);
         if !arrow.is_forward {
             answered = if share < 0.5 { y(arrow.sent) } else { f64::NEG_INFINITY };
@@ -44,7 +44,7 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
         // The names of two packets that leave together are drawn below each other.
         if arrow.is_forward {
             let name = y(arrow.sent).max(names);
-            names = name + LINE;
+            names = name + LINE_HEIGHT;
             svg.group(colour(arrow), "", |svg| {
                 svg.text("message", (CLIENT - 8.0, name + 3.5), Anchor::End, &arrow.label);
             });
@@ -170,7 +170,7 @@ fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f
         }
         svg.circle("delivered", (SERVER, delivered), 3.6);
         let name = delivered.max(next_name);
-        next_name = name + LINE;
+        next_name = name + LINE_HEIGHT;
         svg.text(class, (NAMES, name + 3.5), Anchor::Start, &text);
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn overload(cell: &Cell) -> String {
         let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
         format!(": offered {offered} Mbit/s, it carries about {carried}")
     });
-    match &cell.stopped {
+    match &cell.stop_reason {
         _ if !cell.is_mostly_collapsed() => {
             format!("the response times of {name} keep growing{load}")
         }

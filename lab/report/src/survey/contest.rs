@@ -237,7 +237,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes the size of the transfer, for a throughput: a longer transfer may have another winner.
-    pub fn extent(&self) -> Option<String> {
+    pub fn describe_transfer_size(&self) -> Option<String> {
         let bytes = self.challenger.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
         let each = bytes / self.challenger.runs.len().max(1) as f64 / 1e6;
         (self.metric == Metric::Throughput).then(|| format!("the first {} MB", number(digits(each, 2))))
@@ -437,7 +437,8 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
             let word = if contest.gain() > 0.0 { better } else { worse };
             let more = if contest.difference() > 0.0 { "more" } else { "less" };
-            let extent = contest.extent().map_or(String::new(), |extent| format!(" of {extent}"));
+            let extent =
+                contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
             let basis = match contest.is_exact() {
                 true => format!("exact: nothing is random, and {n} runs are equal"),
@@ -589,7 +590,7 @@ mod tests {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0; 10]);
         let times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 21.0];
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &times);
-        (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
+        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
         sctp.early[9] = true;
         let text = says(&sctp, &tcp);
         assert!(
@@ -659,7 +660,7 @@ mod tests {
     fn not_to_carry_the_load_is_the_verdict() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
-        (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![true; 8]);
+        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![true; 8]);
         assert_eq!(
             says(&sctp, &tcp),
             "only TCP carries the load: 8 of 8 runs of SCTP-8 ended early or fell behind (behind schedule)"

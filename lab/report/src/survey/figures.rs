@@ -1,8 +1,8 @@
 //! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
-use super::classes;
 use super::outage_curves::outage_curves;
+use super::size_classes;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
 use crate::figures::{Curves, Figure, PanelData};
@@ -17,7 +17,7 @@ const LOGARITHMIC_RATIO: f64 = 20.0;
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
-    let by_class = classes::figures(survey);
+    let by_class = size_classes::figures(survey);
     with_numbers(
         outage_curves(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
         first,

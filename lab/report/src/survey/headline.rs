@@ -188,7 +188,8 @@ impl Line<'_, '_> {
             text += &format!("; at {}{more}: {}", self.step(*first), self.contests[*first].1.why_not());
         }
         text += &self.describe_tails();
-        if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.extent()) {
+        if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.describe_transfer_size())
+        {
             text += &format!("; of {extent}");
         }
         let lossy = self.contests.iter().filter(|(_, contest)| counts(&contest));
@@ -404,7 +405,8 @@ mod tests {
     fn a_point_that_did_not_carry_the_load_is_named() {
         let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
         points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
-        (points[3].stopped, points[3].early) = (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
+        (points[3].stop_reason, points[3].early) =
+            (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
         let data = dataset(points);
         let text = &Headline::of(&swept(&data)).lead[0];
         assert!(

@@ -12,9 +12,9 @@ const HEADING: f64 = 40.0;
 const BOX: f64 = 34.0;
 const LETTER: f64 = 3.4;
 /// Height of a line of text.
-const LINE: f64 = 14.0;
+const LINE_HEIGHT: f64 = 14.0;
 /// The distance of parallel links at their midpoints.
-const APART: f64 = 70.0;
+const LINK_DISTANCE: f64 = 70.0;
 
 /// Draws the network; `id` is unique on its page.
 pub fn draw(id: &str, heading: &str, topology: &Topology) -> Svg {
@@ -61,7 +61,7 @@ impl Box {
     }
 
     fn half_height(&self) -> f64 {
-        0.5 * LINE * (1.6 + self.notes.len() as f64)
+        0.5 * LINE_HEIGHT * (1.6 + self.notes.len() as f64)
     }
 
     fn draw(&self, svg: &mut Svg, (x, y): (f64, f64)) {
@@ -69,9 +69,9 @@ impl Box {
         svg.group(self.colour, "", |svg| {
             svg.rect("open", (x - self.half_width, top), 2.0 * self.half_width, 2.0 * self.half_height());
         });
-        svg.text("panel", (x, top + 1.2 * LINE), Anchor::Middle, &self.name);
+        svg.text("panel", (x, top + 1.2 * LINE_HEIGHT), Anchor::Middle, &self.name);
         for (line, note) in (2..).zip(&self.notes) {
-            svg.text("note", (x, top + LINE * (f64::from(line) + 0.1)), Anchor::Middle, note);
+            svg.text("note", (x, top + LINE_HEIGHT * (f64::from(line) + 0.1)), Anchor::Middle, note);
         }
     }
 }
@@ -132,7 +132,7 @@ fn spread(edges: &mut [Edge]) {
         let before = pairs[..index].iter().filter(same).count();
         let all = pairs.iter().filter(same).count();
         let side = if edge.ends.0 < edge.ends.1 { 1.0 } else { -1.0 };
-        edge.aside = side * APART * (before as f64 - 0.5 * (all - 1) as f64);
+        edge.aside = side * LINK_DISTANCE * (before as f64 - 0.5 * (all - 1) as f64);
     }
 }
 
@@ -153,9 +153,9 @@ impl Edge {
     fn words(&self, svg: &mut Svg, at: &[(f64, f64)]) {
         let (x, y) = self.middle(at);
         // The last line of text stands on the drawn line.
-        let top = y - LINE * self.words.len() as f64;
+        let top = y - LINE_HEIGHT * self.words.len() as f64;
         for (index, words) in self.words.iter().enumerate() {
-            let below = top + LINE * (index as f64 + 0.7);
+            let below = top + LINE_HEIGHT * (index as f64 + 0.7);
             svg.group("c-ink", "", |svg| svg.text("message", (x, below), Anchor::Middle, words));
         }
     }
@@ -188,6 +188,6 @@ mod tests {
     fn parallel_paths_are_bent_apart() {
         let topology = Topology::new(&toml::from_str("paths = [{}, {}, {}]").unwrap()).unwrap();
         let aside: Vec<f64> = edges(&topology).iter().map(|edge| edge.aside).collect();
-        assert_eq!(aside, [-APART, 0.0, APART]);
+        assert_eq!(aside, [-LINK_DISTANCE, 0.0, LINK_DISTANCE]);
     }
 }

@@ -127,7 +127,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
         model.draw_line(svg, panel);
         kernel.draw_marks(svg, panel, &mut edge);
         if let Some(last) = model.points.last() {
-            ends.push((split_label(label).0.to_owned(), model.style, panel.at(last.x, last.value.value)));
+            ends.push((split_label(label).0.to_owned(), model.style, panel.pixel_of(last.x, last.value.value)));
         }
     }
     side_labels(svg, panel, &ends);

@@ -20,7 +20,7 @@ pub struct Entry {
     /// Number of the leader of its project.
     pub leader: i64,
     /// Time of the last state change, in seconds since 1970.
-    pub changed: i64,
+    pub changed_at: i64,
 }
 
 /// A new experiment.
@@ -326,8 +326,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         },
         links: Links::of(id),
     };
-    let (project, owner, leader, changed) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
-    Ok(Entry { experiment, project, owner, leader, changed })
+    let (project, owner, leader, changed_at) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
+    Ok(Entry { experiment, project, owner, leader, changed_at })
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {

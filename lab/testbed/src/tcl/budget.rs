@@ -43,7 +43,7 @@ impl Budget {
     }
 
     /// Counts octets.
-    pub fn octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
+    pub fn charge_octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
         self.octets = self.octets.saturating_add(count as u64);
         check(self.octets <= MAX_OCTETS, at, || {
             format!("the script handles more than {MAX_OCTETS} octets; make its texts and lists shorter")

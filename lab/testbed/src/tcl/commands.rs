@@ -35,7 +35,7 @@ impl<H: Host> Interpreter<H> {
                 names.for_each(|name| self.variables.unset(&name.text));
                 Ok(String::new())
             }
-            ("global", names) => self.budget.octets(at, names.len() * ENTRY).map(|()| {
+            ("global", names) => self.budget.charge_octets(at, names.len() * ENTRY).map(|()| {
                 names.iter().for_each(|name| self.variables.link_global(&name.text));
                 String::new()
             }),
@@ -72,7 +72,7 @@ impl<H: Host> Interpreter<H> {
             return self.attribute_command(at, &object, &["set", &attribute, &value]);
         }
         check_length(at, value.len())?;
-        self.budget.octets(at, ENTRY + name.len() + value.len())?;
+        self.budget.charge_octets(at, ENTRY + name.len() + value.len())?;
         self.variables.set(name, value.clone());
         Ok(value)
     }
@@ -91,7 +91,7 @@ impl<H: Host> Interpreter<H> {
         if name.trim_start_matches("::").starts_with("env(") {
             return Ok(MEASURED.to_owned());
         }
-        self.budget.octets(at, SUGGESTION)?;
+        self.budget.charge_octets(at, SUGGESTION)?;
         Err(WordError { at, problem: self.variables.unknown(name) }.into())
     }
 
@@ -104,7 +104,7 @@ impl<H: Host> Interpreter<H> {
             return self.assign(name.at, &name.text, old + more);
         }
         check_length(name.at, self.variables.get(&name.text).map_or(0, str::len) + more.len())?;
-        self.budget.octets(name.at, ENTRY)?;
+        self.budget.charge_octets(name.at, ENTRY)?;
         Ok(self.variables.append(&name.text, more, has_elements).to_owned())
     }
 
@@ -119,7 +119,7 @@ impl<H: Host> Interpreter<H> {
         // A list that grows is not read again for each element.
         if !self.variables.is_list(&name.text) && has_odd_blanks() {
             let old = Word { text: old.to_owned(), ..name.clone() };
-            self.budget.octets(name.at, old.text.len() * PARSED)?;
+            self.budget.charge_octets(name.at, old.text.len() * PARSED)?;
             let old = list(list_of(&old)?.iter().map(AsRef::as_ref));
             self.assign(name.at, &name.text, old)?;
         }
@@ -150,7 +150,7 @@ impl<H: Host> Interpreter<H> {
             levelled => levelled,
         };
         let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
-        self.budget.octets(at, pairs.len() * ENTRY)?;
+        self.budget.charge_octets(at, pairs.len() * ENTRY)?;
         for [theirs, own] in pairs {
             let place = self.variables.place_at(depth, &theirs.text);
             self.variables.link(&own.text, place);

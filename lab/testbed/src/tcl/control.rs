@@ -170,7 +170,7 @@ impl<H: Host> Interpreter<H> {
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
-                self.budget.octets(only.at, listed.len() * ENTRY)?;
+                self.budget.charge_octets(only.at, listed.len() * ENTRY)?;
                 &listed[..]
             }
             cases => cases,
@@ -236,7 +236,7 @@ impl<H: Host> Interpreter<H> {
         }
         // The elements are held during the loop.
         let held = columns.iter().map(|(_, _, values)| values.len() * size_of::<Cow<'_, str>>());
-        self.budget.octets(body.at, held.sum())?;
+        self.budget.charge_octets(body.at, held.sum())?;
         let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
         self.parsed(body.script(), |interpreter, commands| {
             for number in 0..turns.unwrap_or_default() {
@@ -264,7 +264,7 @@ impl<H: Host> Interpreter<H> {
     /// Returns a procedure with these parameters, each a name, or a name and a default.
     pub(super) fn procedure(&mut self, parameters: &Word, body: &Word) -> Result<Rc<Procedure>, Stop> {
         let all = list_of(parameters)?;
-        self.budget.octets(parameters.at, (1 + all.len()) * ENTRY)?;
+        self.budget.charge_octets(parameters.at, (1 + all.len()) * ENTRY)?;
         let mut settled = Vec::new();
         for parameter in all {
             match &list_at(&parameter, parameters.at)?[..] {
@@ -287,7 +287,7 @@ impl<H: Host> Interpreter<H> {
     ) -> Outcome {
         let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
         self.budget.turn(at)?;
-        self.budget.octets(at, procedure.parameters.len() * ENTRY)?;
+        self.budget.charge_octets(at, procedure.parameters.len() * ENTRY)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
             frame.own.insert((*variable).to_owned(), (*value).to_owned().into());

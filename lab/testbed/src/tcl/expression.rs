@@ -92,7 +92,7 @@ struct Expression<'i, 't, H> {
 impl<H: Host> Interpreter<H> {
     /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
-        self.budget.octets(text.place(0), text.text.len() * CALCULATED)?;
+        self.budget.charge_octets(text.place(0), text.text.len() * CALCULATED)?;
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
         match expression.parser.peek() {
@@ -146,7 +146,7 @@ impl<H: Host> Expression<'_, '_, H> {
             let next = if operator == "**" { strength } else { strength + 1 };
             let right = self.deeper(|inner| inner.binary(next, needed))?;
             if matches!(operator, "in" | "ni") {
-                self.interpreter.budget.octets(at, right.len() * PARSED)?;
+                self.interpreter.budget.charge_octets(at, right.len() * PARSED)?;
             }
             left = match operator {
                 _ if !live => left,

@@ -151,7 +151,7 @@ impl<H: Host> Interpreter<H> {
         execute: impl FnOnce(&mut Self, &[Command]) -> Outcome,
     ) -> Outcome {
         let (at, length) = (text.place(0), text.text.len());
-        self.budget.octets(at, length)?;
+        self.budget.charge_octets(at, length)?;
         // The script itself may have any length.
         let length = if self.depth == 0 { 0 } else { length };
         if self.nested + length > MAX_NESTED {
@@ -172,7 +172,7 @@ impl<H: Host> Interpreter<H> {
             self.budget.commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
             result = self.deeper(at, |interpreter| interpreter.command(&words))?;
-            self.budget.octets(at, result.len() / COPIED)?;
+            self.budget.charge_octets(at, result.len() / COPIED)?;
             if self.host.is_over() {
                 return Err(Stop::Over);
             }
@@ -217,7 +217,7 @@ impl<H: Host> Interpreter<H> {
         if let Some(done) = self.try_host(words) {
             return done;
         }
-        self.budget.octets(words[0].at, SUGGESTION)?;
+        self.budget.charge_octets(words[0].at, SUGGESTION)?;
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = suggestion(name, own.chain(self.procedures.keys().map(String::as_str)));
         let cure = near.map_or_else(|| SUPPORTED.to_owned(), |near| format!("did you mean \"{near}\"?"));
@@ -262,7 +262,7 @@ impl<H: Host> Interpreter<H> {
         for part in parts {
             match part {
                 Part::Text(own) => {
-                    self.budget.octets(at, own.len())?;
+                    self.budget.charge_octets(at, own.len())?;
                     text.push_str(own);
                 }
                 part => text.push_str(&self.value(at, part)?),
@@ -284,7 +284,7 @@ impl<H: Host> Interpreter<H> {
                 self.value_of(*at, &name)?
             }
         };
-        self.budget.octets(at, value.len())?;
+        self.budget.charge_octets(at, value.len())?;
         Ok(value)
     }
 }

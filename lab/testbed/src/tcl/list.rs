@@ -171,7 +171,7 @@ impl<H: Host> Interpreter<H> {
             return None;
         }
         let octets: usize = words.iter().map(|word| word.text.len() * PARSED).sum();
-        if let Err(stop) = self.budget.octets(at, octets) {
+        if let Err(stop) = self.budget.charge_octets(at, octets) {
             return Some(Err(stop));
         }
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -216,7 +216,7 @@ impl<H: Host> Interpreter<H> {
             })(),
             ("lsearch", [options @ .., source, wanted]) => self.search(options, source, wanted),
             ("lsort", [options @ .., source]) => {
-                let spent = self.budget.octets(at, source.text.len() * SORTED);
+                let spent = self.budget.charge_octets(at, source.text.len() * SORTED);
                 spent.and_then(|()| sorted(options, source))
             }
             ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
@@ -227,7 +227,7 @@ impl<H: Host> Interpreter<H> {
             })(),
             ("split", [text]) => Ok(split(&text.text, " \t\n\r")),
             ("split", [text, letters]) => {
-                let spent = self.budget.octets(at, text.text.len().saturating_mul(letters.text.len()));
+                let spent = self.budget.charge_octets(at, text.text.len().saturating_mul(letters.text.len()));
                 spent.map(|()| split(&text.text, &letters.text))
             }
             ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
@@ -246,7 +246,7 @@ impl<H: Host> Interpreter<H> {
     fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
         let mut own = source.text.clone();
         for index in indices {
-            self.budget.octets(index.at, own.len() * PARSED)?;
+            self.budget.charge_octets(index.at, own.len() * PARSED)?;
             let list = list_at(&own, source.at)?;
             let index = usize::try_from(position(&index, list.len())?);
             own = index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default();

@@ -175,7 +175,7 @@ impl<H: Host> Interpreter<H> {
         if let Some(word) = rest.first() {
             return usage(word.at, FORM);
         }
-        self.budget.octets(name.at, above.len() * MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(name.at, above.len() * MAX_ABOVE * ENTRY)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
             let problem = format!("the class \"{}\" would be above itself", name.text);
             return Err(WordError { at: name.at, problem }.into());
@@ -197,7 +197,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `CLASS instproc name {parameters} {commands}`.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY)?;
         if let Some(above) = self.objects.host_class(&class.text) {
             let extends = above != class.text;
             self.host.check_method(&Word { text: above, ..class.clone() }, method, extends);
@@ -210,7 +210,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `$object proc name {parameters} {commands}`.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(object.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(object.at, MAX_ABOVE * ENTRY)?;
         let class = self.class_of_object(&object.text);
         if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
             self.host.check_method(&Word { text: above, ..object.clone() }, method, true);
@@ -223,7 +223,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `new Name arguments` for a class of the script.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
-        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY)?;
         let has_init = self.objects.has_init(&class.text);
         let handle = match self.objects.host_class(&class.text) {
             Some(above) => {
@@ -252,7 +252,7 @@ impl<H: Host> Interpreter<H> {
         for own in self.objects.precedence(&class.text).iter().rev().filter(|own| self.objects.is_class(own))
         {
             let variables = self.variables.of_object(own);
-            self.budget.octets(class.at, (1 + variables.len()) * ENTRY)?;
+            self.budget.charge_octets(class.at, (1 + variables.len()) * ENTRY)?;
             let owned = variables.filter(|(name, _)| self.host.has_attribute(handle, name));
             attributes.extend(owned.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
@@ -275,7 +275,7 @@ impl<H: Host> Interpreter<H> {
             return Some(self.next(words));
         }
         let line = self.precedence_of_object(object);
-        if let Err(stop) = self.budget.octets(words[0].at, line.len() * ENTRY) {
+        if let Err(stop) = self.budget.charge_octets(words[0].at, line.len() * ENTRY) {
             return Some(Err(stop));
         }
         if line.iter().enumerate().any(|(place, own)| self.objects.procedure(place, own, method).is_some()) {
@@ -299,7 +299,7 @@ impl<H: Host> Interpreter<H> {
             }
             ("info", [what]) if what.text == "vars" => {
                 let variables = self.variables.of_object(object);
-                if let Err(stop) = self.budget.octets(words[0].at, variables.len() * ENTRY) {
+                if let Err(stop) = self.budget.charge_octets(words[0].at, variables.len() * ENTRY) {
                     return Some(Err(stop));
                 }
                 let arrays: BTreeSet<&str> =
@@ -307,7 +307,7 @@ impl<H: Host> Interpreter<H> {
                 Some(Ok(list(arrays)))
             }
             ("info", [what, class @ ..]) if matches!(what.text.as_str(), "subclass" | "superclass") => {
-                let spent = self.budget.octets(what.at, self.objects.classes.len() * ENTRY);
+                let spent = self.budget.charge_octets(what.at, self.objects.classes.len() * ENTRY);
                 Some(spent.map(|()| self.relatives(object, &what.text, class)))
             }
             ("destroy", []) if self.host.class_of(object).is_none() => {
@@ -383,7 +383,7 @@ impl<H: Host> Interpreter<H> {
 
     /// `$self instvar name {other own}`: variables of the object by their names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
-        self.budget.octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY)?;
+        self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY)?;
         for name in names {
             let parts = list_of(name)?;
             let (theirs, own) = match &parts[..] {

@@ -56,7 +56,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Parses a pattern.
     pub(super) fn pattern(&mut self, word: &Word, ignores_case: bool) -> Result<Pattern, Stop> {
-        self.budget.octets(word.at, word.text.len() * PARSED)?;
+        self.budget.charge_octets(word.at, word.text.len() * PARSED)?;
         parse(&word.text, ignores_case).map_err(|problem| {
             let problem = format!("{:?} is not a supported pattern: {problem}", word.text);
             Stop::Limit(WordError { at: word.at, problem })
@@ -65,7 +65,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Returns whether a text has a match of a pattern; errors are at `at`.
     pub(super) fn has_match(&mut self, at: usize, pattern: &Pattern, text: &str) -> Result<bool, Stop> {
-        self.budget.octets(at, text.len())?;
+        self.budget.charge_octets(at, text.len())?;
         let text: Vec<char> = text.chars().collect();
         let search = Search { text: &text, pattern, from: 0, budget: &mut self.budget, at }.first()?;
         Ok(search.is_some())

@@ -60,7 +60,7 @@ impl Search<'_> {
 
     /// Returns where a part can end that begins at one of these places; both are in order.
     fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
-        self.budget.octets(self.at, (1 + from.len()) * (STEP + self.cost(node)))?;
+        self.budget.charge_octets(self.at, (1 + from.len()) * (STEP + self.cost(node)))?;
         Ok(match node {
             _ if from.is_empty() => Vec::new(),
             Node::Letter(_) | Node::Place(_) => {
@@ -128,7 +128,7 @@ impl Search<'_> {
         if let (Node::Letter(_), [start]) = (node, from) {
             let (mut run, cost) = (0, LETTER + self.cost(node));
             while run < max && self.step(node, start + run).is_some() {
-                self.budget.octets(self.at, cost)?;
+                self.budget.charge_octets(self.at, cost)?;
                 run += 1;
             }
             return Ok((start + min..=start + run).collect());

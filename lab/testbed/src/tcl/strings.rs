@@ -28,7 +28,7 @@ impl<H: Host> Interpreter<H> {
             ("string", ["trimleft", text]) => Ok(text.trim_start().to_owned()),
             ("string", ["trimright", text]) => Ok(text.trim_end().to_owned()),
             ("string", [side @ ("trim" | "trimleft" | "trimright"), text, letters]) => {
-                let spent = self.budget.octets(at, text.len().saturating_mul(letters.len()));
+                let spent = self.budget.charge_octets(at, text.len().saturating_mul(letters.len()));
                 let is_cut = |c| letters.contains(c);
                 spent.map(|()| {
                     let left = if *side == "trimright" { text } else { text.trim_start_matches(is_cut) };
@@ -65,7 +65,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Returns whether a text matches a pattern of `string match`.
     pub(super) fn matches(&mut self, at: usize, pattern: &str, text: &str) -> Result<bool, Stop> {
-        self.budget.octets(at, pattern.len().saturating_mul(text.len()))?;
+        self.budget.charge_octets(at, pattern.len().saturating_mul(text.len()))?;
         Ok(matches(pattern, text))
     }
 }

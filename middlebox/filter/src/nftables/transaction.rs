@@ -10,12 +10,12 @@ use crate::shape::{self, Shape};
 /// `NFNL_SUBSYS_NFTABLES`
 pub(super) const NFTABLES: u16 = 10;
 /// `NFNL_MSG_BATCH_BEGIN`
-const BEGIN: u16 = 16;
-const END: u16 = 17;
+const BATCH_BEGIN: u16 = 16;
+const BATCH_END: u16 = 17;
 /// `NFPROTO_INET`
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
-const COLLECTION: Duration = Duration::from_secs(30);
+const GC_INTERVAL: Duration = Duration::from_secs(30);
 /// How much longer than its rule an element lasts if no transaction deletes it.
 ///
 /// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
@@ -61,13 +61,13 @@ pub(super) struct Transaction<'a> {
 impl<'a> Transaction<'a> {
     pub fn new(table: &'a str) -> Self {
         let mut transaction = Self { table, octets: Vec::new(), messages: 0 };
-        transaction.push(frame(BEGIN));
+        transaction.push(frame(BATCH_BEGIN));
         transaction
     }
 
     /// Returns its octets for the kernel.
     pub fn finish(mut self) -> Vec<u8> {
-        self.push(frame(END));
+        self.push(frame(BATCH_END));
         self.octets
     }
 
@@ -137,7 +137,7 @@ impl<'a> Transaction<'a> {
         let message = number(message, 3, if is_map { MAP | TIMEOUT } else { TIMEOUT });
         let message = number(number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
         let message = number(message, 10, self.messages);
-        let mut message = number(message, 12, COLLECTION.as_millis() as u32);
+        let mut message = number(message, 12, GC_INTERVAL.as_millis() as u32);
         if is_map {
             message = number(message, 6, shape.data().fold(0, kind));
             message = number(message, 7, shape.data().fold(0, width));

@@ -29,7 +29,11 @@ impl Pcap {
     }
 
     /// Reads the rest of the file header.
-    pub fn begin(input: &mut Input<impl Read>, order: ByteOrder, tick: u64) -> Result<Self, StopReason> {
+    pub fn read_header(
+        input: &mut Input<impl Read>,
+        order: ByteOrder,
+        tick: u64,
+    ) -> Result<Self, StopReason> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
         // The upper bits of the link type are the length of a frame check sequence, and reserved.

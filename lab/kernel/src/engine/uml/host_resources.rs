@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::cache::cache;
 use crate::engine::contract::Task;
 use crate::engine::sandbox::AccessRules;
-use crate::hostfs::{READ_ONLY, ROOT};
+use crate::hostfs::{READ_ONLY_LINK, ROOT_IMAGE};
 use crate::root::Root;
 use crate::{KernelError, scratch};
 
@@ -63,7 +63,7 @@ fn memory(size: u64) -> Option<TempDir> {
 fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
     // A hard link has to be on the same file system as the file.
     let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
-    let (image, link) = (root_directory.path().join(ROOT), directory.join(READ_ONLY));
+    let (image, link) = (root_directory.path().join(ROOT_IMAGE), directory.join(READ_ONLY_LINK));
     fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
     symlink(root_directory.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
     Ok(root_directory)

@@ -19,7 +19,7 @@ use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::confine;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
-use crate::hostfs::MAIL;
+use crate::hostfs::MAIL_FILE;
 use crate::mailbox::Mail;
 
 /// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
@@ -113,7 +113,7 @@ impl Process {
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
-        mail(&self.directory.join(MAIL)).map_err(|problem| {
+        mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
             let said = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
             KernelError::from(MachineFault::Ended(said)).with_console(self.console())
         })

@@ -10,7 +10,10 @@ use nix::sys::reboot::{RebootMode, reboot};
 
 use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
-use crate::hostfs::{INTERRUPT_COUNT, JOB, MAIL, MESSAGE, MESSAGE_COUNT, READ_ONLY, STEP, TURN_COUNT};
+use crate::hostfs::{
+    INTERRUPT_COUNT_FILE, JOB_FILE, MAIL_FILE, MESSAGE_COUNT_FILE, MESSAGE_FILE, READ_ONLY_LINK, STEP_FILE,
+    TURN_COUNT_FILE,
+};
 use crate::mailbox::Mail;
 
 /// The mount point of the run's directory.
@@ -35,19 +38,19 @@ impl HostChannel for Uml {
     }
 
     fn job(&self) -> Result<Vec<u8>, GuestError> {
-        let path = Path::new(HOST).join(JOB);
+        let path = Path::new(HOST).join(JOB_FILE);
         fs::read(&path).map_err(|e| format!("cannot read the job from {}: {e}", path.display()).into())
     }
 
     fn root_device(&self) -> Result<&'static str, GuestError> {
         fs::create_dir_all(LENT)?;
-        mount_hostfs(LENT, Some(READ_ONLY))?;
+        mount_hostfs(LENT, Some(READ_ONLY_LINK))?;
         Ok(IMAGE)
     }
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
-        let written = fs::write(path_of(MESSAGE), message).and_then(|()| {
-            let said = File::options().write(true).open(path_of(MESSAGE_COUNT))?;
+        let written = fs::write(path_of(MESSAGE_FILE), message).and_then(|()| {
+            let said = File::options().write(true).open(path_of(MESSAGE_COUNT_FILE))?;
             said.set_len(said.metadata()?.len() + 1)
         });
         written.map_err(|e| format!("cannot write to {HOST}: {e}"))?;
@@ -57,17 +60,17 @@ impl HostChannel for Uml {
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         wait_for_turn()?;
         // An interrupt that arrived after the previous step had ended is dropped.
-        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT))?.len(), Ordering::Relaxed);
-        Ok(Some(fs::read(path_of(STEP))?))
+        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT_FILE))?.len(), Ordering::Relaxed);
+        Ok(Some(fs::read(path_of(STEP_FILE))?))
     }
 
     fn is_interrupted(&self) -> bool {
-        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT)).map_or(0, |file| file.len());
+        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT_FILE)).map_or(0, |file| file.len());
         INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
     }
 
     fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
-        let (octets, path) = (encode(mail)?, Path::new(HOST).join(MAIL));
+        let (octets, path) = (encode(mail)?, Path::new(HOST).join(MAIL_FILE));
         // The end of the process leaves no time to write what is still in memory.
         let written =
             File::create(&path).and_then(|mut file| file.write_all(&octets).and_then(|()| file.sync_all()));
@@ -93,7 +96,7 @@ fn path_of(name: &str) -> PathBuf {
 /// threads of the guest from running; the host pauses the process meanwhile.
 fn wait_for_turn() -> Result<(), GuestError> {
     let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
-    while fs::metadata(path_of(TURN_COUNT))?.len() < turn {
+    while fs::metadata(path_of(TURN_COUNT_FILE))?.len() < turn {
         std::hint::spin_loop();
     }
     Ok(())

@@ -22,7 +22,8 @@ const MAX_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
 fn world_with(quota: &str, limits: Limits) -> World {
     let mut config = Config::firewall(Lifetime(3600));
     config.capabilities.middlebox_type |= Capabilities::PDR;
-    let config = Config { measure: Some(footprint), max_elements: 300_000, max_shapes: MAX_SHAPES, ..config };
+    let config =
+        Config { footprint: Some(footprint), max_elements: 300_000, max_shapes: MAX_SHAPES, ..config };
     let text = format!(
         "[agents.attacker]\nmay = ['enable', 'disable', 'lifetime', 'status', 'list']\naccess = 'all'\n{quota}\n\
          [agents.innocent]\n"
