@@ -16,7 +16,7 @@ use hol_wire::quic::{CleartextPacket, Datagram, Frame, PacketNumberSpace, Stream
 use serde_json::{Value, json};
 
 /// The interval at which congestion windows and round-trip times are read.
-const INTERVAL: Duration = Duration::from_millis(1);
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Collects the packets, and then the samples, of the measured flow: a trace for each end of each connection.
 pub struct Qlog {
@@ -128,7 +128,7 @@ impl Observer for Qlog {
     fn record(&mut self, _: usize, _: &Record) {}
 
     fn interval(&self) -> Option<Duration> {
-        Some(INTERVAL)
+        Some(SAMPLING_INTERVAL)
     }
 
     fn sample(&mut self, sample: &Sample) {

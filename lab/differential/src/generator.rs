@@ -12,15 +12,15 @@ use crate::random_scenario::{RandomScenario, assumed_options};
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
 /// Maximum octets that a run sends, so that it takes a second and not a minute.
-const OCTETS: f64 = 1.5e6;
+const MAX_OCTETS: f64 = 1.5e6;
 /// Number of values tried for a key before the key is left out.
-const TRIES: usize = 12;
+const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
 /// The name of the condition with a queueing discipline.
-const DISCIPLINE: &str = "discipline";
+const DISCIPLINE_CONDITION: &str = "discipline";
 /// The longest schedule, in seconds.
-const SECONDS: f64 = 30.0;
+const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
 /// Draws scenarios. Scenario `n` of a seed is always the same, whichever others were drawn.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'w> Generator<'w> {
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
         transports
             .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
-            .chain([DISCIPLINE])
+            .chain([DISCIPLINE_CONDITION])
             .map(str::to_owned)
             .collect()
     }
@@ -61,7 +61,7 @@ impl<'w> Generator<'w> {
 
     fn is_in_family(&self, scenario: &RandomScenario) -> bool {
         self.only.as_deref().is_none_or(|only| match only {
-            DISCIPLINE => scenario.value("network.discipline").is_some(),
+            DISCIPLINE_CONDITION => scenario.value("network.discipline").is_some(),
             _ => scenario.family().split(' ').any(|word| word == only),
         })
     }
@@ -92,10 +92,10 @@ impl<'w> Generator<'w> {
             for mut extra in more {
                 let mut problem = None;
                 // Another value may be valid, or this one together with another key of its table.
-                for attempt in 0..TRIES {
+                for attempt in 0..MAX_TRIES {
                     let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
-                    if attempt >= TRIES / 2 {
+                    if attempt >= MAX_TRIES / 2 {
                         let partner = self.neighbour(&extra, &scenario, &mut rng);
                         partner.into_iter().for_each(|partner| drop(partner.add_to(&mut with)));
                     }
@@ -134,19 +134,19 @@ impl<'w> Generator<'w> {
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
-        let mut max = (OCTETS / size.max(128.0)).min(300.0);
+        let mut max = (MAX_OCTETS / size.max(128.0)).min(300.0);
         if has("reply") {
             let request = small_or_large(rng).round();
             set("workload.request", format!("\"{request}B\""));
             set("workload.reply", replies(size, rng));
-            max = max.min(OCTETS / request.max(128.0));
+            max = max.min(MAX_OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
             set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
             let rate = log_uniform_in(rng, COMPARED.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
-            max = max.min(rate * SECONDS);
+            max = max.min(rate * MAX_SCHEDULE_SECONDS);
             // Without randomness its packets are compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
@@ -154,7 +154,7 @@ impl<'w> Generator<'w> {
         }
         if kind == "files" {
             // Each file of a batch is uploaded and downloaded.
-            let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
+            let files = (MAX_OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
             set("workload.files", format!("{:.0}", log_uniform(rng, 1.0, files.max(2.0))));
             max = 3.0;
         } else if matches!(kind.as_str(), "page" | "media") {

@@ -19,11 +19,11 @@ pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 const NEAR_END: Duration = Duration::from_millis(1);
 
 /// Octets of a message in which workloads number it.
-const NUMBER: usize = 8;
+const NUMBERED_OCTETS: usize = 8;
 /// Octets in which all datagrams of QUIC differ: the packet number and the first encrypted octets.
-const HEAD: usize = 32;
+const QUIC_HEAD_OCTETS: usize = 32;
 /// The end of the text of a marked packet.
-const MARK: &str = "(CE)";
+const CE_MARK_SUFFIX: &str = "(CE)";
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn content(packet: &hol_wire::Packet, octets: usize) -> String {
 /// Returns the text by which an arriving packet is recognised; the network may have marked it.
 fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
-    format!("{unmarked}{}", content(&unmarked, HEAD))
+    format!("{unmarked}{}", content(&unmarked, QUIC_HEAD_OCTETS))
 }
 
 /// The first packet in which two runs differ.
@@ -124,9 +124,9 @@ impl Trace {
         let octets = match &packet.transport {
             Transport::Quic(datagram) => datagram.length(),
             Transport::Udp(datagram) if self.is_encrypted => datagram.length(),
-            _ => return self.numbers.describe(packet) + &content(packet, NUMBER),
+            _ => return self.numbers.describe(packet) + &content(packet, NUMBERED_OCTETS),
         };
-        let mark = if packet.ecn == Ecn::Congested { format!(" {MARK}") } else { String::new() };
+        let mark = if packet.ecn == Ecn::Congested { format!(" {CE_MARK_SUFFIX}") } else { String::new() };
         format!("datagram, length {}{mark}", octets - Datagram::HEADER)
     }
 
@@ -147,7 +147,7 @@ impl Trace {
         let Some(sent) = waiting.and_then(VecDeque::pop_front).map(|index| &mut self.sent[index]) else {
             return;
         };
-        let was_marked = sent.packet.ends_with(MARK);
+        let was_marked = sent.packet.ends_with(CE_MARK_SUFFIX);
         sent.outcome =
             if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }

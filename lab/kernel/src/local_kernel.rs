@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::captured_packet::{self, PacketCapture};
 use crate::engine::child::ChildProcess;
 use crate::error::{Console, MachineFault};
-use crate::guest::variables::{LOCAL_KERNEL, MARK};
+use crate::guest::variables::{ENGINE_VARIABLE, LOCAL_KERNEL};
 use crate::job::Job;
 use crate::mailbox::Mail;
 use crate::world::{read_mail, transport_settings};
@@ -135,7 +135,7 @@ fn run_process(
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);
-    command.env(MARK, LOCAL_KERNEL).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    command.env(ENGINE_VARIABLE, LOCAL_KERNEL).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
     let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
     while !child.has_ended(CHECK_INTERVAL) {
         if !goes_on() {

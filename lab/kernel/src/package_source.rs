@@ -22,7 +22,7 @@ pub struct PackageSource {
 
 /// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` always belongs to
 /// Debian's current release.
-const SUITES: [&str; 7] = [
+const DEFAULT_SUITES: [&str; 7] = [
     "trixie-backports",
     "bookworm-backports",
     "stable-backports",
@@ -32,7 +32,7 @@ const SUITES: [&str; 7] = [
     "unstable",
 ];
 
-const MIRROR: &str = "http://deb.debian.org/debian";
+const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
 /// Debian's keys: the first is the name until Debian 12.
 const KEYRINGS: [&str; 2] =
@@ -71,7 +71,7 @@ impl PackageSource {
         }
         let mirror = self.mirror()?;
         let keyring = self.keyring()?;
-        let suites = self.suite.as_deref().map_or(SUITES.to_vec(), |suite| vec![suite]);
+        let suites = self.suite.as_deref().map_or(DEFAULT_SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
             tell(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
@@ -96,7 +96,7 @@ impl PackageSource {
             let mut apt = Command::new("apt-get");
             let format = ["indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian"];
             let own = run(apt.args(format), "apt").unwrap_or_default();
-            return Ok(own.lines().next().map_or(MIRROR, |uri| uri.trim_end_matches('/')).to_owned());
+            return Ok(own.lines().next().map_or(DEFAULT_MIRROR, |uri| uri.trim_end_matches('/')).to_owned());
         };
         let is_uri = mirror.contains(":/") && !mirror.contains(|c: char| c.is_whitespace() || c == '[');
         if is_uri {
@@ -104,7 +104,7 @@ impl PackageSource {
         } else {
             Err(packages(
                 format!("{mirror:?} is not the address of a mirror"),
-                format!("give an address such as {MIRROR}"),
+                format!("give an address such as {DEFAULT_MIRROR}"),
             ))
         }
     }
@@ -335,8 +335,8 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(said: &str) -> &str {
-    const LINES: usize = 20;
-    said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
+    const MAX_LINES: usize = 20;
+    said.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
 }
 
 /// Runs a program of `package`; returns its output if it succeeds.
@@ -387,7 +387,7 @@ mod tests {
             source.obtain(&kernel(), work.path(), &|_| ()).unwrap_err().to_string()
         };
         for suite in ["", "-x", "../x", "a b", "a]", "a\nb"] {
-            assert!(refused(suite, MIRROR).contains("is not the name of a suite"), "{suite:?}");
+            assert!(refused(suite, DEFAULT_MIRROR).contains("is not the name of a suite"), "{suite:?}");
         }
         for mirror in ["", "debian", "http://a b", "[trusted=yes] http://a/"] {
             assert!(refused("trixie", mirror).contains("is not the address of a mirror"), "{mirror:?}");

@@ -29,7 +29,7 @@ pub struct ClusterJob {
 pub type Script = (&'static str, String);
 
 /// The name of the script that submits the others.
-pub const SUBMIT: &str = "submit.sh";
+pub const SUBMIT_SCRIPT: &str = "submit.sh";
 
 impl ClusterJob {
     /// Returns the directory of the parts' results.

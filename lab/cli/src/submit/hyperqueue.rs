@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote_path};
 
 #[derive(Serialize)]
 struct Job<'w> {
@@ -39,7 +39,7 @@ pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     let definition =
         Job { name: &job.name, task: job.missing_parts.iter().map(part).chain([merge]).collect() };
     let definition = toml::to_string(&definition).expect("a job is a table");
-    vec![("job.toml", definition), (SUBMIT, submit(job))]
+    vec![("job.toml", definition), (SUBMIT_SCRIPT, submit(job))]
 }
 
 /// Returns a task of HyperQueue. Its ID is the number of its part; the task that merges has the next one.

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote_path};
 
 /// Mount paths of the volume and of the experiment in the pods.
-const VOLUME: &str = "/results";
-const EXPERIMENT: &str = "/experiment";
+const VOLUME_PATH: &str = "/results";
+const EXPERIMENT_PATH: &str = "/experiment";
 
 /// The image and the volume of pods, and the experiment.
 #[derive(Debug, Clone, Copy)]
@@ -23,8 +23,8 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
     let (name, file) = (label(&job.name), format!("{}.toml", label(&job.name)));
     let inside = ClusterJob {
         program: "hol".into(),
-        arguments: vec![format!("{EXPERIMENT}/{file}")],
-        out: format!("{VOLUME}/{name}").into(),
+        arguments: vec![format!("{EXPERIMENT_PATH}/{file}")],
+        out: format!("{VOLUME_PATH}/{name}").into(),
         ..job.clone()
     };
     let written = |value: &Value| serde_json::to_string_pretty(value).expect("a manifest is JSON") + "\n";
@@ -38,7 +38,7 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
         ("experiment.json", written(&experiment)),
         ("parts.json", written(&parts(&inside, pods))),
         ("merge.json", written(&merge(&inside, pods))),
-        (SUBMIT, submit(job)),
+        (SUBMIT_SCRIPT, submit(job)),
     ]
 }
 
@@ -84,8 +84,8 @@ fn manifest(
                 "command": ["/bin/sh", "-c", command],
                 "resources": { "requests": { "cpu": cpus.to_string() } },
                 "volumeMounts": [
-                    { "name": "results", "mountPath": VOLUME },
-                    { "name": "experiment", "mountPath": EXPERIMENT },
+                    { "name": "results", "mountPath": VOLUME_PATH },
+                    { "name": "experiment", "mountPath": EXPERIMENT_PATH },
                 ],
             }],
             "volumes": [
@@ -122,9 +122,9 @@ fn submit(job: &ClusterJob) -> String {
 
 /// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
 fn label(name: &str) -> String {
-    const MAX: usize = 40;
+    const MAX_LABEL_LENGTH: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let label: String = name.chars().map(allowed).take(MAX).collect();
+    let label: String = name.chars().map(allowed).take(MAX_LABEL_LENGTH).collect();
     let label = label.trim_matches('-');
     if label.is_empty() { "experiment".into() } else { label.into() }
 }

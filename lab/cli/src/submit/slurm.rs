@@ -1,6 +1,6 @@
 //! SLURM: an array of jobs, and a job that runs after them.
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote, quote_path};
 
 /// Marks each start of a job in its log, which all starts share.
 const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
@@ -21,7 +21,7 @@ pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     vec![
         ("part.sh", part),
         ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge_command())),
-        (SUBMIT, submit(job)),
+        (SUBMIT_SCRIPT, submit(job)),
     ]
 }
 

@@ -14,10 +14,10 @@ use landlock::{
 use nix::errno::Errno;
 
 /// The version of Landlock whose access rights are all denied by default; an older kernel ignores those that it does not know.
-const ALL: ABI = ABI::V10;
+const LANDLOCK_ABI: ABI = ABI::V10;
 
 /// The directories of programs and their libraries.
-const SYSTEM: [&str; 9] =
+const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
 
 /// A device that every process may use.
@@ -55,12 +55,12 @@ pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<
 
 fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
-        .handle_access(AccessFs::from_all(ALL))?
-        .handle_access(AccessNet::from_all(ALL))?
-        .scope(Scope::from_all(ALL))?
+        .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
+        .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
+        .scope(Scope::from_all(LANDLOCK_ABI))?
         .create()?
-        .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
-        .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(SYSTEM_DIRECTORIES, AccessFs::from_read(LANDLOCK_ABI)))?
+        .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(LANDLOCK_ABI)))?
         .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules([NULL_DEVICE], AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(&rules.own, own_directory_access()))

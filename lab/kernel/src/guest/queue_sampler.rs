@@ -17,7 +17,7 @@ use super::handle;
 use super::netlink::RoutingSocket;
 
 /// Length of an Ethernet header in octets.
-const ETHERNET: u64 = 14;
+const ETHERNET_HEADER: u64 = 14;
 
 /// The queueing disciplines whose statistics are those of a link's queue.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl LinkQueueStatistics {
             (Some(interface), Some(transit)) if place < transit => {
                 QdiscPosition { interface, place, beyond_ip: overhead }
             }
-            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET },
+            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET_HEADER },
         };
         let is_transmitter = |stage: &Stage| {
             matches!(stage, Stage::Emulator(Emulator { rate: 1.., delay: Duration::ZERO, .. }))

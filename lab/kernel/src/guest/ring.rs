@@ -35,13 +35,13 @@ struct Shape {
 
 impl Shape {
     /// The smallest size of a block, in octets.
-    const BLOCK: usize = 64 << 10;
+    const MIN_BLOCK_SIZE: usize = 64 << 10;
 
     /// Returns the layout of at least `frames` frames for packets of `octets`.
     fn new(frames: usize, octets: usize) -> Self {
         let head = libc::TPACKET2_HDRLEN.next_multiple_of(libc::TPACKET_ALIGNMENT) + 16;
         let frame = (head + octets).next_multiple_of(libc::TPACKET_ALIGNMENT);
-        let block = Self::BLOCK.max(frame.next_power_of_two());
+        let block = Self::MIN_BLOCK_SIZE.max(frame.next_power_of_two());
         Self { frame, block, blocks: frames.div_ceil(block / frame) }
     }
 

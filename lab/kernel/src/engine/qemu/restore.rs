@@ -14,8 +14,8 @@ use crate::KernelError;
 use crate::engine::contract::Task;
 use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
-use crate::job::FILE;
-use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
+use crate::job::JOB_FILE_NAME;
+use crate::mailbox::{ADDRESS, HEADER_LENGTH, Head, Mail};
 
 /// Returns a machine restored from `state`, with a task; its files go to `directory`.
 pub(super) fn machine(
@@ -27,7 +27,7 @@ pub(super) fn machine(
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
-    let job = format!("name={FILE},file={}", file.display());
+    let job = format!("name={JOB_FILE_NAME},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
     let pace = probe.pace(task.root.is_some());
     let mut machine =
@@ -91,7 +91,8 @@ pub(super) fn run_to_end(
 /// Reads the mailbox of a paused machine.
 pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
+    let head =
+        Head::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
     let octets = machine.memory(ADDRESS, head.whole())?;
     head.open(&octets).map_err(|e| guest(e.to_string()))
 }

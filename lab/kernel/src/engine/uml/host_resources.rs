@@ -15,7 +15,7 @@ use crate::root::Root;
 use crate::{KernelError, scratch};
 
 /// The file system in memory that holds the guest's memory if it fits.
-const SHARED: &str = "/dev/shm";
+const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 
 /// The host's description of its processors. proc(5).
 pub(super) const PROCESSORS: &str = "/proc/cpuinfo";
@@ -51,7 +51,7 @@ impl HostResources {
 /// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed, which containers
 /// often forbid. Each run has its own, so that it does not see those of other runs.
 fn memory(size: u64) -> Option<TempDir> {
-    let shared = Path::new(SHARED);
+    let shared = Path::new(SHARED_MEMORY_DIRECTORY);
     let fits = |system: Statvfs| {
         let free = system.blocks_available() * system.fragment_size();
         free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)

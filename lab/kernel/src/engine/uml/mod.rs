@@ -110,7 +110,7 @@ impl Bootable {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let path = work.path().join(JOB_FILE);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
-        let link = work.path().join(process::SYSTEM);
+        let link = work.path().join(process::SYSTEM_LINK);
         symlink(&self.boot_directory.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
