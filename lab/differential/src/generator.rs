@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::{Rng, Seed};
-use hol_lab::fidelity::COMPARED;
+use hol_lab::fidelity::COMPARED_RANGES;
 use hol_scenario::World;
 
 use crate::key_space::{KeySpace, log_uniform, pick};
@@ -144,7 +144,7 @@ impl<'w> Generator<'w> {
         if has("users") && rng.chance(0.3) {
             set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
-            let rate = log_uniform_in(rng, COMPARED.rate);
+            let rate = log_uniform_in(rng, COMPARED_RANGES.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             max = max.min(rate * MAX_SCHEDULE_SECONDS);
             // Without randomness its packets are compared, too.
@@ -161,9 +161,9 @@ impl<'w> Generator<'w> {
             max = 20.0;
         }
         set("messages", format!("{:.0}", log_uniform(rng, 2.0, max.max(3.0))));
-        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED.delay_ms)));
+        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED_RANGES.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
-        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED.bandwidth_kbps)));
+        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps)));
         let mut extras = self.condition(&mut scenario, rng);
         if protocol == "mptcp" {
             second_path(&mut scenario, rng);
@@ -195,7 +195,9 @@ impl<'w> Generator<'w> {
                 numbers.dedup();
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
-            14..17 => set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
+            14..17 => {
+                set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)))
+            }
             17 => {
                 let good_to_bad = log_uniform(rng, 0.3, 5.0);
                 set(
@@ -203,9 +205,14 @@ impl<'w> Generator<'w> {
                     format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
                 );
             }
-            18 => set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED.short_queue))),
+            18 => {
+                set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)))
+            }
             19..21 => return queue_management(scenario, rng),
-            _ => set("network.down.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
+            _ => set(
+                "network.down.loss",
+                format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)),
+            ),
         }
         Vec::new()
     }
@@ -254,7 +261,7 @@ impl<'w> Generator<'w> {
 
 /// Gives the scenario a second path, with a delay and a rate of its own.
 fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
-    let delay = log_uniform_in(rng, COMPARED.delay_ms);
+    let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
     let rate = log_uniform(rng, 1_000.0, 100_000.0);
     let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
     scenario.settings.push(("network.paths".to_owned(), paths));
@@ -333,7 +340,7 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 
 /// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
-    let [min, max] = COMPARED.size;
+    let [min, max] = COMPARED_RANGES.size;
     if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }
 }
 

@@ -34,7 +34,7 @@ use crate::transport_options;
 use crate::worlds::WorldName;
 
 /// The default number of messages over all repetitions.
-const MESSAGES: u64 = 10_000;
+const DEFAULT_MESSAGES: u64 = 10_000;
 
 /// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
 const MAX_RUNS: u64 = 1_000_000;
@@ -610,7 +610,7 @@ impl ExperimentFile {
     /// Returns the number of messages over all repetitions; programs run once in each.
     fn messages(&self) -> u64 {
         let once = u64::from(self.repetitions.get_ref().min);
-        let usual = if self.runs_programs() { once } else { MESSAGES };
+        let usual = if self.runs_programs() { once } else { DEFAULT_MESSAGES };
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 

@@ -103,7 +103,7 @@ pub struct Key {
 }
 
 /// The name of each table, by the type that reads it.
-const TABLES: [(&str, &str); 26] = [
+const TABLE_NAMES: [(&str, &str); 26] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
@@ -137,7 +137,8 @@ pub fn reference() -> Vec<Section> {
     let schema = schema();
     let definitions = &schema["definitions"];
     let experiment = section(&schema, "An experiment file".into(), definitions);
-    let tables = TABLES.iter().map(|(name, table)| section(&definitions[name], (*table).into(), definitions));
+    let tables =
+        TABLE_NAMES.iter().map(|(name, table)| section(&definitions[name], (*table).into(), definitions));
     let kinds = definitions["WorkloadSpec"]["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let kinds = kinds.iter().filter_map(|kind| {
         let name = kind["properties"]["kind"]["const"].as_str()?;
@@ -302,7 +303,7 @@ mod tests {
     #[test]
     fn every_key_of_every_table_has_a_description() {
         let reference = reference();
-        assert_eq!(reference.len(), 1 + TABLES.len() + Kind::all().len());
+        assert_eq!(reference.len(), 1 + TABLE_NAMES.len() + Kind::all().len());
         for section in &reference {
             let has_keys = !section.keys.is_empty() || !section.inherited.is_empty();
             assert!(!section.about.is_empty() && has_keys, "{section:?}");

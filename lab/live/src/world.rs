@@ -20,7 +20,7 @@ use crate::places::Places;
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
 /// The separator between a peer and a router in the name of a world.
-pub const VIA: &str = " via ";
+pub const VIA_SEPARATOR: &str = " via ";
 
 /// The live world: both ends on this machine, or some on others. Runs take turns, because concurrent ones
 /// would disturb each other.
@@ -40,7 +40,7 @@ impl Live {
     /// nodes, `server=HOST,cross=HOST`; and optionally a router between them that runs `hol live route`:
     /// `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
-        let (places, via) = match places.split_once(VIA) {
+        let (places, via) = match places.split_once(VIA_SEPARATOR) {
             Some((places, router)) => (places, Some(PathRouter::new(router.parse()?))),
             None => (places, None),
         };
@@ -79,7 +79,7 @@ impl Live {
 impl World for Live {
     fn name(&self) -> String {
         let Some(OtherHosts { places, via, .. }) = &self.others else { return "live".to_owned() };
-        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
+        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA_SEPARATOR}{}", via.place()));
         format!("live:{places}{via}")
     }
 

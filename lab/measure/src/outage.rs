@@ -14,9 +14,9 @@ const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.
 const MESSAGES_BEFORE: usize = 64;
-/// Number of equal parts of the time until the backlog was gone. Each part after that is [`GROWTH`] times as long as the one before.
-const PARTS: u64 = 256;
-const GROWTH: f64 = 1.05;
+/// Number of equal parts of the time until the backlog was gone. Each part after that is [`PART_GROWTH`] times as long as the one before.
+const PARTS_TO_RECOVERY: u64 = 256;
+const PART_GROWTH: f64 = 1.05;
 
 /// The effect of an event on the application.
 ///
@@ -252,10 +252,12 @@ impl Run {
         let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
         let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
-        let part = (gone.saturating_since(first).as_nanos() / PARTS).max(1);
+        let part = (gone.saturating_since(first).as_nanos() / PARTS_TO_RECOVERY).max(1);
         let place = |due: i64| match (due / part as i64) as u64 {
             // After the backlog, the parts grow.
-            at if at >= PARTS => PARTS + ((at as f64 / PARTS as f64).ln() / GROWTH.ln()) as u64,
+            at if at >= PARTS_TO_RECOVERY => {
+                PARTS_TO_RECOVERY + ((at as f64 / PARTS_TO_RECOVERY as f64).ln() / PART_GROWTH.ln()) as u64
+            }
             at => at,
         };
         let mut at = None;

@@ -96,7 +96,7 @@ pub(crate) struct FairQueue {
 impl FairQueue {
     /// Maximum packets dropped from the longest queue when there is no room, since finding it takes time. As
     /// in Linux.
-    const BATCH: u32 = 64;
+    const MAX_DROPPED_AT_ONCE: u32 = 64;
 
     /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest
     /// packet.
@@ -225,7 +225,7 @@ impl FairQueue {
             let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
             lose(transit);
-            if dropped == Self::BATCH || gone >= half {
+            if dropped == Self::MAX_DROPPED_AT_ONCE || gone >= half {
                 break;
             }
         }

@@ -21,7 +21,7 @@ use crate::survey::{Survey, SurveyResults};
 use crate::two_worlds::{KernelResults, Mismatch};
 
 /// The file with the answer of a report.
-const ANSWER: &str = "answer.json";
+const ANSWER_FILE: &str = "answer.json";
 
 /// The report of one result directory.
 #[derive(Debug, Clone)]
@@ -233,7 +233,7 @@ impl Report {
             file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
         }
         let answer = serde_json::to_string_pretty(&self.answer()).expect("sentences are JSON");
-        file(dir.join(ANSWER), answer + "\n")?;
+        file(dir.join(ANSWER_FILE), answer + "\n")?;
         file(page.to_owned(), self.html())
     }
 

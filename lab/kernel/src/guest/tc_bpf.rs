@@ -70,7 +70,7 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.max());
     let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.max());
     let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(ADD, 1, 0, 0, -ETHERNET_HEADER);
-    let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
+    let code = code.constant(2, TokenBucket::PARTS_PER_TOKEN).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
     let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).drop_packet();
     code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }

@@ -10,13 +10,13 @@ use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
 use super::delivered::DeliveredOctets;
-use super::{NUMBERS, Row, SCHEMA, SampledObject};
+use super::{Row, SCHEMA_VERSION, SampledObject, VALUE_COLUMNS};
 use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
 /// The number of rows in a group, which is also the number that is buffered at most.
-const GROUP: usize = 1 << 16;
+const ROWS_PER_GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.
 pub(crate) struct SeriesFile {
@@ -42,12 +42,12 @@ impl SeriesFile {
         flows: usize,
         interval: Duration,
     ) -> Result<Self, LabError> {
-        let numbers = NUMBERS.map(|name| format!("optional int64 {name};")).concat();
+        let numbers = VALUE_COLUMNS.map(|name| format!("optional int64 {name};")).concat();
         let columns = format!(
             "required int64 time_ns; required binary subject (utf8); optional int64 flow; optional int64 connection; \
              optional binary side (utf8); optional binary path (utf8); optional binary queue (utf8); {numbers}"
         );
-        let about = [("series", SCHEMA.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
+        let about = [("series", SCHEMA_VERSION.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
         let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
         let network =
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
@@ -97,7 +97,7 @@ impl SeriesFile {
             return Err(self.too_many(row.at));
         }
         self.waiting.push(row);
-        if self.waiting.len() < GROUP { Ok(()) } else { self.write_group() }
+        if self.waiting.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group() }
     }
 
     fn write_group(&mut self) -> Result<(), LabError> {
@@ -110,7 +110,8 @@ impl SeriesFile {
             group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.path()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.queue()))?;
-            (0..NUMBERS.len()).try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
+            (0..VALUE_COLUMNS.len())
+                .try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
         })?;
         self.waiting.clear();
         Ok(())
@@ -157,7 +158,7 @@ impl SeriesFile {
 
 impl Row {
     fn set(&mut self, column: &str, number: Option<u64>) {
-        let place = NUMBERS.iter().position(|name| *name == column);
+        let place = VALUE_COLUMNS.iter().position(|name| *name == column);
         self.numbers[place.expect("the value has a column")] = number;
     }
 }

@@ -7,7 +7,7 @@ use hol_base::{BitRate, Duration, Ratio};
 use hol_measure::Bounds;
 
 use super::loss::{Bursts, LossEstimate};
-use super::rate::{OVERHEAD, Rate};
+use super::rate::{LINK_OVERHEAD, Rate};
 
 /// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,8 +100,8 @@ impl PathEstimate {
 
     /// Returns the transmission time of two handshake packets on the links with known rates, in ns.
     fn serialization(&self) -> f64 {
-        const HANDSHAKE: u32 = 60;
-        let bits = f64::from((HANDSHAKE + OVERHEAD) * 8);
+        const HANDSHAKE_OCTETS: u32 = 60;
+        let bits = f64::from((HANDSHAKE_OCTETS + LINK_OVERHEAD) * 8);
         [0, 1].iter().filter_map(|direction| self.rate(*direction)).map(|rate| bits * 1e9 / rate.value).sum()
     }
 

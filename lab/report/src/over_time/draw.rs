@@ -15,7 +15,7 @@ const TOP: f64 = 20.0;
 /// The margin below, for tick labels and the name of the axis.
 const BOTTOM: f64 = 36.0;
 /// The size of a mark of a loss, in pixels.
-const MARK: f64 = 6.0;
+const MARK_SIZE: f64 = 6.0;
 
 /// The axes, which the drawings of all runs share.
 struct Axes {
@@ -196,7 +196,7 @@ impl PanelArea<'_> {
         let bottom = self.top + PANEL_HEIGHT;
         for time in times {
             let (x, _) = self.at(*time, 0.0);
-            svg.line("series-lost", (x, bottom), (x, bottom - MARK));
+            svg.line("series-lost", (x, bottom), (x, bottom - MARK_SIZE));
         }
     }
 }

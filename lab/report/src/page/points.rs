@@ -30,7 +30,7 @@ const COLUMNS: [Column; 9] = [
 ];
 
 /// Columns of flows, if messages go one way or there is background traffic.
-const FLOWS: [Column; 5] = [
+const FLOW_COLUMNS: [Column; 5] = [
     Column { head: "kbit/s, 95 %", of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
     Column {
         head: "background, kbit/s",
@@ -42,7 +42,7 @@ const FLOWS: [Column; 5] = [
 ];
 
 /// Columns for points whose path is disrupted.
-const OUTAGES: [Column; 6] = [
+const OUTAGE_COLUMNS: [Column; 6] = [
     Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
     Column { head: "runs not recovered", of: unrecovered_runs },
     Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
@@ -64,9 +64,9 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
     let defined = defined(cells.iter().copied());
-    let flows = &FLOWS[..if has_flows { FLOWS.len() } else { 0 }];
+    let flows = &FLOW_COLUMNS[..if has_flows { FLOW_COLUMNS.len() } else { 0 }];
     let is_disrupted = cells.iter().any(|cell| cell.recovered().is_some());
-    let outages = &OUTAGES[..if is_disrupted { OUTAGES.len() } else { 0 }];
+    let outages = &OUTAGE_COLUMNS[..if is_disrupted { OUTAGE_COLUMNS.len() } else { 0 }];
     let groups = match lead(cells.iter().copied()) {
         Metric::Throughput => [flows, &COLUMNS, outages],
         _ => [outages, &COLUMNS, flows],

@@ -3,7 +3,7 @@
 use super::Panel;
 
 /// The height of a mark, in pixels.
-const MARK: f64 = 9.0;
+const MARK_HEIGHT: f64 = 9.0;
 
 /// The marks at a panel's edges so far.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +31,6 @@ impl Edge {
         let place = (x.round() as i64, upper);
         let before = self.taken.iter().filter(|taken| **taken == place).count();
         self.taken.push(place);
-        (x, 5.5 + MARK * before as f64)
+        (x, 5.5 + MARK_HEIGHT * before as f64)
     }
 }

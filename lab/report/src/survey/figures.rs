@@ -159,7 +159,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     };
     let Some((_, numbers)) = &axis.numbers else {
         let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
-        return Some(Axis::new(Scale::Names(shorten(&names, BELOW)), &axis.label()));
+        return Some(Axis::new(Scale::Names(shorten(&names, MAX_LETTERS_BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -249,7 +249,7 @@ pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// The number of letters with room below an axis.
-const BELOW: usize = 24;
+const MAX_LETTERS_BELOW: usize = 24;
 
 /// Returns the number of letters with room above each of some panels, of which at most three are in a row.
 const fn above(panels: usize) -> usize {
@@ -390,8 +390,9 @@ mod tests {
 
     #[test]
     fn long_names_are_told_apart() {
-        let of =
-            |names: &[&str]| shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), BELOW);
+        let of = |names: &[&str]| {
+            shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), MAX_LETTERS_BELOW)
+        };
         assert_eq!(
             of(&["{red={limit=100p,max=15p,min=5p}}", "{red={limit=100p,max=30p,min=5p}}"]),
             ["…15p,min=5p}}", "…30p,min=5p}}"]

@@ -9,7 +9,7 @@ use crate::plot::{Anchor, SeriesStyle, Svg, number};
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
 /// The place of the key's first entry, and the height of its lines.
-const KEY: (f64, f64) = (16.0, 8.0);
+const KEY_POSITION: (f64, f64) = (16.0, 8.0);
 const LINE_HEIGHT: f64 = 18.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
@@ -180,7 +180,7 @@ impl Map {
         let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
         let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
         let key = self.key(needed);
-        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY.1);
+        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
         let height = top + CELL_HEIGHT * rows as f64 + BOTTOM;
         let mut svg = Svg::new(id, needed, height, &self.caption);
         for ((label, style), (x, y)) in key {
@@ -220,11 +220,11 @@ impl Map {
 
     /// Returns the transports with their positions in a key of this width.
     fn key(&self, width: f64) -> Vec<(&LabelledTransport, (f64, f64))> {
-        let (mut x, mut y) = KEY;
+        let (mut x, mut y) = KEY_POSITION;
         let place = |entry| {
             let (label, _): &LabelledTransport = entry;
-            if x > KEY.0 && x + entry_width(label) > width {
-                (x, y) = (KEY.0, y + LINE_HEIGHT);
+            if x > KEY_POSITION.0 && x + entry_width(label) > width {
+                (x, y) = (KEY_POSITION.0, y + LINE_HEIGHT);
             }
             let at = (x, y);
             x += entry_width(label);
@@ -235,7 +235,7 @@ impl Map {
 
     /// Returns the width of the longest entry of the key.
     fn key_width(&self) -> f64 {
-        self.transports.iter().map(|(label, _)| KEY.0 + entry_width(label)).fold(0.0, f64::max)
+        self.transports.iter().map(|(label, _)| KEY_POSITION.0 + entry_width(label)).fold(0.0, f64::max)
     }
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {

@@ -7,10 +7,10 @@ use super::{lines, member};
 use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
-const HEADING: f64 = 40.0;
+const HEADING_HEIGHT: f64 = 40.0;
 /// Half the minimum width of a box, and the width that a letter adds.
-const BOX: f64 = 34.0;
-const LETTER: f64 = 3.4;
+const MIN_BOX_HALF_WIDTH: f64 = 34.0;
+const LETTER_HALF_WIDTH: f64 = 3.4;
 /// Height of a line of text.
 const LINE_HEIGHT: f64 = 14.0;
 /// The distance of parallel links at their midpoints.
@@ -26,11 +26,12 @@ pub fn draw(id: &str, heading: &str, topology: &Topology) -> Svg {
     let top = at.iter().zip(&boxes).map(|(at, own)| at.1 - own.half_height()).fold(f64::MAX, f64::min);
     for (x, y) in &mut at {
         *x += MARGIN - left;
-        *y += HEADING + MARGIN - top;
+        *y += HEADING_HEIGHT + MARGIN - top;
     }
     let right = at.iter().zip(&boxes).map(|(at, own)| at.0 + own.half_width).fold(0.0, f64::max);
     let bottom = at.iter().zip(&boxes).map(|(at, own)| at.1 + own.half_height()).fold(0.0, f64::max);
-    let width = (right + MARGIN).max(14.0 * LETTER + 2.0 * LETTER * heading.chars().count() as f64);
+    let width = (right + MARGIN)
+        .max(14.0 * LETTER_HALF_WIDTH + 2.0 * LETTER_HALF_WIDTH * heading.chars().count() as f64);
     let mut svg = Svg::new(id, width, bottom + MARGIN, heading);
     svg.text("panel", (MARGIN, 24.0), Anchor::Start, heading);
     for edge in &edges {
@@ -57,7 +58,12 @@ impl Box {
     fn new(colour: &'static str, name: &str, notes: Vec<String>) -> Self {
         let texts = notes.iter().map(String::as_str).chain([name]);
         let longest = texts.map(|text| text.chars().count()).max().unwrap_or(0);
-        Self { colour, name: name.to_owned(), notes, half_width: BOX.max(LETTER * longest as f64) }
+        Self {
+            colour,
+            name: name.to_owned(),
+            notes,
+            half_width: MIN_BOX_HALF_WIDTH.max(LETTER_HALF_WIDTH * longest as f64),
+        }
     }
 
     fn half_height(&self) -> f64 {
