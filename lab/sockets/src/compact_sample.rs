@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
 
 /// Maximum of a number in a sample; the sum over all samples of a run fits into 64 bits.
-const MAX: u64 = 1 << 42;
+const MAX_NUMBER: u64 = 1 << 42;
 
 impl CompactSenderSample {
     /// Converts a sample; `None` if it is not of a sender.
@@ -30,7 +30,7 @@ impl CompactSenderSample {
     pub(crate) fn sample(self, side: Side) -> Sample {
         let Self(at, connection, peer, numbers) = self;
         let [cwnd, ssthresh, srtt, pacing_rate, in_flight, sent_again] =
-            numbers.map(|number| number.filter(|number| *number <= MAX));
+            numbers.map(|number| number.filter(|number| *number <= MAX_NUMBER));
         let srtt = srtt.map(Duration::from_nanos);
         let path = PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight };
         Sample { at, of: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }) }
@@ -64,8 +64,8 @@ mod tests {
 
     #[test]
     fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
-        assert!(MAX.checked_mul(Sample::MAX + 1).is_some());
-        for absurd in [MAX + 1, u64::MAX] {
+        assert!(MAX_NUMBER.checked_mul(Sample::MAX + 1).is_some());
+        for absurd in [MAX_NUMBER + 1, u64::MAX] {
             let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
             else {

@@ -180,14 +180,14 @@ impl Stream {
 
 impl MessageBatch {
     /// Maximum octets sent at once.
-    const MAX: usize = 1 << 14;
+    const MAX_WRITE: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {
         if self.is_blocked {
             return Ok(SendOutcome::WouldBlock);
         }
         self.octets.extend_from_slice(message);
-        if self.octets.len() >= Self::MAX {
+        if self.octets.len() >= Self::MAX_WRITE {
             self.send(socket)?;
         }
         Ok(SendOutcome::Complete)

@@ -29,7 +29,7 @@ pub(crate) struct Udp {
 
 impl Udp {
     /// Maximum octets of a message: an IPv4 packet without its headers.
-    pub(crate) const LONGEST: u64 = 65_507;
+    pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;

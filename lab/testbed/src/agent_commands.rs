@@ -1,15 +1,15 @@
 //! The commands of agents, and those that attach and connect them.
 
-use crate::agents::{COUNTERS, Class, LABELS, packets};
-use crate::application::{Application, Kind, Produced, WRITES};
+use crate::agents::{COUNTER_ATTRIBUTES, Class, LABEL_ATTRIBUTES, packets};
+use crate::application::{Application, Kind, Produced, WRITER_CLASS};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
 use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// The application of an agent that a script asks to send.
-const FTP: (&str, Kind) = ("Application/FTP", Kind::Greedy);
+const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
     /// Executes a command of an agent.
@@ -31,7 +31,7 @@ impl Simulator<'_> {
             ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
                 self.ignore(words, "it only draws or records")
             }
-            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            ("print" | "port" | "eventtrace", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
         }
     }
@@ -43,12 +43,12 @@ impl Simulator<'_> {
         let agent = &self.traffic.agents[index];
         let own = agent.own.get(name).map(|value| value.text.clone());
         own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
-            .unwrap_or_else(|| MEASURED.to_owned())
+            .unwrap_or_else(|| MEASURED_VALUE.to_owned())
     }
 
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if LABELS.contains(&name.text.as_str()) {
-            if !COUNTERS.contains(&name.text.as_str()) {
+        if LABEL_ATTRIBUTES.contains(&name.text.as_str()) {
+            if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
                 self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
             }
             self.ignore(words, "it only marks packets for traces, or counts them")?;
@@ -111,7 +111,7 @@ impl Simulator<'_> {
         // All packets of an agent are those of one connection.
         let index = match self.traffic.find(agent, |own| !own.produced.is_empty()).or(from) {
             Some(index) => index,
-            None => self.application_over(agent, method.at, FTP, |_| false)?,
+            None => self.application_over(agent, method.at, FTP_APPLICATION, |_| false)?,
         };
         let application = &mut self.traffic.applications[index];
         let earlier = application.counted;
@@ -156,7 +156,7 @@ impl Simulator<'_> {
         let size = own.packet()?;
         match own.class {
             Class::Tcp { .. } | Class::Sctp if octets.text == "-1" => {
-                let index = self.application_over(agent, method.at, FTP, |own| own.greedy)?;
+                let index = self.application_over(agent, method.at, FTP_APPLICATION, |own| own.greedy)?;
                 let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
                 self.open(agent);
@@ -170,8 +170,8 @@ impl Simulator<'_> {
             Class::Udp | Class::Tcp { .. } | Class::Sctp => {
                 let octets = Some(positive(octets)?);
                 let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
-                let kind = (WRITES, Kind::Counted);
-                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITES)?;
+                let kind = (WRITER_CLASS, Kind::Counted);
+                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITER_CLASS)?;
                 self.traffic.applications[index].produce(produced);
                 self.open(agent);
                 Ok(String::new())

@@ -10,7 +10,7 @@ use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{positive, seconds, switch, whole};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ const AGENTS: [(&str, Class); 17] = [
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-pub(crate) const LABELS: [&str; 14] = [
+pub(crate) const LABEL_ATTRIBUTES: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -96,14 +96,14 @@ const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Marks that a run counts, so that they do not keep what a script sets.
-pub(crate) const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
+pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
-    static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    static KNOWN_ATTRIBUTES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
         defaults().filter(|(class, ..)| class.starts_with("Agent")).map(|(_, known, _)| known).collect()
     });
-    LABELS.contains(&name) || KNOWN.contains(name)
+    LABEL_ATTRIBUTES.contains(&name) || KNOWN_ATTRIBUTES.contains(name)
 }
 
 impl Agent {
@@ -151,7 +151,7 @@ impl Agent {
 
     /// Returns whether an attribute changes nothing that is sent.
     fn is_idle(&self, name: &str) -> bool {
-        LABELS.contains(&name)
+        LABEL_ATTRIBUTES.contains(&name)
             || name == "ttl_"
             // foutput() sets it to segsize_ with headers.
             || self.is_full_tcp() && name == "packetSize_"
@@ -268,7 +268,7 @@ impl Agent {
             if !(is_usual || self.reads(name) || self.is_idle(name)) {
                 let class = self.name();
                 let problem = match usual {
-                    Some(MEASURED) => {
+                    Some(MEASURED_VALUE) => {
                         format!("{name:?} of {class} is a result of the run, which a script cannot set here")
                     }
                     Some(usual) => {

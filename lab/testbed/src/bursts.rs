@@ -146,7 +146,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with what draws from it during a run.
@@ -162,7 +162,7 @@ impl Simulator<'_> {
         });
         let sources: Vec<(usize, &str)> = sources.map(|own| (own.at, own.class)).collect();
         for (at, class) in sources {
-            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED);
+            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED_GENERATOR);
         }
     }
 

@@ -78,7 +78,7 @@ impl Cause {
             Some(beginning) => word.starts_with(beginning),
             None => word == known,
         };
-        let (_, kind) = WORDS.iter().find(|(known, _)| is_like(known))?;
+        let (_, kind) = REVEALING_WORDS.iter().find(|(known, _)| is_like(known))?;
         Some(Self::new(*kind, word, at))
     }
 
@@ -104,7 +104,7 @@ impl Cause {
 }
 
 /// Words that give a script away; `*` stands for any end.
-const WORDS: [(&str, Kind); 67] = [
+const REVEALING_WORDS: [(&str, Kind); 67] = [
     ("Node/SatNode*", Kind::Satellite),
     ("Phy/Sat*", Kind::Satellite),
     ("Mac/Sat*", Kind::Satellite),
@@ -257,7 +257,7 @@ fn is_of_ns(class: &str, method: &str) -> bool {
 }
 
 /// Files of ns's own library that old scripts read.
-pub(crate) const LIBRARY: [&str; 11] = [
+pub(crate) const LIBRARY_FILES: [&str; 11] = [
     "timer.tcl",
     "vlan.tcl",
     "ns-mac.tcl",

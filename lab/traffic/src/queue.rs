@@ -10,14 +10,14 @@ use crate::red::RedParameters;
 use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 
 /// Octets that an interface counts beyond IP.
-const ETHERNET: i64 = 14;
+const ETHERNET_HEADER: i64 = 14;
 
 /// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.
 pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
     // linux/pkt_sched.h, `struct tc_sizespec`: the overhead is the second number.
-    let overhead = i32::try_from(overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
+    let overhead = i32::try_from(overhead.0 as i64 - ETHERNET_HEADER).unwrap_or(i32::MAX);
     let sizes = [&[0; 4], &overhead.to_ne_bytes()[..], &[0; 16]].concat();
     message.with_nested(TCA_STAB, &[], |stab| stab.with(STAB_BASE, &sizes))
 }
@@ -26,12 +26,13 @@ pub fn lengths(message: Message, overhead: ByteCount) -> Message {
 pub fn pace(message: Message, pace: &Shaper) -> Message {
     const PARAMETERS: u16 = 1;
     /// Enough for any packet.
-    const CREDIT: i32 = 1 << 20;
+    const ENOUGH_CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
     let Shaper { gain, scale } = *pace;
-    let credit = CREDIT * scale;
-    let parameters = [0, credit, -credit, gain, -Shaper::PORT * scale].map(i32::to_ne_bytes).concat();
+    let credit = ENOUGH_CREDIT * scale;
+    let parameters =
+        [0, credit, -credit, gain, -Shaper::INTERFACE_RATE_KBPS * scale].map(i32::to_ne_bytes).concat();
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
 }
 

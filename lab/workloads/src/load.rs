@@ -72,11 +72,11 @@ impl Load {
 
     /// Returns what makes the next message due.
     pub fn pace(&self) -> Pace {
-        const DEFAULT: Duration = Duration::from_millis(10);
+        const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         match self.interval {
             Some(Duration::ZERO) => Pace::Taken,
             Some(interval) => Pace::Every(interval),
-            None => Pace::Every(self.rate.map_or(DEFAULT, Frequency::period)),
+            None => Pace::Every(self.rate.map_or(DEFAULT_INTERVAL, Frequency::period)),
         }
     }
 

@@ -65,7 +65,7 @@ pub struct SizeClass {
 impl Sizes {
     /// A mix of up to this many sizes has a class for each size; a longer one has a class for each power of
     /// ten.
-    const FEW: usize = 4;
+    const MAX_SIZE_CLASSES: usize = 4;
 
     /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
@@ -114,7 +114,7 @@ impl Sizes {
     pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
-            Self::Mix(weights) if weights.len() <= Self::FEW => {
+            Self::Mix(weights) if weights.len() <= Self::MAX_SIZE_CLASSES => {
                 weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
             Self::Mix(weights) => {

@@ -33,19 +33,19 @@ rate = \"100/s\"
 
 /// A field of the form: key, label, and default value.
 type Field = (&'static str, &'static str, &'static str);
-const PATH: [Field; 4] = [
+const PATH_FIELDS: [Field; 4] = [
     ("network.delay", "One-way delay", "10ms"),
     ("network.loss", "Loss", "0%"),
     ("network.rate", "Rate", "100Mbit"),
     ("network.queue", "Queue", "1000p"),
 ];
-const APPLICATION: [Field; 4] = [
+const APPLICATION_FIELDS: [Field; 4] = [
     ("workload.kind", "Kind of workload", "simco"),
     ("workload.rate", "Messages per second", "100/s"),
     ("workload.arrivals", "Arrivals", "periodic"),
     ("workload.size", "Size of a message", "128B"),
 ];
-const RUNS: [Field; 4] = [
+const RUN_FIELDS: [Field; 4] = [
     ("messages", "Messages", "10000"),
     ("repetitions", "Repetitions", "10"),
     ("seed", "Seed", "1"),
@@ -139,7 +139,7 @@ fn question_form() -> Markup {
                 ul id="transports" {}
                 button type="button" class="small" id="add-transport" { "Add a transport" }
             }
-            @for (legend, fields) in [("Path", PATH), ("Application", APPLICATION), ("Runs", RUNS)] {
+            @for (legend, fields) in [("Path", PATH_FIELDS), ("Application", APPLICATION_FIELDS), ("Runs", RUN_FIELDS)] {
                 fieldset { legend { (legend) } div.fields { @for one in fields { (input(one)) } } }
             }
             p.soft { "Several values separated by commas, as in 0%, 1%, 2%, become an axis." }

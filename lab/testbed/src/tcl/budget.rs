@@ -4,10 +4,10 @@ use super::WordError;
 use super::interpreter::Stop;
 
 /// The longest text in a variable, in octets; longer ones are considered a mistake.
-pub(super) const LONGEST: usize = 1 << 20;
+pub(super) const MAX_TEXT_OCTETS: usize = 1 << 20;
 
 /// The octets that a variable, a parameter or a name in a scope counts for besides its text.
-pub(super) const ENTRY: usize = 128;
+pub(super) const ENTRY_OCTETS: usize = 128;
 
 /// Maximum number of loop iterations and calls.
 const MAX_TURNS: u64 = 100_000;
@@ -53,8 +53,8 @@ impl Budget {
 
 /// Checks the length of a text that a script makes.
 pub(super) fn check_length(at: usize, length: usize) -> Result<(), Stop> {
-    check(length <= LONGEST, at, || {
-        format!("this text grows beyond {LONGEST} octets; end the loop that makes it grow")
+    check(length <= MAX_TEXT_OCTETS, at, || {
+        format!("this text grows beyond {MAX_TEXT_OCTETS} octets; end the loop that makes it grow")
     })
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::budget::ENTRY;
+use super::budget::ENTRY_OCTETS;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::{list, list_at, list_of};
 use super::parse::Command;
@@ -170,7 +170,7 @@ impl<H: Host> Interpreter<H> {
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
-                self.budget.charge_octets(only.at, listed.len() * ENTRY)?;
+                self.budget.charge_octets(only.at, listed.len() * ENTRY_OCTETS)?;
                 &listed[..]
             }
             cases => cases,
@@ -264,7 +264,7 @@ impl<H: Host> Interpreter<H> {
     /// Returns a procedure with these parameters, each a name, or a name and a default.
     pub(super) fn procedure(&mut self, parameters: &Word, body: &Word) -> Result<Rc<Procedure>, Stop> {
         let all = list_of(parameters)?;
-        self.budget.charge_octets(parameters.at, (1 + all.len()) * ENTRY)?;
+        self.budget.charge_octets(parameters.at, (1 + all.len()) * ENTRY_OCTETS)?;
         let mut settled = Vec::new();
         for parameter in all {
             match &list_at(&parameter, parameters.at)?[..] {
@@ -287,7 +287,7 @@ impl<H: Host> Interpreter<H> {
     ) -> Outcome {
         let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
         self.budget.turn(at)?;
-        self.budget.charge_octets(at, procedure.parameters.len() * ENTRY)?;
+        self.budget.charge_octets(at, procedure.parameters.len() * ENTRY_OCTETS)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
             frame.own.insert((*variable).to_owned(), (*value).to_owned().into());

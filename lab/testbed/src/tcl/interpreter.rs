@@ -11,20 +11,20 @@ use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, suggestion};
 
 /// Maximum nesting; deeper is considered endless recursion.
-const DEEPEST: usize = 60;
+const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
 /// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
 const MAX_NESTED: usize = 4 << 20;
 /// A command's result is only copied, which takes less time than other work on as many octets.
-const COPIED: usize = 8;
+const COPY_DISCOUNT: usize = 8;
 /// The further commands that one of the host counts for: it may create an object, or search a name.
 const OF_HOST: u64 = 3;
 /// The octets that the search for a similar name counts for.
-pub(super) const SUGGESTION: usize = 1 << 16;
+pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
 /// What a script may consist of.
-const SUPPORTED: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
+const SUPPORTED_SCRIPTS: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
 /// A provider of commands that are not Tcl's own.
 pub(crate) trait Host {
@@ -172,7 +172,7 @@ impl<H: Host> Interpreter<H> {
             self.budget.commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
             result = self.deeper(at, |interpreter| interpreter.command(&words))?;
-            self.budget.charge_octets(at, result.len() / COPIED)?;
+            self.budget.charge_octets(at, result.len() / COPY_DISCOUNT)?;
             if self.host.is_over() {
                 return Err(Stop::Over);
             }
@@ -182,8 +182,9 @@ impl<H: Host> Interpreter<H> {
 
     /// Calls `inside` one level deeper.
     pub(super) fn deeper(&mut self, at: usize, inside: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        if self.depth >= DEEPEST {
-            let problem = format!("this is nested more than {DEEPEST} deep; does a procedure call itself?");
+        if self.depth >= MAX_NESTING {
+            let problem =
+                format!("this is nested more than {MAX_NESTING} deep; does a procedure call itself?");
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.depth += 1;
@@ -217,10 +218,11 @@ impl<H: Host> Interpreter<H> {
         if let Some(done) = self.try_host(words) {
             return done;
         }
-        self.budget.charge_octets(words[0].at, SUGGESTION)?;
+        self.budget.charge_octets(words[0].at, SUGGESTION_COST)?;
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = suggestion(name, own.chain(self.procedures.keys().map(String::as_str)));
-        let cure = near.map_or_else(|| SUPPORTED.to_owned(), |near| format!("did you mean \"{near}\"?"));
+        let cure =
+            near.map_or_else(|| SUPPORTED_SCRIPTS.to_owned(), |near| format!("did you mean \"{near}\"?"));
         let problem = format!("unknown command \"{name}\"; {cure}");
         self.report_unknown(words[0].at, problem)
     }

@@ -8,7 +8,7 @@ use super::interpreter::Stop;
 
 /// The value of something that only a run measures, such as a window, and of expressions with it: not a
 /// number.
-pub(crate) const MEASURED: &str = "measured";
+pub(crate) const MEASURED_VALUE: &str = "measured";
 
 const TOO_LARGE: &str =
     "the result is too large for a whole number; write one operand with a point, as in 2.0";
@@ -61,7 +61,9 @@ impl Number {
     pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
         let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
         let problem = match trimmed(text) {
-            MEASURED => "this depends on results of the run, but a script is evaluated before".to_owned(),
+            MEASURED_VALUE => {
+                "this depends on results of the run, but a script is evaluated before".to_owned()
+            }
             own if whole(own).is_some() && Self::parse(own).is_none() => {
                 format!("{text} has more than 64 bits, which is not supported; write it with a point")
             }

@@ -5,11 +5,11 @@ use super::commands::whole;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::position;
-use super::number::{MEASURED, Number, general, scientific};
+use super::number::{MEASURED_VALUE, Number, general, scientific};
 use super::{Word, WordError};
 
 /// The widest field of a format.
-const WIDEST: u64 = 1000;
+const MAX_FIELD_WIDTH: u64 = 1000;
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `string` nor `format`.
@@ -184,12 +184,12 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
     };
     rest = rest.trim_start_matches('l');
     let kind = rest.chars().next().filter(|kind| "diuxXocfeEgGs".contains(*kind));
-    let is_wide = |size: i64| size.unsigned_abs() > WIDEST;
+    let is_wide = |size: i64| size.unsigned_abs() > MAX_FIELD_WIDTH;
     let is_odd =
         flags.contains('-') && flags.contains('0') || is_wide(width) || precision.is_some_and(is_wide);
     let Some(kind) = kind.filter(|_| !is_odd) else {
         let problem = format!(
-            "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
+            "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {MAX_FIELD_WIDTH}"
         );
         return Err(Stop::Limit(WordError { at, problem }));
     };
@@ -204,7 +204,7 @@ impl Field {
         let precision = self.precision.unwrap_or(6);
         let real = || Number::read(&value.text, value.at).map(Number::real);
         let body = match self.kind {
-            _ if value.text == MEASURED => value.text.clone(),
+            _ if value.text == MEASURED_VALUE => value.text.clone(),
             's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
             'c' => {
                 let letter = u32::try_from(whole(value)?).ok().and_then(char::from_u32);

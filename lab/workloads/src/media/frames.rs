@@ -51,7 +51,7 @@ impl Head {
         let reaches_back = octets
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
-            .ok_or(PARTS)?;
+            .ok_or(PARTS_CONTRADICT)?;
         Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.main_data_room() }))
     }
 
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-const PARTS: Malformed = Malformed("the parts of a frame contradict each other");
+const PARTS_CONTRADICT: Malformed = Malformed("the parts of a frame contradict each other");
 
 impl Frames {
     /// Creates an empty buffer.
@@ -82,7 +82,7 @@ impl Frames {
                 (octets.len(), Head::of_frame(offset, octets)?)
             }
             Packing::Adu => {
-                let [piece] = fragments(payload)?[..] else { return Err(PARTS) };
+                let [piece] = fragments(payload)?[..] else { return Err(PARTS_CONTRADICT) };
                 (piece.octets.len(), Some(Head::of_unit(&piece)))
             }
         };
@@ -114,8 +114,8 @@ impl Frames {
     /// Returns the frames that can be played now that frame `number` is complete.
     fn newly_playable(&mut self, number: u32) -> Vec<u32> {
         // At the lowest bit rate main data begin up to eight frames earlier.
-        const REACH: u32 = 8;
-        let waiting = number..=number.saturating_add(REACH);
+        const MAX_EARLIER_FRAMES: u32 = 8;
+        let waiting = number..=number.saturating_add(MAX_EARLIER_FRAMES);
         let playable: Vec<u32> = waiting.filter(|number| self.has_become_playable(*number)).collect();
         for number in &playable {
             if let Some(frame) = self.frames.get_mut(*number) {

@@ -24,7 +24,7 @@ use streamer::Streamer;
 
 impl Media {
     /// The range of `packet`; the maximum is what fits into a datagram.
-    const PACKETS: std::ops::RangeInclusive<u64> = 128..=65_507;
+    const PACKET_SIZES: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {
         let mut known = hol_rtp::BIT_RATES.into_iter();
@@ -65,7 +65,7 @@ impl Workload for Media {
                 "`bitrate` is {bitrate}, but MPEG-1 layer III defines only {known} kbit/s; use one of them"
             ));
         }
-        if !Self::PACKETS.contains(&packet.0) {
+        if !Self::PACKET_SIZES.contains(&packet.0) {
             return refused("`packet` must be 128 to 65507 octets");
         }
         if *interleave == 0 {

@@ -175,11 +175,11 @@ impl Application for Streamer {
 
     /// Records the frames that were never produced.
     fn end(&mut self, now: Time) -> bool {
-        const PART: u64 = 4096;
+        const PART_OCTETS: u64 = 4096;
         if self.endless {
             return true;
         }
-        for _ in 0..PART.min(self.left) {
+        for _ in 0..PART_OCTETS.min(self.left) {
             let since = self.start.get_or_insert(now);
             let at = *since + clock::duration(self.ledger.due() + 1);
             self.next_frame(at);
