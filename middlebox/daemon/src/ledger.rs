@@ -101,7 +101,7 @@ impl Ledger {
     /// How often a batch is repeated without the requests whose changes were rejected.
     const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
-    const ATTEMPT: u64 = 5_000_000;
+    const REJECTED_BATCH_COST: u64 = 5_000_000;
     /// Maximum time before the journal's mark is synced. A turn that syncs it waits for the disk once more.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
@@ -157,7 +157,7 @@ impl Ledger {
         let mut failures: Vec<LedgerError> = Vec::new();
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
-            batch.count(Self::ATTEMPT);
+            batch.count(Self::REJECTED_BATCH_COST);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
             // Without a standby the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, LedgerError::Standby) {

@@ -170,7 +170,7 @@ impl Journal {
         // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
         let number = self.segments[self.segments.len() - 1] + 1;
-        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER as u64);
+        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
         let file = segment::create(&self.dir, number, Start::Nothing, |file| {
             (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
@@ -313,5 +313,10 @@ fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appende
 
 fn begin(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
-    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64, FramePosition::first(number)))
+    Ok(Appender::new(
+        file,
+        segment::path(dir, number),
+        segment::HEADER_LENGTH as u64,
+        FramePosition::first(number),
+    ))
 }

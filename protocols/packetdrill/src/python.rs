@@ -206,7 +206,7 @@ impl std::fmt::Display for Token {
 }
 
 /// Operators and brackets, longer ones first.
-const SIGNS: [&str; 31] = [
+const OPERATOR_SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",
 ];
@@ -247,7 +247,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
                 word.len()
             }
             _ => {
-                let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+                let sign = OPERATOR_SIGNS.iter().find(|sign| rest.starts_with(**sign));
                 let sign = sign.ok_or_else(|| format!("{next:?} is not a supported Python operator"))?;
                 depth += usize::from(matches!(*sign, "(" | "[" | "{"));
                 depth -= usize::from(matches!(*sign, ")" | "]" | "}") && depth > 0);
@@ -291,7 +291,8 @@ struct Parser<'t> {
 }
 
 /// Binary operators by increasing precedence.
-const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
+const OPERATOR_LEVELS: [&[&str]; 6] =
+    [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
 impl<'t> Parser<'t> {
     fn new(tokens: &'t [Token], find: &'t dyn Fn(&str) -> Option<Value>) -> Self {
@@ -378,7 +379,7 @@ impl<'t> Parser<'t> {
     }
 
     fn operation(&mut self, level: usize) -> Result<Value, String> {
-        let Some(signs) = LEVELS.get(level) else { return self.unary() };
+        let Some(signs) = OPERATOR_LEVELS.get(level) else { return self.unary() };
         let mut value = self.operation(level + 1)?;
         while let Some(sign) = self.take_sign(signs) {
             let right = self.operation(level + 1)?.number()?;

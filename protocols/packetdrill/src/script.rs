@@ -137,10 +137,10 @@ impl Script {
 
 /// Parses a duration in µs, at most an hour.
 fn micros(word: &str, span: &str) -> Result<Duration, String> {
-    const MAX: u64 = 3_600_000_000;
+    const MAX_MICROSECONDS: u64 = 3_600_000_000;
     match number(word, span)? {
-        micros if micros <= MAX => Ok(Duration::from_micros(micros)),
-        _ => Err(format!("{word} is too long; the maximum is {MAX}")),
+        micros if micros <= MAX_MICROSECONDS => Ok(Duration::from_micros(micros)),
+        _ => Err(format!("{word} is too long; the maximum is {MAX_MICROSECONDS}")),
     }
 }
 

@@ -24,8 +24,8 @@ use crate::tokens::number;
 use chunk::PeerValues;
 use item::Item;
 
-const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
 /// An SCTP endpoint, and the mapping of a script's tags and TSNs to those on the wire.
 pub(crate) struct Sctp {
@@ -282,7 +282,14 @@ impl Sctp {
 }
 
 fn active(config: &Config) -> Endpoint {
-    Endpoint::connect(config.clone(), vec![LOCAL.0], LOCAL.1, vec![PEER.0], PEER.1, Seed(1).rng())
+    Endpoint::connect(
+        config.clone(),
+        vec![LOCAL_END.0],
+        LOCAL_END.1,
+        vec![PEER_END.0],
+        PEER_END.1,
+        Seed(1).rng(),
+    )
 }
 
 fn sctp_of(packet: &Packet) -> &SctpPacket {
@@ -320,7 +327,7 @@ impl Protocol for Sctp {
 
     fn listen(&mut self) {
         self.listens = true;
-        self.endpoint = Endpoint::listen(self.config.clone(), vec![LOCAL.0], LOCAL.1, Seed(1).rng());
+        self.endpoint = Endpoint::listen(self.config.clone(), vec![LOCAL_END.0], LOCAL_END.1, Seed(1).rng());
     }
 
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
@@ -350,13 +357,13 @@ impl Protocol for Sctp {
         }
         self.last_tag = verification_tag;
         let packet = SctpPacket {
-            source_port: PEER.1,
-            destination_port: LOCAL.1,
+            source_port: PEER_END.1,
+            destination_port: LOCAL_END.1,
             verification_tag,
             zero_checksum: line.zero_checksum,
             chunks: chunks.into(),
         };
-        Ok(Packet::new(PEER.0, LOCAL.0, Transport::Sctp(Box::new(packet))))
+        Ok(Packet::new(PEER_END.0, LOCAL_END.0, Transport::Sctp(Box::new(packet))))
     }
 
     fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {

@@ -73,13 +73,17 @@ impl Answer {
     }
 }
 
-const CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
+const SUPPORTED_CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
     sctp_sendmsg, sctp_sendv, read, recv, recvmsg, readv, sctp_recvmsg, shutdown and close";
 
 /// Checks that the player supports a call of this name.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
-    let is_known = CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
-    if is_known { Ok(()) } else { Err(format!("{}() is not supported; supported are {CALLS}", call.name)) }
+    let is_known = SUPPORTED_CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
+    if is_known {
+        Ok(())
+    } else {
+        Err(format!("{}() is not supported; supported are {SUPPORTED_CALLS}", call.name))
+    }
 }
 
 impl Socket {

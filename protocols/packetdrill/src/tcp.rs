@@ -15,8 +15,8 @@ use crate::protocol::{self, Protocol};
 use crate::python::Value;
 use crate::tokens::{Tokens, number};
 
-const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 /// The sequence number of the peer's SYN; close to the maximum, so that its data wraps around.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 
@@ -226,7 +226,7 @@ impl Tcp {
     pub(crate) fn new(config: &Config) -> Self {
         // The script is the application and decides when to read.
         let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
-        let endpoint = Endpoint::connect(config.clone(), LOCAL, PEER, Seed(1).rng());
+        let endpoint = Endpoint::connect(config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
         Self { endpoint, config, start: None, clock: None, stamps: BTreeMap::new(), stamp_tolerance: Some(0) }
     }
 
@@ -281,11 +281,11 @@ impl Protocol for Tcp {
     }
 
     fn listen(&mut self) {
-        self.endpoint = Endpoint::listen(self.config.clone(), LOCAL, Seed(1).rng());
+        self.endpoint = Endpoint::listen(self.config.clone(), LOCAL_END, Seed(1).rng());
     }
 
     fn forget(&mut self) {
-        self.endpoint = Endpoint::connect(self.config.clone(), LOCAL, PEER, Seed(1).rng());
+        self.endpoint = Endpoint::connect(self.config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
     }
 
     fn adopt(&mut self, specification: &str) -> Result<(), String> {
@@ -317,8 +317,8 @@ impl Protocol for Tcp {
             stamps.echo = named.unwrap_or(stamps.echo.wrapping_add(clock));
         }
         let segment = Segment {
-            source_port: PEER.1,
-            destination_port: LOCAL.1,
+            source_port: PEER_END.1,
+            destination_port: LOCAL_END.1,
             seq: PEER_START + line.seq,
             ack: line.ack.map_or(SeqNum::default(), |ack| self.start() + ack),
             flags: line.flags,
@@ -327,7 +327,7 @@ impl Protocol for Tcp {
             payload,
             stamp: SendTimes::default(),
         };
-        Ok(Packet::new(PEER.0, LOCAL.0, segment))
+        Ok(Packet::new(PEER_END.0, LOCAL_END.0, segment))
     }
 
     fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {

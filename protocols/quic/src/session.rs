@@ -242,8 +242,9 @@ impl Session {
 
     /// Writes the server's extensions and Finished, padded to replace certificates and their signature.
     fn flight(&self, out: &mut Vec<u8>) {
-        const AROUND: usize = 4 + 2 + 4 + 4;
-        let filling = self.sessions.flight.saturating_sub(AROUND + self.parameters.len() + FINISHED);
+        const EXTENSIONS_OVERHEAD: usize = 4 + 2 + 4 + 4;
+        let filling =
+            self.sessions.flight.saturating_sub(EXTENSIONS_OVERHEAD + self.parameters.len() + FINISHED);
         put_message(out, message::ENCRYPTED_EXTENSIONS, |body| {
             put_vector(body, |extensions| {
                 put_extension(extensions, extension::QUIC_TRANSPORT_PARAMETERS, &self.parameters);

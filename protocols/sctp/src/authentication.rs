@@ -21,7 +21,7 @@ pub enum Hash {
 }
 
 /// Octets of a Random Number. Section 3.1.
-const RANDOM: usize = 32;
+const RANDOM_OCTETS: usize = 32;
 /// The empty endpoint pair shared key. Section 6.2.
 const EMPTY_KEY: u16 = 0;
 
@@ -80,7 +80,7 @@ impl Hash {
 /// Returns our parameters, which stay the same for the lifetime of an endpoint; SHA-1 is always included.
 /// `number` returns unpredictable numbers. Section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
-    let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
+    let random: Vec<u8> = (0..RANDOM_OCTETS / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
     hashes.dedup();
     vec![
@@ -96,7 +96,7 @@ impl Offer {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {
             match parameter {
-                Parameter::Random(number) if number.len() != RANDOM => {
+                Parameter::Random(number) if number.len() != RANDOM_OCTETS => {
                     let why = Bytes::from_static(b"a Random Number that is not of 32 octets");
                     return Err(Cause::ProtocolViolation(why));
                 }

@@ -143,11 +143,11 @@ impl Channel {
 
     /// Notes a delivery. At most 2³¹ - 1 unordered messages are in flight, so a much older number was delivered or abandoned.
     fn note_delivered(&mut self, mid: Mid, unordered: bool) {
-        const FAR: u32 = 1 << 30;
+        const MAX_DISTANCE: u32 = 1 << 30;
         if !unordered {
             self.next = mid.next();
-        } else if mid.distance_from(self.next) > FAR {
-            self.next = mid - FAR;
+        } else if mid.distance_from(self.next) > MAX_DISTANCE {
+            self.next = mid - MAX_DISTANCE;
         }
     }
 

@@ -11,7 +11,7 @@ use crate::flight::{ChunkState, FastRetransmit, SentChunk};
 use crate::tlp::Probe;
 
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
-const PERSISTENCE: u32 = 16;
+const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Rack {
         if has_duplicates && self.widened_until.is_none() {
             self.widened_until = Some(next);
             self.steps += 1;
-            self.persist = PERSISTENCE;
+            self.persist = PERSISTENT_RECOVERIES;
         }
     }
 

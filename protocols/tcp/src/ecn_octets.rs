@@ -9,9 +9,9 @@ use smallvec::SmallVec;
 /// First values of the counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
 const INITIAL_COUNTERS: [u32; 3] = [1, 1, 0];
 /// Counters have 24 bits.
-const MASK: u32 = 0xff_ffff;
+const COUNTER_MASK: u32 = 0xff_ffff;
 /// Number of counters.
-const FIELDS: usize = 3;
+const COUNTERS: usize = 3;
 
 /// What the peer's options were like. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,8 +26,8 @@ enum PeerOption {
 /// The counters of both directions, by codepoint: ECT(1), ECT(0), CE.
 #[derive(Debug)]
 pub(crate) struct EcnOctets {
-    received: [u32; FIELDS],
-    delivered: [u32; FIELDS],
+    received: [u32; COUNTERS],
+    delivered: [u32; COUNTERS],
     seen: PeerOption,
     /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
     min_fields: usize,
@@ -39,8 +39,8 @@ impl EcnOctets {
     /// Creates counters without any octets.
     pub(crate) const fn new() -> Self {
         Self {
-            received: [0; FIELDS],
-            delivered: [0; FIELDS],
+            received: [0; COUNTERS],
+            delivered: [0; COUNTERS],
             seen: PeerOption::None,
             min_fields: 0,
             growing: None,
@@ -58,7 +58,7 @@ impl EcnOctets {
     }
 
     /// Returns the octets that the peer has reported, by codepoint: ECT(1), ECT(0), CE.
-    pub(crate) const fn delivered(&self) -> [u32; FIELDS] {
+    pub(crate) const fn delivered(&self) -> [u32; COUNTERS] {
         self.delivered
     }
 
@@ -117,7 +117,7 @@ impl EcnOctets {
     /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and
     /// the remaining number of blocks, if the counters that must be sent fit. `tcp_options_fit_accecn`.
     pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
-        let mut fields = FIELDS;
+        let mut fields = COUNTERS;
         loop {
             let padding = if blocks > 0 { 2 } else { 0 };
             if space >= EcnCounters::padded_length(fields, padding) {
@@ -125,7 +125,7 @@ impl EcnOctets {
             }
             if fields == self.min_fields && blocks > 2 && self.min_fields > 0 {
                 // One SACK block less makes room.
-                (blocks, space, fields) = (blocks - 1, space + 8, FIELDS);
+                (blocks, space, fields) = (blocks - 1, space + 8, COUNTERS);
             } else if fields > self.min_fields {
                 fields -= 1;
             } else {
@@ -142,11 +142,11 @@ impl EcnOctets {
 
     /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn first_option() -> EcnCounters {
-        Self::counters([0; FIELDS], FIELDS)
+        Self::counters([0; COUNTERS], COUNTERS)
     }
 
-    fn counters(octets: [u32; FIELDS], fields: usize) -> EcnCounters {
-        let value = |index: usize| octets[index].wrapping_add(INITIAL_COUNTERS[index]) & MASK;
+    fn counters(octets: [u32; COUNTERS], fields: usize) -> EcnCounters {
+        let value = |index: usize| octets[index].wrapping_add(INITIAL_COUNTERS[index]) & COUNTER_MASK;
         let values: SmallVec<_> = [0, 2, 1].map(value).into_iter().take(fields).collect();
         EcnCounters { begins_with_ect1: true, values }
     }

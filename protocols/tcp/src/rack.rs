@@ -10,7 +10,7 @@ use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
-const PERSISTENCE: u32 = 16;
+const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Rack {
 
     /// Notes that a recovery was undone and does not count.
     pub(crate) fn on_undone(&mut self) {
-        self.persist = (self.persist + 1).min(PERSISTENCE);
+        self.persist = (self.persist + 1).min(PERSISTENT_RECOVERIES);
     }
 }
 
@@ -182,7 +182,7 @@ impl Endpoint {
         } else if una.at_or_after(rack.widened_until) {
             rack.steps = (rack.steps + 1).min(255);
             rack.widened_until = nxt;
-            rack.persist = PERSISTENCE;
+            rack.persist = PERSISTENT_RECOVERIES;
         }
     }
 }

@@ -7,7 +7,7 @@ use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
 /// Maximum number of stored SACK blocks, which is the maximum in a header.
-const BLOCKS: usize = 4;
+const MAX_SACK_BLOCKS: usize = 4;
 
 /// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
 #[derive(Debug, Clone)]
@@ -180,7 +180,7 @@ impl Reassembly {
             }
             apart
         });
-        self.blocks.truncate(BLOCKS - 1);
+        self.blocks.truncate(MAX_SACK_BLOCKS - 1);
         self.blocks.insert(0, block);
     }
 

@@ -6,9 +6,9 @@ use crate::packet_memory::PacketMemory;
 use crate::reassembly::Piece;
 
 /// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
-const WHOLE: u32 = 256;
+const PAYLOAD_DENOMINATOR: u32 = 256;
 /// Number of segments by which the window grows for each segment with a low overhead.
-const STEP: u32 = 2;
+const GROWTH_SEGMENTS: u32 = 2;
 /// Number of segments expected in the first round trip. RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
 
@@ -55,7 +55,7 @@ impl ReceiveBuffer {
             memory,
             limit: octets(config.receive_buffer),
             max_limit: octets(config.receive_buffer_max),
-            payload: if memory.is_counted() { WHOLE / 2 } else { WHOLE },
+            payload: if memory.is_counted() { PAYLOAD_DENOMINATOR / 2 } else { PAYLOAD_DENOMINATOR },
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
@@ -78,7 +78,7 @@ impl ReceiveBuffer {
 
     /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
-        (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
+        (u64::from(memory) * u64::from(self.payload) / u64::from(PAYLOAD_DENOMINATOR)) as u32
     }
 
     /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
@@ -197,8 +197,8 @@ impl ReceiveBuffer {
 
     /// Updates the payload's share of the memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
-        let payload = (u64::from(octets) * u64::from(WHOLE) / u64::from(memory.max(1))) as u32;
-        let payload = payload.clamp(1, WHOLE - 1);
+        let payload = (u64::from(octets) * u64::from(PAYLOAD_DENOMINATOR) / u64::from(memory.max(1))) as u32;
+        let payload = payload.clamp(1, PAYLOAD_DENOMINATOR - 1);
         if self.is_counted() && payload != self.payload {
             self.payload = payload;
             self.clamp = self.full_space();
@@ -218,9 +218,9 @@ impl ReceiveBuffer {
             return false;
         }
         let step = if self.payload_of(memory) <= octets {
-            STEP * mss
+            GROWTH_SEGMENTS * mss
         } else if self.would_fit(octets, memory) {
-            STEP * segment
+            GROWTH_SEGMENTS * segment
         } else {
             return false;
         };
@@ -272,7 +272,7 @@ impl ReceiveBuffer {
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
     pub(crate) fn enlarge(&mut self, window: u64) {
-        let memory = window * u64::from(WHOLE) / u64::from(self.payload);
+        let memory = window * u64::from(PAYLOAD_DENOMINATOR) / u64::from(self.payload);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);
         if limit > self.limit {
             self.limit = limit;

@@ -6,7 +6,7 @@ use hol_wire::tcp::SeqNum;
 use crate::{Config, RttEstimator};
 
 /// The timeout if the handshake provided no sample. RFC 6298 section 5.7.
-const FALLBACK: Duration = Duration::from_secs(3);
+const FALLBACK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The round-trip time estimate and RTO.
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ impl Rtt {
     /// Sets RTO to 3 s if the handshake is complete without a sample. RFC 6298 section 5.7.
     pub(crate) fn established(&mut self) {
         if self.srtt8.is_none() {
-            self.rto = FALLBACK.clamp(self.rto_min, self.rto_max);
+            self.rto = FALLBACK_TIMEOUT.clamp(self.rto_min, self.rto_max);
         }
     }
 

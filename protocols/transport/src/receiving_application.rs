@@ -8,7 +8,7 @@ use hol_base::{Duration, Time};
 use crate::{Event, Received};
 
 /// Maximum octets of a read: the size of the application's buffer.
-const PIECE: usize = 65_536;
+const READ_OCTETS: usize = 65_536;
 
 /// An item that waits for the application.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl ReceivingApplication {
 
     /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
     pub fn read_together(&mut self) {
-        let mut left = PIECE;
+        let mut left = READ_OCTETS;
         let received = self.items.iter().filter_map(|item| match item {
             Item::Message(_, rest) => Some(*rest),
             Item::Event(_) | Item::Part(_) => None,
@@ -151,13 +151,13 @@ impl ReceivingApplication {
             return false;
         }
         let is_over = match self.items.front_mut() {
-            Some(Item::Message(_, rest)) if *rest > PIECE => {
-                *rest -= PIECE;
-                self.octets -= PIECE;
+            Some(Item::Message(_, rest)) if *rest > READ_OCTETS => {
+                *rest -= READ_OCTETS;
+                self.octets -= READ_OCTETS;
                 false
             }
             Some(Item::Part(rest)) => {
-                let read = PIECE.min(*rest);
+                let read = READ_OCTETS.min(*rest);
                 *rest -= read;
                 self.octets -= read;
                 *rest == 0
@@ -252,12 +252,12 @@ mod tests {
     #[test]
     fn a_long_message_is_read_in_pieces() {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
-        let payload = vec![0; 2 * PIECE + 1].into();
+        let payload = vec![0; 2 * READ_OCTETS + 1].into();
         reader.receive(Time::ZERO, Received { payload, ..octet(Time::ZERO) });
         assert!(!reader.read_piece(), "it sleeps");
         reader.wake_if_due(Time::ZERO);
         let mut unread = || reader.read_piece().then(|| reader.unread());
-        assert_eq!([unread(), unread(), unread()], [Some(PIECE + 1), Some(1), None]);
+        assert_eq!([unread(), unread(), unread()], [Some(READ_OCTETS + 1), Some(1), None]);
         assert!(matches!(reader.next_event(), Some(Event::Received(_))));
         assert_eq!(reader.unread(), 0);
     }
@@ -266,16 +266,16 @@ mod tests {
     fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
         // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, up to the size of its buffer.
         let mut reader = ReceivingApplication::new(Duration::ZERO);
-        reader.receive_part(Time::ZERO, PIECE + 5);
+        reader.receive_part(Time::ZERO, READ_OCTETS + 5);
         reader.receive_part(Time::ZERO, 7);
         reader.receive_part(Time::ZERO, 0);
-        let payload = vec![0; PIECE + 20].into();
-        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, PIECE + 12);
-        assert_eq!((reader.unread(), reader.held()), (PIECE + 20, 0));
+        let payload = vec![0; READ_OCTETS + 20].into();
+        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, READ_OCTETS + 12);
+        assert_eq!((reader.unread(), reader.held()), (READ_OCTETS + 20, 0));
         assert!(!reader.read_piece(), "it sleeps");
         assert!(reader.wake_if_due(Time::ZERO));
         reader.set_reading(false);
-        assert_eq!((reader.read_piece(), reader.held()), (false, PIECE + 20));
+        assert_eq!((reader.read_piece(), reader.held()), (false, READ_OCTETS + 20));
         reader.set_reading(true);
         let mut unread = || reader.read_piece().then(|| reader.unread());
         assert_eq!([unread(), unread(), unread(), unread()], [Some(20), Some(15), Some(8), None]);

@@ -18,7 +18,7 @@ pub(crate) type MessageName = [u8; 8];
 
 /// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
 /// 7.2.
-const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
+const RESPONSE_PREFIX: &[u8; 8] = b"SIP/2.0 ";
 
 /// An address and a port.
 type SocketAddress = (Address, u16);
@@ -123,7 +123,7 @@ impl Endpoint {
         self.statistics.packets_received += 1;
         let Datagram { source_port, payload, stamp, .. } = *datagram;
         self.peer.get_or_insert((source, source_port));
-        let response = payload.strip_prefix(RESPONSE).and_then(|rest| rest.first_chunk().copied());
+        let response = payload.strip_prefix(RESPONSE_PREFIX).and_then(|rest| rest.first_chunk().copied());
         match response.filter(|_| self.config.sip != Sip::Off) {
             Some(name) => self.end(name),
             None => self.deliver(now, payload, stamp),
@@ -134,7 +134,7 @@ impl Endpoint {
         let Some(name) = payload.first_chunk().copied() else { return };
         if self.config.sip != Sip::Off {
             // A server transaction answers every copy. RFC 3261 section 17.2.2.
-            let mut response = [RESPONSE.as_slice(), &name].concat();
+            let mut response = [RESPONSE_PREFIX.as_slice(), &name].concat();
             response.resize(self.config.response.0 as usize, b' ');
             self.transmit(response.into(), SendTimes { first_sent: now, sent: now, cut: false });
         }

@@ -34,7 +34,7 @@ pub struct PcapngWriter<W: Write> {
 }
 
 /// The start of a run: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
-const EPOCH: u64 = 1_577_836_800 * 1_000_000_000;
+const RUN_START: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
 
@@ -99,7 +99,7 @@ impl<W: Write> PcapngWriter<W> {
         octets: &[u8],
         comment: Option<&str>,
     ) -> io::Result<()> {
-        let timestamp = EPOCH + time.as_nanos();
+        let timestamp = RUN_START + time.as_nanos();
         self.write_block(block_type::ENHANCED_PACKET, |block| {
             let length = octets.len() as u32;
             block.put_u32_le(interface);

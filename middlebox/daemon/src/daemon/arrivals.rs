@@ -15,7 +15,7 @@ use crate::port_mapping::PortMapper;
 
 impl Daemon {
     /// Maximum octets read from a connection per turn.
-    const MAX_READ: usize = 16 * Self::PIECE;
+    const MAX_READ: usize = 16 * Self::READ_OCTETS;
     /// Cost of a failed handshake, in units of about a nanosecond of processor time.
     const FAILED_HANDSHAKE_COST: u64 = 500_000;
     /// Maximum agents accepted per turn.

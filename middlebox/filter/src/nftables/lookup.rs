@@ -71,8 +71,8 @@ pub(super) fn load_field(
         Field::Port(side, bits) => {
             let rule = rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at);
             match bits {
-                Block::PORT => rule,
-                bits => rule.mask(at, &(u16::MAX << (Block::PORT - bits)).to_be_bytes()),
+                Block::PORT_BITS => rule,
+                bits => rule.mask(at, &(u16::MAX << (Block::PORT_BITS - bits)).to_be_bytes()),
             }
         }
         Field::Address(side, version, length) => {

@@ -64,7 +64,7 @@ impl Secrets {
 
     /// Returns the traffic secret of a space. RFC 9001 section 5.2.
     fn secret(self, space: PacketNumberSpace) -> Secret {
-        const SALT: [u8; 20] = [
+        const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
         ];
@@ -76,7 +76,7 @@ impl Secrets {
             (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
             (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
         };
-        expand(&hmac(&SALT, &[&self.origin]), label)
+        expand(&hmac(&INITIAL_SALT, &[&self.origin]), label)
     }
 }
 

@@ -251,7 +251,7 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
     let max = world.daemon.metrics.numbers().max_work;
-    assert!(max <= Limits::TURN_WORK + Limits::SHARE, "a turn of {max}");
+    assert!(max <= Limits::TURN_WORK + Limits::AGENT_SHARE, "a turn of {max}");
 }
 
 #[test]
