@@ -148,7 +148,7 @@ impl Fidelity {
 struct ComparedQuantity {
     name: &'static str,
     unit: &'static str,
-    of: fn(&Point) -> Vec<f64>,
+    values_of: fn(&Point) -> Vec<f64>,
     compared: [f64; 2],
 }
 
@@ -156,13 +156,13 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
     ComparedQuantity {
         name: "messages",
         unit: " octets",
-        of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
+        values_of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
         compared: COMPARED_RANGES.size,
     },
     ComparedQuantity {
         name: "rates",
         unit: "/s",
-        of: |point| {
+        values_of: |point| {
             let of_each = point.workload.rate().map(|rate| rate.per_second());
             of_each.map(|rate| rate * f64::from(point.workload.sources())).into_iter().collect()
         },
@@ -171,13 +171,13 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
     ComparedQuantity {
         name: "one-way delays",
         unit: " ms",
-        of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
+        values_of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
         compared: COMPARED_RANGES.delay_ms,
     },
     ComparedQuantity {
         name: "bit rates",
         unit: " kbit/s",
-        of: |point| {
+        values_of: |point| {
             let kbps = |settings: Settings| settings.rate.bits_per_second() as f64 / 1e3;
             point.network.directions().map(kbps).to_vec()
         },
@@ -186,7 +186,7 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
     ComparedQuantity {
         name: "losses",
         unit: " %",
-        of: |point| {
+        values_of: |point| {
             let percent = |settings: Settings| match settings.loss {
                 // Rounded, because converting the fraction to a percentage adds a small error.
                 LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
@@ -201,7 +201,7 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
 impl ComparedQuantity {
     /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
-        let Self { name, unit, of, compared: [min, max] } = self;
+        let Self { name, unit, values_of: of, compared: [min, max] } = self;
         let is_outside = |value: &f64| value > max || (value < min && *value != 0.0);
         let values: Vec<f64> = points.iter().flat_map(|point| of(point)).filter(is_outside).collect();
         let low = values.iter().copied().reduce(f64::min)?;

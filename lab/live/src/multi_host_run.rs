@@ -249,7 +249,7 @@ impl<'a> HostRun<'a> {
         world_report.warn(check_server_reached(
             &run.records,
             &run.summary.run_end,
-            &self.others.peers[server_host].place.host,
+            &self.others.peers[server_host].address.host,
         ));
         let beside =
             self.assignments.iter().skip(1).zip(run.summary.background.iter().zip(&run.background_records));
@@ -266,7 +266,7 @@ impl<'a> HostRun<'a> {
             if place == server_host {
                 world_report.peer = Some(PeerHostReport { disordered, ..of_host });
             } else {
-                world_report.others.insert(self.others.peers[place].place.to_string(), of_host);
+                world_report.others.insert(self.others.peers[place].address.to_string(), of_host);
             }
         }
     }

@@ -42,7 +42,7 @@ struct MessageBatch {
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
     /// Properties specific to the kind of socket.
-    pub(crate) of: K,
+    pub(crate) specific: K,
 }
 
 /// The differences between kinds of stream sockets, as in [`Transceiver`].
@@ -68,7 +68,7 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn opened(&mut self) -> Result<(), ConnectionFault> {
-        self.of.opened(&self.stream.socket)
+        self.specific.opened(&self.stream.socket)
     }
 
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
@@ -97,15 +97,15 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
-        self.of.change_address(&self.stream.socket, change)
+        self.specific.change_address(&self.stream.socket, change)
     }
 
     fn counts(&self) -> Counts {
-        self.of.counts(&self.stream.socket)
+        self.specific.counts(&self.stream.socket)
     }
 
     fn sending(&self) -> Option<SenderState> {
-        self.of.sending(&self.stream.socket)
+        self.specific.sending(&self.stream.socket)
     }
 }
 

@@ -41,7 +41,7 @@ impl Simulator<'_> {
             return self.add(Object::Node(node));
         }
         let agent = &self.traffic.agents[index];
-        let own = agent.own.get(name).map(|value| value.text.clone());
+        let own = agent.attributes.get(name).map(|value| value.text.clone());
         own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
             .unwrap_or_else(|| MEASURED_VALUE.to_owned())
     }
@@ -49,7 +49,7 @@ impl Simulator<'_> {
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
         if LABEL_ATTRIBUTES.contains(&name.text.as_str()) {
             if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
-                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
+                self.traffic.agents[index].attributes.insert(name.text.clone(), value.clone());
             }
             self.ignore(words, "it only marks packets for traces, or counts them")?;
             return Ok(value.text.clone());
@@ -66,7 +66,7 @@ impl Simulator<'_> {
             return self.unknown(name.at, problem);
         }
         let agent = &mut self.traffic.agents[index];
-        agent.own.insert(name.text.clone(), value.clone());
+        agent.attributes.insert(name.text.clone(), value.clone());
         if agent.is_full_tcp() && name.text == "packetSize_" {
             self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
         }

@@ -23,7 +23,7 @@ pub(crate) struct Agent {
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
     /// What the script, or its class, sets.
-    pub own: BTreeMap<String, Word>,
+    pub attributes: BTreeMap<String, Word>,
     pub congestion: &'static str,
     /// Whether it has sent.
     pub is_open: bool,
@@ -111,7 +111,17 @@ impl Agent {
     pub fn new(name: &str, at: usize) -> Option<Self> {
         let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached, own) = (None, None, None, BTreeMap::new());
-        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno", is_open: false })
+        Some(Self {
+            at,
+            name,
+            class: *class,
+            node,
+            peer,
+            detached,
+            attributes: own,
+            congestion: "reno",
+            is_open: false,
+        })
     }
 
     /// Returns the name of the agent's class.
@@ -169,7 +179,7 @@ impl Agent {
             let text = default_of(self.name(), name).unwrap_or_default().to_owned();
             Word { text, at: self.at, verbatim: None }
         };
-        self.own.get(name).map_or_else(|| read(&usual()), read)
+        self.attributes.get(name).map_or_else(|| read(&usual()), read)
     }
 
     /// Returns the octets of a packet: for TCP and SCTP without headers, for UDP the whole packet.
@@ -179,7 +189,7 @@ impl Agent {
         }
         let octets = self.number(self.packet_attribute(), positive)?;
         if octets > LONGEST_PACKET {
-            let at = self.own.get(self.packet_attribute()).map_or(self.at, |value| value.at);
+            let at = self.attributes.get(self.packet_attribute()).map_or(self.at, |value| value.at);
             let problem =
                 format!("packets of {octets} octets are longer than IP allows; use {LONGEST_PACKET}");
             return error_at(at, problem);
@@ -258,7 +268,7 @@ impl Agent {
     /// Returns what is wrong with the attributes that are set. Each must be supported, have ns's default, or
     /// not affect what is sent.
     pub fn check(&self) -> Result<(), WordError> {
-        for (name, value) in &self.own {
+        for (name, value) in &self.attributes {
             // A class of the script's defaults may stand above several agents.
             if !is_attribute(name) {
                 continue;

@@ -28,7 +28,7 @@ pub(crate) struct Draft {
     /// The segments of each node that has any.
     of_nodes: BTreeMap<usize, Vec<usize>>,
     /// The addresses that the script gives.
-    given: BTreeSet<Ipv4Addr>,
+    given_addresses: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
     events: Vec<Event>,
     /// Where the script says that routes are recomputed when a link goes down.
@@ -126,9 +126,9 @@ impl Draft {
 
     /// Gives a member of a segment its address; returns whether it was free.
     pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
-        let is_free = self.given.insert(address);
+        let is_free = self.given_addresses.insert(address);
         if is_free && let Some(former) = self.segments[segment].addresses[member].replace(address) {
-            self.given.remove(&former);
+            self.given_addresses.remove(&former);
         }
         is_free
     }

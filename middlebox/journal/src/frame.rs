@@ -43,17 +43,17 @@ pub(crate) struct FramePosition {
     /// Counted from 1.
     sequence: u64,
     /// The checksum of the previous frame; for the first, that of the segment's number.
-    before: u32,
+    previous_checksum: u32,
 }
 
 impl FramePosition {
     /// Returns the first position of a segment.
     pub fn first(segment: u64) -> Self {
-        Self { sequence: 1, before: crc32c::crc32c(&segment.to_be_bytes()) }
+        Self { sequence: 1, previous_checksum: crc32c::crc32c(&segment.to_be_bytes()) }
     }
 
     fn following(self, checksum: u32) -> Self {
-        Self { sequence: self.sequence + 1, before: checksum }
+        Self { sequence: self.sequence + 1, previous_checksum: checksum }
     }
 
     /// Returns the number of this frame in its segment.
@@ -64,7 +64,7 @@ impl FramePosition {
     pub fn to_octets(self) -> [u8; 12] {
         let mut octets = [0; 12];
         octets[..8].copy_from_slice(&self.sequence.to_be_bytes());
-        octets[8..].copy_from_slice(&self.before.to_be_bytes());
+        octets[8..].copy_from_slice(&self.previous_checksum.to_be_bytes());
         octets
     }
 
@@ -72,7 +72,7 @@ impl FramePosition {
         let (sequence, before) = octets.split_at(8);
         Self {
             sequence: u64::from_be_bytes(sequence.try_into().expect("the slice has eight octets")),
-            before: u32::from_be_bytes(before.try_into().expect("the slice has four octets")),
+            previous_checksum: u32::from_be_bytes(before.try_into().expect("the slice has four octets")),
         }
     }
 }
@@ -255,7 +255,7 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
 mod tests {
     use super::*;
 
-    const FIRST: FramePosition = FramePosition { sequence: 1, before: 7 };
+    const FIRST: FramePosition = FramePosition { sequence: 1, previous_checksum: 7 };
 
     fn frame(entries: &[u8]) -> Vec<u8> {
         frame_at(FIRST, entries).0

@@ -42,7 +42,7 @@ pub struct Journal {
     compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
     truncated_tail: Option<TruncatedTail>,
     /// Known PIDs of rules that had ended when the journal was opened.
-    ended: Vec<Pid>,
+    ended_pids: Vec<Pid>,
     /// The frame being written; its memory is reused.
     frame: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl Journal {
             usage: Usage { current, superseded: entries - current, octets },
             compaction: None,
             truncated_tail,
-            ended,
+            ended_pids: ended,
             frame: Vec::new(),
         };
         // The records may not be on the disk yet.
@@ -112,7 +112,7 @@ impl Journal {
     /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
     /// ones. Empty at the second call.
     pub fn take_ended(&mut self) -> Vec<Pid> {
-        std::mem::take(&mut self.ended)
+        std::mem::take(&mut self.ended_pids)
     }
 
     /// Records the changes of a batch: all or, on an error, none. They are durable on return.

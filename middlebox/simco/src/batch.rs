@@ -105,7 +105,7 @@ pub struct Batch {
     /// The work at which the current session's share is used up.
     share_end: u64,
     /// The work spent on expired rules.
-    ended: u64,
+    expiry_work: u64,
 }
 
 /// The start of a step's changes and outputs, which end at the start of the next step.
@@ -167,7 +167,7 @@ impl Batch {
             max_work,
             share,
             share_end,
-            ended: 0,
+            expiry_work: 0,
         }
     }
 
@@ -238,12 +238,12 @@ impl Batch {
     /// Returns true while expired rules may end. They get half of a batch, so that requests continue, and
     /// rules cannot begin faster than they end.
     pub(crate) fn has_room_for_ends(&self) -> bool {
-        !self.is_full() && self.ended < self.max_work.div_ceil(2)
+        !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
     }
 
     /// Counts the work since `before` as work for expired rules.
     pub(crate) fn count_as_end(&mut self, before: u64) {
-        self.ended += self.work - before;
+        self.expiry_work += self.work - before;
     }
 
     /// Returns the messages and closings in order, and empties the batch. Call it when every change is in
@@ -252,7 +252,7 @@ impl Batch {
         self.steps.clear();
         self.changes.clear();
         self.notices.clear();
-        (self.octets, self.work, self.share_end, self.ended) = (0, 0, self.share, 0);
+        (self.octets, self.work, self.share_end, self.expiry_work) = (0, 0, self.share, 0);
         self.outputs.drain(..)
     }
 

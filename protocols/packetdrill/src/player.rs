@@ -242,7 +242,7 @@ impl<'a> Player<'a> {
                 Some(message) => self.socket.messages.push_back(message.map_err(StepError::Deviates)?),
                 None => self.socket.unread.extend(received.payload),
             },
-            Event::Reconfigured { done, .. } => self.socket.refused |= !done,
+            Event::Reconfigured { done, .. } => self.socket.reconfiguration_refused |= !done,
             Event::Closed => self.socket.closed = true,
             Event::Writable | Event::Abandoned { .. } | Event::Path { .. } => {}
         }

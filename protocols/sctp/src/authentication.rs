@@ -42,7 +42,7 @@ pub(crate) struct Authentication {
     /// The hash that the peer requires.
     hash: Hash,
     /// The hash that we require.
-    own: Hash,
+    own_hash: Hash,
 }
 
 impl Hash {
@@ -124,7 +124,7 @@ impl Authentication {
         // longer is the larger.
         let mut vectors = [&own.key_vector, &peer.key_vector];
         vectors.sort_by_key(|vector| (vector.len(), *vector));
-        Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own: own.hash }
+        Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own_hash: own.hash }
     }
 
     /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
@@ -145,7 +145,7 @@ impl Authentication {
     /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error must be reported to the peer. Section 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
-        let asked_for = |hash: &Hash| [self.own, Hash::Sha1].contains(hash);
+        let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);
         let hash = Hash::of(auth.algorithm).filter(asked_for);
         let hash = hash.ok_or(Cause::UnsupportedHmac(auth.algorithm))?;
         Ok(auth.shared_key == EMPTY_KEY && self.hmac(hash, chunks) == auth.hmac)

@@ -142,7 +142,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
-        endpoint.paths.list.iter_mut().for_each(|path| path.given = true);
+        endpoint.paths.list.iter_mut().for_each(|path| path.is_given = true);
         endpoint
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct InterleavedReassembly {
     /// The channels by stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
     /// Octets of user data that wait for earlier fragments.
-    held: usize,
+    held_octets: usize,
 }
 
 /// A delivery caused by a chunk or an I-FORWARD-TSN.
@@ -59,7 +59,7 @@ struct Fragment {
 
 impl InterleavedReassembly {
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a chunk with a new TSN.
@@ -80,9 +80,9 @@ impl InterleavedReassembly {
             ));
         }
         let message = channel.message(mid);
-        self.held += message.insert(data, now);
-        self.held -= message.extend_part(deliver);
-        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+        self.held_octets += message.insert(data, now);
+        self.held_octets -= message.extend_part(deliver);
+        channel.deliver_complete(stream, unordered, &mut self.held_octets, deliver);
     }
 
     /// Starts partial delivery when the buffer is full: the application gets the available part of every message that is next in its
@@ -94,7 +94,7 @@ impl InterleavedReassembly {
             for message in channel.messages.iter_mut().filter(may_be_seen) {
                 if message.part.is_none() && message.follows() {
                     message.part = Some(BytesMut::new());
-                    self.held -= message.extend_part(deliver);
+                    self.held_octets -= message.extend_part(deliver);
                 }
             }
         }
@@ -110,11 +110,11 @@ impl InterleavedReassembly {
         while channel.messages.front().is_some_and(|message| message.mid.at_or_before(mid))
             && let Some(first) = channel.messages.pop_front()
         {
-            self.held -= first.held();
+            self.held_octets -= first.held();
             first.discard_rest(stream, unordered, deliver);
         }
         channel.next = mid.next();
-        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+        channel.deliver_complete(stream, unordered, &mut self.held_octets, deliver);
     }
 }
 
@@ -124,7 +124,7 @@ impl InterleavedReassembly {
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
-                self.held -= message.held();
+                self.held_octets -= message.held();
                 message.discard_rest(stream, unordered, deliver);
             }
         }

@@ -21,7 +21,7 @@ pub(crate) struct OwnAddresses {
     /// Addresses that the peer has accepted while it refused another request: still only ASCONF may be sent from them.
     withheld: Vec<Address>,
     /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
-    lost: Vec<Address>,
+    lost_addresses: Vec<Address>,
     /// Changes for the next ASCONF.
     waiting: Vec<AddressOperation>,
     /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
@@ -33,7 +33,7 @@ pub(crate) struct OwnAddresses {
 impl OwnAddresses {
     pub(crate) fn new(serial: AsconfSerial) -> Self {
         let (adding, withheld, lost) = (Vec::new(), Vec::new(), Vec::new());
-        Self { adding, withheld, lost, waiting: Vec::new(), outstanding: None, serial }
+        Self { adding, withheld, lost_addresses: lost, waiting: Vec::new(), outstanding: None, serial }
     }
 
     /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
@@ -43,7 +43,7 @@ impl OwnAddresses {
 
     /// Returns whether the host has lost an address that the peer may still use.
     pub(crate) fn is_lost(&self, address: Address) -> bool {
-        self.lost.contains(&address)
+        self.lost_addresses.contains(&address)
     }
 
     /// Returns a new address from which to send ASCONF, if there is no address for other chunks.
@@ -89,7 +89,7 @@ impl Endpoint {
         if let Some(deletion) = deletion {
             // The address came back before the peer received the deletion.
             own.waiting.remove(deletion);
-            own.lost.retain(|gone| *gone != address);
+            own.lost_addresses.retain(|gone| *gone != address);
             self.local.push(address);
             return self.repair_paths(now);
         }
@@ -122,7 +122,7 @@ impl Endpoint {
             // Section 5.1.1 C4: no ASCONF before the association is established, so this one cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
-        self.own_addresses.lost.push(address);
+        self.own_addresses.lost_addresses.push(address);
         self.own_addresses.waiting.push(AddressOperation::Delete(address));
         self.repair_paths(now);
         self.send_next_asconf(now);
@@ -138,7 +138,7 @@ impl Endpoint {
             return;
         }
         // Section 5.3.2: an address that the peer knows, even if the host has lost it.
-        let Some(lookup) = self.local.first().or(own.lost.first()).copied() else { return };
+        let Some(lookup) = self.local.first().or(own.lost_addresses.first()).copied() else { return };
         let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
         let asconf = Asconf { serial: own.serial, lookup, requests };
         own.serial = own.serial.next();
@@ -220,7 +220,7 @@ impl Endpoint {
                 own.withheld.extend(done.then_some(*address));
             }
             AddressOperation::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
-            AddressOperation::Delete(address) => own.lost.retain(|gone| gone != address),
+            AddressOperation::Delete(address) => own.lost_addresses.retain(|gone| gone != address),
             AddressOperation::Add(_) | AddressOperation::SetPrimary(_) | AddressOperation::Unknown { .. } => {
             }
         }

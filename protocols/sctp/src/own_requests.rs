@@ -20,7 +20,7 @@ pub(crate) struct OwnRequests {
 /// A request that has no serial number yet.
 #[derive(Debug)]
 struct QueuedRequest {
-    what: Reconfiguration,
+    request: Reconfiguration,
     /// The peer's request that it answers. Section 5.1.2 A4.
     answers: Option<ReconfigSerial>,
 }
@@ -52,7 +52,7 @@ impl OwnRequests {
 
     /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
     pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
-        let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.what {
+        let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.request {
             Reconfiguration::ResetOutgoing(reset) => Some(reset),
             _ => None,
         });
@@ -121,7 +121,7 @@ impl Endpoint {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
         }
-        self.own_requests.waiting.push_back(QueuedRequest { what, answers });
+        self.own_requests.waiting.push_back(QueuedRequest { request: what, answers });
     }
 
     /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
@@ -147,7 +147,7 @@ impl Endpoint {
             return None;
         }
         // Messages queued before the reset are numbered first.
-        let is_due = |queued: &&QueuedRequest| match &queued.what {
+        let is_due = |queued: &&QueuedRequest| match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,
         };
@@ -155,7 +155,7 @@ impl Endpoint {
         let queued = own.waiting.pop_front()?;
         let serial = own.serial;
         own.serial = serial.next();
-        let request = match &queued.what {
+        let request = match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => Reconfig::OutgoingReset {
                 serial,
                 response: queued.answers.unwrap_or(self.peer_requests.last()),
@@ -248,7 +248,7 @@ impl Endpoint {
 
     fn complete_request(&mut self, done: bool) {
         let Some(outstanding) = self.own_requests.outstanding.take() else { return };
-        let what = outstanding.queued.what;
+        let what = outstanding.queued.request;
         match &what {
             Reconfiguration::ResetOutgoing(streams) => {
                 if done {

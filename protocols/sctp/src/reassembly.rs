@@ -12,7 +12,7 @@ use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
     /// Octets of user data in these fragments.
-    held: usize,
+    held_octets: usize,
     /// The partially delivered message.
     partial: Option<Assembly>,
 }
@@ -61,7 +61,7 @@ impl Assembly {
 
 impl Reassembly {
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a chunk with a new TSN; passes deliveries to `deliver`.
@@ -134,7 +134,7 @@ impl Reassembly {
         let tsn = fragment.data.tsn;
         let behind = self.fragments.iter().rev().take_while(|other| other.data.tsn.after(tsn)).count();
         let at = self.fragments.len() - behind;
-        self.held += fragment.data.payload.len();
+        self.held_octets += fragment.data.payload.len();
         self.fragments.insert(at, fragment);
         at
     }
@@ -144,7 +144,7 @@ impl Reassembly {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
         let length = self.fragments.range(first..=last).map(|fragment| fragment.data.payload.len()).sum();
-        self.held -= length;
+        self.held_octets -= length;
         let octets = BytesMut::with_capacity(length);
         let mut message = Assembly { octets, ..Assembly::default() };
         self.fragments.drain(first..=last).find_map(|fragment| message.append(fragment))
@@ -185,7 +185,7 @@ impl Reassembly {
 
     fn pop_first_if(&mut self, wanted: impl Fn(Tsn) -> bool) -> Option<Fragment> {
         let first = &self.fragments.front().filter(|first| wanted(first.data.tsn))?.data;
-        self.held -= first.payload.len();
+        self.held_octets -= first.payload.len();
         self.fragments.pop_front()
     }
 }

@@ -10,7 +10,7 @@ use hol_wire::sctp::Ssn;
 pub(crate) struct StreamsIn {
     streams: Vec<Stream>,
     /// The octets of user data that wait.
-    held: usize,
+    held_octets: usize,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -22,7 +22,7 @@ struct Stream {
 
 impl StreamsIn {
     pub(crate) fn new(streams: u16) -> Self {
-        Self { streams: vec![Stream::default(); usize::from(streams)], held: 0 }
+        Self { streams: vec![Stream::default(); usize::from(streams)], held_octets: 0 }
     }
 
     pub(crate) fn count(&self) -> u16 {
@@ -39,7 +39,7 @@ impl StreamsIn {
     pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {
-            stream.release(&mut self.held, &mut deliver);
+            stream.release(&mut self.held_octets, &mut deliver);
         }
         stream.next = Ssn(0);
     }
@@ -49,7 +49,7 @@ impl StreamsIn {
     }
 
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a complete message; passes messages that are now in order to `deliver`.
@@ -61,9 +61,9 @@ impl StreamsIn {
         if ssn == stream.next {
             stream.next = ssn.next();
             deliver(message);
-            stream.deliver_next(&mut self.held, &mut deliver);
+            stream.deliver_next(&mut self.held_octets, &mut deliver);
         } else if ssn.after(stream.next) {
-            stream.hold(ssn, message, &mut self.held);
+            stream.hold(ssn, message, &mut self.held_octets);
         }
     }
 
@@ -76,10 +76,10 @@ impl StreamsIn {
         while let Some((first, _)) = stream.waiting.front()
             && first.at_or_before(ssn)
         {
-            stream.release(&mut self.held, &mut deliver);
+            stream.release(&mut self.held_octets, &mut deliver);
         }
         stream.next = ssn.next();
-        stream.deliver_next(&mut self.held, &mut deliver);
+        stream.deliver_next(&mut self.held_octets, &mut deliver);
     }
 }
 

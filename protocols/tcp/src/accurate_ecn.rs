@@ -42,13 +42,13 @@ pub(crate) struct AccurateEcn {
     /// Whether the next segment is the client's ACK of the handshake, which reflects that codepoint.
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
-    received: u32,
+    received_marks: u32,
     /// Marked packets received since our last segment.
-    pending: u32,
+    pending_marks: u32,
     /// Marked packets that the peer has reported (s.cep less its first value).
     reported: u32,
     /// The codepoint of the last packet.
-    last: Ecn,
+    last_codepoint: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
     /// Whether the path changes the field or the codepoints, so that our packets are not ECN-capable. `TCP_ACCECN_ACE_FAIL_RECV`.
@@ -86,10 +86,10 @@ impl AccurateEcn {
             marks_syn: is_scalable,
             handshake: Ecn::NotCapable,
             reflects: false,
-            received: 0,
-            pending: 0,
+            received_marks: 0,
+            pending_marks: 0,
             reported: 0,
-            last: Ecn::NotCapable,
+            last_codepoint: Ecn::NotCapable,
             per_acknowledgment: 0,
             is_broken: false,
             has_option: config.accurate_ecn_option,
@@ -128,7 +128,7 @@ impl AccurateEcn {
         if !self.agreed {
             return;
         }
-        (self.handshake, self.last, self.reflects) = (ecn, ecn, answers);
+        (self.handshake, self.last_codepoint, self.reflects) = (ecn, ecn, answers);
         if answers && ecn == Ecn::Congested && self.is_plausible(ace) {
             self.count();
         }
@@ -210,9 +210,12 @@ impl AccurateEcn {
     /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
     pub(crate) fn on_send(&mut self, flags: Flags, is_data: bool) -> (Flags, Ecn) {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
-        let value =
-            if reflects { reflection(self.handshake) } else { (self.received + INITIAL_COUNT) & ACE_MASK };
-        self.pending = 0;
+        let value = if reflects {
+            reflection(self.handshake)
+        } else {
+            (self.received_marks + INITIAL_COUNT) & ACE_MASK
+        };
+        self.pending_marks = 0;
         (with_ace(flags, value), self.codepoint())
     }
 
@@ -220,16 +223,16 @@ impl AccurateEcn {
     /// `tcp_ecn_received_counters`.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.octets.on_data(ecn, octets);
-        let is_changed = std::mem::replace(&mut self.last, ecn) != ecn;
+        let is_changed = std::mem::replace(&mut self.last_codepoint, ecn) != ecn;
         if ecn == Ecn::Congested {
             self.count();
         }
-        is_changed || self.pending >= MAX_PENDING
+        is_changed || self.pending_marks >= MAX_PENDING
     }
 
     fn count(&mut self) {
-        self.received = self.received.wrapping_add(1);
-        self.pending += 1;
+        self.received_marks = self.received_marks.wrapping_add(1);
+        self.pending_marks += 1;
     }
 
     /// Handles the option of the SYN-ACK, or of its acknowledgment.

@@ -31,9 +31,9 @@ pub(crate) struct ReceiveBuffer {
     /// The number of these packets.
     packets: u32,
     /// The octets of payload in these packets.
-    waiting: u32,
+    waiting_payload: u32,
     /// The octets of payload in the first packet.
-    first: u32,
+    first_payload: u32,
     /// The free octets after the last packet's data.
     tailroom: u32,
 }
@@ -60,8 +60,8 @@ impl ReceiveBuffer {
             earned: u32::MAX,
             unread: 0,
             packets: 0,
-            waiting: 0,
-            first: 0,
+            waiting_payload: 0,
+            first_payload: 0,
             tailroom: 0,
         }
     }
@@ -143,7 +143,7 @@ impl ReceiveBuffer {
             return;
         }
         let octets = piece.payload.len() as u32;
-        self.waiting += octets;
+        self.waiting_payload += octets;
         if piece.packet_octets > 0 {
             if self.packets > 0 && piece.packet_octets <= self.tailroom {
                 self.tailroom -= piece.packet_octets;
@@ -154,21 +154,21 @@ impl ReceiveBuffer {
             }
         }
         if self.packets <= 1 {
-            self.first += octets;
+            self.first_payload += octets;
         }
     }
 
     /// Handles a read that leaves `held` octets unread; they keep their share of the memory.
     pub(crate) fn read(&mut self, held: u32) {
-        let held = held.min(self.waiting);
-        let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
-        (self.unread, self.waiting) = (kept as u32, held);
-        (self.packets, self.first) = (held.min(1), held);
+        let held = held.min(self.waiting_payload);
+        let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting_payload.max(1));
+        (self.unread, self.waiting_payload) = (kept as u32, held);
+        (self.packets, self.first_payload) = (held.min(1), held);
     }
 
     /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
     pub(crate) fn after_first(&self) -> u32 {
-        self.waiting - self.first
+        self.waiting_payload - self.first_payload
     }
 
     /// Returns the memory of packets that wait for the application.

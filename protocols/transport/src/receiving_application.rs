@@ -27,11 +27,11 @@ pub struct ReceivingApplication {
     wakeup: Duration,
     items: VecDeque<Item>,
     /// Number of items that deliver data.
-    waiting: usize,
+    waiting_deliveries: usize,
     /// Unread octets in these items.
     octets: usize,
     /// Number of items that one read has returned together; the application may still be busy with the first.
-    taken: usize,
+    items_taken: usize,
     /// Whether the application reads while it is awake; otherwise it is busy.
     reads: bool,
     /// Whether the application has resumed reading and the peer has not been sent the new window.
@@ -47,8 +47,8 @@ impl ReceivingApplication {
         Self {
             wakeup,
             items: VecDeque::new(),
-            waiting: 0,
-            taken: 0,
+            waiting_deliveries: 0,
+            items_taken: 0,
             octets: 0,
             reads: true,
             resumed: false,
@@ -83,7 +83,7 @@ impl ReceivingApplication {
 
     fn queue(&mut self, now: Time, item: Item, octets: usize) {
         self.octets += octets;
-        self.waiting += 1;
+        self.waiting_deliveries += 1;
         self.items.push_back(item);
         if !self.awake && self.wakes_at.is_none() {
             self.wakes_at = Some(now + self.wakeup);
@@ -108,7 +108,7 @@ impl ReceivingApplication {
             Item::Message(_, rest) => Some(*rest),
             Item::Event(_) | Item::Part(_) => None,
         });
-        self.taken =
+        self.items_taken =
             received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
     }
 
@@ -173,14 +173,16 @@ impl ReceivingApplication {
 
     /// Returns the next event for which the application is awake.
     pub fn next_event(&mut self) -> Option<Event> {
-        if !matches!(self.items.front()?, Item::Event(_)) && !(self.awake && (self.reads || self.taken > 0)) {
+        if !matches!(self.items.front()?, Item::Event(_))
+            && !(self.awake && (self.reads || self.items_taken > 0))
+        {
             return None;
         }
         match self.items.pop_front()? {
             Item::Event(event) => Some(event),
             Item::Message(received, rest) => {
                 self.octets -= rest;
-                self.taken = self.taken.saturating_sub(1);
+                self.items_taken = self.items_taken.saturating_sub(1);
                 self.note_read();
                 Some(Event::Received(received))
             }
@@ -190,8 +192,8 @@ impl ReceivingApplication {
 
     /// Puts the application to sleep if no data are left.
     fn note_read(&mut self) {
-        self.waiting -= 1;
-        self.awake = self.waiting > 0;
+        self.waiting_deliveries -= 1;
+        self.awake = self.waiting_deliveries > 0;
     }
 
     /// Returns whether no event is queued.

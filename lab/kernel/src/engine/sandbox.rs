@@ -31,7 +31,7 @@ pub(super) struct AccessRules {
     /// Files that the process may read, and directories with all of their contents.
     pub(super) reads: Vec<PathBuf>,
     /// Directories in which the process may write.
-    pub(super) own: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
 }
 
 /// Restricts `command`, and all that it starts, to these rules.
@@ -63,7 +63,7 @@ fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(LANDLOCK_ABI)))?
         .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules([NULL_DEVICE], AccessFs::ReadFile | AccessFs::WriteFile))?
-        .add_rules(path_beneath_rules(&rules.own, own_directory_access()))
+        .add_rules(path_beneath_rules(&rules.writable, own_directory_access()))
 }
 
 /// Returns what a process may do in its own directories. It may create no links and no pipes: this program accesses these directories too
@@ -156,8 +156,11 @@ mod tests {
             shell.env("port", self.listener.local_addr().unwrap().port().to_string());
             if is_confined {
                 let own = |directory: &TempDir| vec![directory.path().to_owned()];
-                let rules =
-                    AccessRules { own: own(&self.own), reads: own(&self.given), ..AccessRules::default() };
+                let rules = AccessRules {
+                    writable: own(&self.own),
+                    reads: own(&self.given),
+                    ..AccessRules::default()
+                };
                 confine(&mut shell, &rules).unwrap();
             }
             let output = shell.output().unwrap();

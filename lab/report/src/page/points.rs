@@ -14,44 +14,47 @@ use hol_lab::Metric;
 /// A column: its heading, its text for a point, and the number by which it is sorted.
 struct Column {
     head: &'static str,
-    of: fn(&Cell) -> (String, Option<f64>),
+    cell_of: fn(&Cell) -> (String, Option<f64>),
 }
 
 const COLUMNS: [Column; 9] = [
-    Column { head: "mean, 95 %, ms", of: mean },
-    Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
-    Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
-    Column { head: "p99.9, ms", of: |cell| quantile(cell, 0.999) },
-    Column { head: "longest, ms", of: |cell| quantile(cell, 1.0) },
-    Column { head: "median run, ms", of: |cell| bounds(cell.median(Metric::ResponseTime)) },
-    Column { head: "runs collapsed", of: collapsed },
-    Column { head: "not arrived", of: |cell| whole(cell.lost()) },
-    Column { head: "of", of: |cell| whole(cell.latency.offered()) },
+    Column { head: "mean, 95 %, ms", cell_of: mean },
+    Column { head: "median, ms", cell_of: |cell| quantile(cell, 0.5) },
+    Column { head: "p99, ms", cell_of: |cell| quantile(cell, 0.99) },
+    Column { head: "p99.9, ms", cell_of: |cell| quantile(cell, 0.999) },
+    Column { head: "longest, ms", cell_of: |cell| quantile(cell, 1.0) },
+    Column { head: "median run, ms", cell_of: |cell| bounds(cell.median(Metric::ResponseTime)) },
+    Column { head: "runs collapsed", cell_of: collapsed },
+    Column { head: "not arrived", cell_of: |cell| whole(cell.lost()) },
+    Column { head: "of", cell_of: |cell| whole(cell.latency.offered()) },
 ];
 
 /// Columns of flows, if messages go one way or there is background traffic.
 const FLOW_COLUMNS: [Column; 5] = [
-    Column { head: "kbit/s, 95 %", of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
+    Column { head: "kbit/s, 95 %", cell_of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
     Column {
         head: "background, kbit/s",
-        of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
+        cell_of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
     },
-    Column { head: "fairness (Jain)", of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
-    Column { head: "connected after, ms", of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
-    Column { head: "runs not connected", of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
+    Column { head: "fairness (Jain)", cell_of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
+    Column { head: "connected after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
+    Column { head: "runs not connected", cell_of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
 ];
 
 /// Columns for points whose path is disrupted.
 const OUTAGE_COLUMNS: [Column; 6] = [
-    Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
-    Column { head: "runs not recovered", of: unrecovered_runs },
-    Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
+    Column { head: "outage, 95 %, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
+    Column { head: "runs not recovered", cell_of: unrecovered_runs },
+    Column { head: "late messages", cell_of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
         head: "first late message after, ms",
-        of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
+        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
-    Column { head: "last late message after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
-    Column { head: "error after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+    Column {
+        head: "last late message after, ms",
+        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)),
+    },
+    Column { head: "error after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
 /// Returns the section.
@@ -95,7 +98,7 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
     }
     let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
-    for (shown, value) in own.chain(columns.iter().map(|column| (column.of)(cell))) {
+    for (shown, value) in own.chain(columns.iter().map(|column| (column.cell_of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }

@@ -25,7 +25,7 @@ struct Line<'s, 'd> {
     survey: &'s Survey<'d>,
     challenger: usize,
     /// The steps of the other axes.
-    others: Vec<usize>,
+    other_steps: Vec<usize>,
     /// The comparisons at the steps of the horizontal axis, ascending.
     contests: Vec<(usize, Contest<'d>)>,
 }
@@ -46,7 +46,7 @@ impl Headline {
                 several => {
                     headline.lead.push(tally(several));
                     headline.lines.extend(several.iter().map(|line| {
-                        format!("{}: {}.", survey.describe_steps(1, &line.others), line.sentence())
+                        format!("{}: {}.", survey.describe_steps(1, &line.other_steps), line.sentence())
                     }));
                 }
             }
@@ -75,7 +75,7 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
                 ))
             };
             let contests = steps.iter().filter_map(contest).collect();
-            lines.push(Line { survey, challenger, others, contests });
+            lines.push(Line { survey, challenger, other_steps: others, contests });
         }
     }
     let family = |lines: &[Line<'_, '_>]| -> Vec<f64> {

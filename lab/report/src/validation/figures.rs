@@ -26,12 +26,12 @@ const OVERVIEW_TRANSPORTS: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
 #[derive(Clone, Copy)]
 struct HorizontalQuantity {
     name: &'static str,
-    of: fn(&Conditions) -> f64,
+    value_of: fn(&Conditions) -> f64,
 }
 
 const HORIZONTAL_QUANTITIES: [HorizontalQuantity; 2] = [
-    HorizontalQuantity { name: "packet loss in each direction (%)", of: |conditions| conditions.loss },
-    HorizontalQuantity { name: "transactions a second", of: |conditions| conditions.rate },
+    HorizontalQuantity { name: "packet loss in each direction (%)", value_of: |conditions| conditions.loss },
+    HorizontalQuantity { name: "transactions a second", value_of: |conditions| conditions.rate },
 ];
 
 impl Validation {
@@ -64,8 +64,8 @@ impl Validation {
 
 fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
     let along = HORIZONTAL_QUANTITIES.into_iter().find(|along| {
-        let first = points.first().map(|compared| (along.of)(&compared.conditions));
-        points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
+        let first = points.first().map(|compared| (along.value_of)(&compared.conditions));
+        points.iter().any(|compared| Some((along.value_of)(&compared.conditions)) != first)
     })?;
     let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
@@ -100,7 +100,7 @@ fn split_label(label: &str) -> (&str, &str) {
 }
 
 fn panel(frame: Frame, along: HorizontalQuantity, points: &[&ComparedPoint]) -> Panel {
-    let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
+    let xs = points.iter().map(|compared| (along.value_of)(&compared.conditions)).filter(|x| *x > 0.0);
     let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
     let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
     let means = points.iter().filter_map(|compared| Some(compared.mean?.kernel.value));
@@ -144,7 +144,7 @@ fn series<'c>(
     medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, Bounds)>,
 ) -> Series {
     let point = |(compared, n, value): (&&ComparedPoint, usize, Bounds)| Point {
-        x: (along.of)(&compared.conditions),
+        x: (along.value_of)(&compared.conditions),
         value,
         n,
         missing: 0,

@@ -36,7 +36,7 @@ pub(super) struct Objects {
 #[derive(Debug)]
 struct Class {
     /// The classes above it, the nearest first.
-    above: Vec<String>,
+    superclasses: Vec<String>,
 }
 
 /// An active method.
@@ -75,7 +75,9 @@ impl Objects {
             return;
         }
         match self.classes.get(class) {
-            Some(own) => own.above.iter().rev().for_each(|above| self.add_superclasses(above, seen, line)),
+            Some(own) => {
+                own.superclasses.iter().rev().for_each(|above| self.add_superclasses(above, seen, line))
+            }
             // A host's class is below the one whose name it begins with.
             None => {
                 let is_short = seen.len() <= MAX_ABOVE && class.len() <= LONGEST_NAME;
@@ -191,7 +193,7 @@ impl<H: Host> Interpreter<H> {
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         self.objects.extended.extend(above.iter().cloned());
-        self.objects.classes.insert(name.text.clone(), Class { above });
+        self.objects.classes.insert(name.text.clone(), Class { superclasses: above });
         Ok(name.text.clone())
     }
 
@@ -417,10 +419,11 @@ impl<H: Host> Interpreter<H> {
     fn relatives(&self, class: &str, what: &str, of: &[Word]) -> String {
         let all = match what {
             "superclass" => {
-                self.objects.classes.get(class).map(|class| class.above.clone()).unwrap_or_default()
+                self.objects.classes.get(class).map(|class| class.superclasses.clone()).unwrap_or_default()
             }
             _ => {
-                let below = |(_, own): &(&String, &Class)| own.above.iter().any(|above| above == class);
+                let below =
+                    |(_, own): &(&String, &Class)| own.superclasses.iter().any(|above| above == class);
                 self.objects.classes.iter().filter(below).map(|(name, _)| name.clone()).collect()
             }
         };

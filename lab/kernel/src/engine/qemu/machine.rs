@@ -102,7 +102,7 @@ impl Machine {
         let rules = AccessRules {
             programs: program::places(),
             reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
-            own: vec![directory.to_owned()],
+            writable: vec![directory.to_owned()],
         };
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
         child::bind_to_parent(&mut command);

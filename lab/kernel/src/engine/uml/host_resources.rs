@@ -43,8 +43,8 @@ impl HostResources {
     pub(super) fn access_rules(&self, linux: &Path, system: &Path, directory: &Path) -> AccessRules {
         let mut reads = vec![system.to_owned(), PathBuf::from(PROCESSORS)];
         reads.extend(self.root_directory.iter().map(|root_directory| root_directory.path().to_owned()));
-        let own = vec![directory.to_owned(), self.memory(directory).to_owned()];
-        AccessRules { programs: vec![linux.to_owned()], reads, own }
+        let writable = vec![directory.to_owned(), self.memory(directory).to_owned()];
+        AccessRules { programs: vec![linux.to_owned()], reads, writable }
     }
 }
 

@@ -33,7 +33,7 @@ fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
         initial_files.files.extend(guest_files(&Path::new("/").join(program), program).unwrap());
     }
     initial_files.write_to(place).unwrap();
-    let boot_directory = BootDirectory { place: place.to_owned(), _lock: lock_shared(place).unwrap() };
+    let boot_directory = BootDirectory { path: place.to_owned(), _lock: lock_shared(place).unwrap() };
     Bootable { image: image.clone(), boot_directory }
 }
 

@@ -111,12 +111,12 @@ impl Bootable {
         let path = work.path().join(JOB_FILE);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
         let link = work.path().join(process::SYSTEM_LINK);
-        symlink(&self.boot_directory.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
+        symlink(&self.boot_directory.path, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), &self.boot_directory.place, directory, task)
+        Process::start(&self.image.file(), &self.boot_directory.path, directory, task)
     }
 }
 

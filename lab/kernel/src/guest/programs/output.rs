@@ -51,8 +51,8 @@ impl Programs<'_> {
         ProgramResult {
             node: program.node.clone(),
             command: program.command.line(),
-            started: process.map(|process| since(process.started)),
-            ended: process.and_then(Process::status).map(|status| since(status.at)),
+            started: process.map(|process| since(process.started_at)),
+            ended: process.and_then(Process::status).map(|status| since(status.ended_at)),
             status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
             processor: process.map(Process::processor).unwrap_or_default(),
             metrics: process.map(|process| self.metrics(program, process)).unwrap_or_default(),

@@ -48,7 +48,7 @@ pub(super) struct Process {
     /// Octets of each output that [`new_output`](Self::new_output) has returned.
     reported: [u64; 2],
     /// Wall-clock time of the start, in ns since 1970.
-    pub(super) started: u64,
+    pub(super) started_at: u64,
     status: Option<Status>,
     /// Whether the program was sent a signal to end.
     pub(super) was_terminated: bool,
@@ -60,7 +60,7 @@ pub(super) struct Status {
     exit: ExitStatus,
     was_terminated: bool,
     /// Wall-clock time of the end, in ns since 1970.
-    pub(super) at: u64,
+    pub(super) ended_at: u64,
 }
 
 impl Process {
@@ -102,7 +102,16 @@ impl Process {
         let handle = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process ID")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
         let (reported, status, was_terminated) = ([0; 2], None, false);
-        Ok(Self { child, handle, control_group, output, reported, started, status, was_terminated })
+        Ok(Self {
+            child,
+            handle,
+            control_group,
+            output,
+            reported,
+            started_at: started,
+            status,
+            was_terminated,
+        })
     }
 
     /// Returns how the program ended, if it has ended.
@@ -110,7 +119,7 @@ impl Process {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
-            self.status = Some(Status { exit, was_terminated: self.was_terminated, at: wall() });
+            self.status = Some(Status { exit, was_terminated: self.was_terminated, ended_at: wall() });
         }
         Ok(self.status.as_ref())
     }
@@ -319,7 +328,7 @@ mod tests {
     #[test]
     fn ending_by_sigterm_after_a_request_is_no_failure() {
         let status =
-            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
+            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, ended_at: 0 };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

@@ -27,7 +27,7 @@ pub(super) fn is_ready(
                 || has_endpoint(&table("sctp/eps"), *port)
         }
         Ready::Prints(text) => process.has_printed(text),
-        Ready::After(time) => Duration::from_nanos(wall().saturating_sub(process.started)) >= *time,
+        Ready::After(time) => Duration::from_nanos(wall().saturating_sub(process.started_at)) >= *time,
     })
 }
 
