@@ -5,7 +5,7 @@ use std::hint::black_box;
 use clap::Args;
 use hol_lab::{Experiment, Point, Source, Stopwatch};
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -68,7 +68,8 @@ impl Bench {
             let watch = Stopwatch::start();
             let (scenario, seed, mut summarizer) =
                 (point.scenario(0), point.seed_of(0), Summarizer::default());
-            let summary = follow(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
+            let summary =
+                run_with_observer(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
             black_box(summarizer.finish());
             seconds.push(watch.seconds());
             packets = summary.packets;

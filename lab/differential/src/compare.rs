@@ -101,8 +101,8 @@ fn judge(
     }
     let (other_run, mut other) = run_traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
-    trace.end(end);
-    other.end(end);
+    trace.remove_after(end);
+    other.remove_after(end);
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
@@ -144,7 +144,7 @@ impl RandomParts {
         let mut parts = Self { begins: Time::MAX, affects_values: false };
         for repetition in OTHER_REPETITIONS {
             let (run, mut trace) = run_traced(point, world, repetition)?;
-            trace.end(end);
+            trace.remove_after(end);
             let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
             parts.begins = parts.begins.min(begins);
             parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
@@ -156,7 +156,7 @@ impl RandomParts {
 /// Runs the first repetition of `point` in `world` and returns the packets that its hosts sent until the run ended.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
     let (run, mut trace) = run_traced(point, world, 0)?;
-    trace.end(run.ended);
+    trace.remove_after(run.ended);
     Ok(trace)
 }
 

@@ -91,15 +91,15 @@ pub(crate) fn root_modules() -> impl Iterator<Item = String> {
 
 /// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
 pub(crate) fn missing_filter_module(image: &Path, modules: &Path) -> Option<&'static str> {
-    missing(&FILTER_MODULES, image, modules)
+    find_missing_module(&FILTER_MODULES, image, modules)
 }
 
 /// Returns the first missing module that mounting a guest's root file system needs.
 pub(crate) fn missing_root_module(image: &Path, modules: &Path) -> Option<&'static str> {
-    missing(&ROOT_MODULES, image, modules)
+    find_missing_module(&ROOT_MODULES, image, modules)
 }
 
-fn missing(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
+fn find_missing_module(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
     wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 

@@ -87,7 +87,7 @@ impl PackageSource {
                 return apt.download(&packages, work, tell);
             }
         }
-        Err(search.failed(wanted))
+        Err(search.into_error(wanted))
     }
 
     /// Returns the mirror: `--mirror`, or that of this machine's own package sources if it is Debian's.
@@ -150,7 +150,7 @@ impl Search {
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
     }
 
-    fn failed(self, wanted: &PackageQuery) -> KernelError {
+    fn into_error(self, wanted: &PackageQuery) -> KernelError {
         let Self { places, versions, mut problems } = self;
         if places.is_empty() && !problems.is_empty() {
             return problems.remove(0).into();
@@ -459,7 +459,7 @@ mod tests {
         let mut search = Search::default();
         search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
         search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
-        let error = search.failed(&kernel()).to_string();
+        let error = search.into_error(&kernel()).to_string();
         assert!(
             error.starts_with("no kernel 9 in trixie; available: 6.1, 6.12; choose another suite"),
             "{error}"
@@ -469,7 +469,7 @@ mod tests {
             "{error}"
         );
         let problems = vec![problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E")];
-        let nowhere = Search { problems, ..Search::default() }.failed(&kernel()).to_string();
+        let nowhere = Search { problems, ..Search::default() }.into_error(&kernel()).to_string();
         assert!(nowhere.starts_with("keys has no key for sid") && nowhere.contains("--keyring"), "{nowhere}");
     }
 }

@@ -257,7 +257,7 @@ impl Experiment {
         let figures =
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
-        let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
+        let (name, records, ignored) = (name.to_owned(), first.records, source.ignored_statements()?);
         let input_digests = source.hashes();
         let series = first.series.as_ref().map(|interval| *interval.get_ref());
         Ok((Self { name, title, records, series, points, figures, ignored, input_digests }, places))

@@ -250,7 +250,7 @@ impl Source {
     }
 
     /// Returns the statements of the script that have no effect: where, what, and why.
-    pub(crate) fn ignored(&self) -> Result<Vec<String>, InputError> {
+    pub(crate) fn ignored_statements(&self) -> Result<Vec<String>, InputError> {
         let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
         let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
         let runs_alone = self.files.iter().any(|(file, _)| *file == self.name);

@@ -26,7 +26,7 @@ impl Bottleneck {
             return Ok(Self { network: spec.clone(), near: [scenario.workload.from().to_owned()].into() });
         }
         let link = only_shaped(spec)?;
-        let from_side = side(spec, link);
+        let from_side = nodes_on_side(spec, link);
         let LinkSpec { from: one, to: other, .. } = &spec.links[link];
         for [from, to] in flows(scenario) {
             if from_side.contains(from) == from_side.contains(to) {
@@ -80,7 +80,7 @@ fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
 }
 
 /// Returns the nodes connected to the `from` of a link by the other links.
-fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
+fn nodes_on_side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     let others = spec.links.iter().enumerate().filter(|(place, _)| *place != link);
     let links = others.map(|(_, LinkSpec { from, to, .. })| vec![from.as_str(), to.as_str()]);
     let lans = spec.lans.iter().map(|lan| lan.nodes.iter().map(String::as_str).collect());

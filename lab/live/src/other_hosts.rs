@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use hol_base::{Duration, Seed};
 use hol_scenario::{Run, RunError, Scenario};
 
-use crate::check::refused;
+use crate::check::unsupported_error;
 use crate::control::HostDescription;
 use crate::host::{self, Host};
 use crate::multi_host_run::HostRun;
@@ -109,7 +109,7 @@ impl OtherHosts {
 
     /// Creates the error of a host that refuses a scenario.
     pub(crate) fn refused(&self, why: &str) -> RunError {
-        refused(&format!("--peer {}", self.places), why)
+        unsupported_error(&format!("--peer {}", self.places), why)
     }
 
     /// Performs a run, as long as `goes_on` returns true.

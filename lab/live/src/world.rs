@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, failed, measured};
+use crate::outcome::{POLL_INTERVAL, measured, run_error};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
@@ -61,9 +61,9 @@ impl Live {
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
-        let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
+        let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
-        let runs = runs.map_err(|problem| failed(&problem))?;
+        let runs = runs.map_err(|problem| run_error(&problem))?;
         if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
 

@@ -73,8 +73,8 @@ impl StudyFiles {
             Some(name) => {
                 let study = Study::load(name, false)?;
                 (
-                    part::<StudyFigures>(&study, "figures.toml")?,
-                    part::<StudyClaims>(&study, "claims.toml")?,
+                    read_study_file::<StudyFigures>(&study, "figures.toml")?,
+                    read_study_file::<StudyClaims>(&study, "claims.toml")?,
                     share(&study, results),
                 )
             }
@@ -287,7 +287,7 @@ fn surveys_of<'d>(results: &Results, data: &'d Dataset) -> Vec<Survey<'d>> {
 }
 
 /// Reads one of a study's files for the report.
-fn part<T: for<'de> serde::Deserialize<'de> + Default>(
+fn read_study_file<T: for<'de> serde::Deserialize<'de> + Default>(
     study: &Study,
     file: &'static str,
 ) -> Result<T, ReportError> {

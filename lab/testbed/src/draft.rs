@@ -367,16 +367,16 @@ impl Line {
 
 /// Returns the settings of a direction that differ from those of the other; `None` if none does.
 fn differences(own: &Overrides, other: &Overrides) -> Option<Overrides> {
-    fn changed<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
+    fn changed_value<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
         let own = own.clone().unwrap_or_else(|| usual.clone());
         (own != other.clone().unwrap_or(usual)).then_some(own)
     }
     let overrides = Overrides {
         rate: own.rate.filter(|_| own.rate != other.rate),
         delay: own.delay.filter(|_| own.delay != other.delay),
-        loss: changed(&own.loss, &other.loss, LossSpec::default()),
-        queue: changed(&own.queue, &other.queue, QueueLimit::Packets(DEFAULT_QUEUE)),
-        discipline: changed(&own.discipline, &other.discipline, Discipline::DropTail),
+        loss: changed_value(&own.loss, &other.loss, LossSpec::default()),
+        queue: changed_value(&own.queue, &other.queue, QueueLimit::Packets(DEFAULT_QUEUE)),
+        discipline: changed_value(&own.discipline, &other.discipline, Discipline::DropTail),
         ..Overrides::default()
     };
     (overrides != Overrides::default()).then_some(overrides)

@@ -17,21 +17,21 @@ const HEADER_LENGTH: usize = 20;
 
 /// Returns the message that sets a discipline of this kind with this handle, replacing an existing one.
 pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
-    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &place(interface, handle, parent, 0))
+    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &encode_position(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
 /// Returns the message that adds a discipline like [`set`], unless there is one.
 pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
-    Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &place(interface, handle, parent, 0))
+    Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &encode_position(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
 /// Returns the message that replaces the root discipline of an interface with the default one, if the root
 /// discipline has this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
-    Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
+    Message::new(RTM_DELQDISC, 0, &encode_position(interface, handle, ROOT, 0))
 }
 
 /// Returns the message that lists all disciplines of all interfaces: see [`Discipline::read`].
@@ -40,7 +40,7 @@ pub fn list() -> Message {
 }
 
 /// Encodes the position of a discipline: `struct tcmsg` of linux/rtnetlink.h.
-pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+pub fn encode_position(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }
 

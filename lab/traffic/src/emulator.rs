@@ -17,7 +17,7 @@ pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
 
 /// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplicate, jitter.
 fn parameters(emulator: &Emulator) -> Vec<u8> {
-    let loss = if let Loss::Independent(loss) = emulator.loss { share(loss) } else { 0 };
+    let loss = if let Loss::Independent(loss) = emulator.loss { encode_probability(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
@@ -44,14 +44,19 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
         options = options.with(DELAY_DIST, &numbers);
     }
     if let Some(overtaking) = emulator.overtaking {
-        options = options.with(REORDER, &with_correlation(share(overtaking)));
+        options = options.with(REORDER, &with_correlation(encode_probability(overtaking)));
     }
     if !emulator.corrupt.is_zero() {
-        options = options.with(CORRUPT, &with_correlation(share(emulator.corrupt)));
+        options = options.with(CORRUPT, &with_correlation(encode_probability(emulator.corrupt)));
     }
     if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
         // The kernel expects the share that survives in the bad state, and the loss in the good state.
-        let bursts = [share(good_to_bad), share(bad_to_good), u32::MAX - share(loss_bad), share(loss_good)];
+        let bursts = [
+            encode_probability(good_to_bad),
+            encode_probability(bad_to_good),
+            u32::MAX - encode_probability(loss_bad),
+            encode_probability(loss_good),
+        ];
         let bursts = bursts.map(u32::to_ne_bytes).concat();
         options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));
     }
@@ -64,7 +69,7 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
 }
 
 /// Returns a probability as the kernel encodes it: a fraction of 2³² − 1.
-fn share(ratio: Ratio) -> u32 {
+fn encode_probability(ratio: Ratio) -> u32 {
     (ratio.value() * f64::from(u32::MAX)).round() as u32
 }
 
@@ -74,8 +79,8 @@ mod tests {
 
     #[test]
     fn certain_is_all_bits_and_never_is_none() {
-        assert_eq!(share(Ratio::new(1.0).unwrap()), u32::MAX);
-        assert_eq!(share(Ratio::ZERO), 0);
-        assert_eq!(share(Ratio::new(0.01).unwrap()), 42_949_673);
+        assert_eq!(encode_probability(Ratio::new(1.0).unwrap()), u32::MAX);
+        assert_eq!(encode_probability(Ratio::ZERO), 0);
+        assert_eq!(encode_probability(Ratio::new(0.01).unwrap()), 42_949_673);
     }
 }

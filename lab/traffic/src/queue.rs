@@ -50,10 +50,10 @@ pub const fn kind(waiting: &ShaperQueue) -> (&'static str, &'static str) {
 }
 
 /// Adds the options of a queue.
-pub fn waiting(message: Message, waiting: &ShaperQueue) -> Message {
+pub fn with_queue_options(message: Message, waiting: &ShaperQueue) -> Message {
     match waiting {
         ShaperQueue::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
-        ShaperQueue::Early(red) => early(message, red),
+        ShaperQueue::Early(red) => with_red_options(message, red),
         ShaperQueue::Codel { spec, limit } => codel(message, spec, *limit),
         ShaperQueue::FairCodel { spec, limit } => fair(message, spec, *limit),
         ShaperQueue::Pie { spec, limit } => pie(message, spec, *limit),
@@ -148,7 +148,7 @@ fn micros(duration: Duration) -> u32 {
 }
 
 /// Adds the options of RED.
-fn early(message: Message, early: &RedParameters) -> Message {
+fn with_red_options(message: Message, early: &RedParameters) -> Message {
     const PARAMETERS: u16 = 1;
     const DAMPING: u16 = 2;
     const PROBABILITY: u16 = 3;

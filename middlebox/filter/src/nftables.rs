@@ -116,7 +116,7 @@ impl Nftables {
             }
             let adjusted = steps.adjust(&refusals);
             if self.is_known && !self.kernel.has_table(self.config.table())? {
-                return Err(self.changed());
+                return Err(self.table_changed_error());
             }
             if let Err(refusal) = adjusted {
                 return Err(self.reason(refusal, &refusals, &steps));
@@ -124,7 +124,7 @@ impl Nftables {
         }
         match refusals.iter().find(|refusal| refusal.is_transient()) {
             Some(&refusal) => Err(self.reason(refusal, &refusals, &steps)),
-            None => Err(self.changed()),
+            None => Err(self.table_changed_error()),
         }
     }
 
@@ -141,7 +141,7 @@ impl Nftables {
         let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, ENOENT | EEXIST);
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
         match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
-            (Some(_), _) if refusal.error == ENOENT => self.changed(),
+            (Some(_), _) if refusal.error == ENOENT => self.table_changed_error(),
             (Some(changes), FilterError::Lacking(source)) => {
                 FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
             }
@@ -149,7 +149,7 @@ impl Nftables {
         }
     }
 
-    fn changed(&self) -> FilterError {
+    fn table_changed_error(&self) -> FilterError {
         FilterError::Changed { table: self.config.table().into() }
     }
 }

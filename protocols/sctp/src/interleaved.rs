@@ -165,7 +165,7 @@ impl Channel {
             if is_due && let Some(message) = self.messages.remove(at) {
                 *held -= message.held();
                 self.note_delivered(message.mid, unordered);
-                deliver(message.whole(stream, unordered));
+                deliver(message.into_delivery(stream, unordered));
             } else if unordered {
                 at += 1;
             } else {
@@ -253,11 +253,11 @@ impl Incoming {
     /// Discards the rest of the message, and reports the abort of a partial delivery.
     fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
-            deliver(self.whole(stream, unordered));
+            deliver(self.into_delivery(stream, unordered));
         }
     }
 
-    fn whole(mut self, stream: u16, unordered: bool) -> Delivery {
+    fn into_delivery(mut self, stream: u16, unordered: bool) -> Delivery {
         let mut octets = self.part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
         let in_part = octets.len();
         while !self.fragments.is_empty() {

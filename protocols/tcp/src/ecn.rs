@@ -274,7 +274,7 @@ impl Endpoint {
             self.episode.undo.forget();
             self.begin_reduction();
             self.cwnd.on_mark();
-            self.episode.turn(Phase::Reduced);
+            self.episode.set_phase(Phase::Reduced);
         }
         self.episode.undo.forget_window();
     }

@@ -51,7 +51,7 @@ impl RightSizing {
     }
 
     /// Limits the maximum read per round trip to the maximum window `clamp`. Linux: tcp_measure_rcv_mss.
-    fn bound(&mut self, clamp: u32) {
+    fn limit_maximum_read(&mut self, clamp: u32) {
         self.max_read = self.max_read.min(clamp);
     }
 
@@ -152,7 +152,7 @@ impl Endpoint {
     pub(crate) fn measure_segment(&mut self, text: SegmentData, memory: u32) {
         if text.is_longer_than_known(&self.acks) {
             self.buffer.measure(text.octets(), memory);
-            self.sizing.bound(self.buffer.clamp());
+            self.sizing.limit_maximum_read(self.buffer.clamp());
         }
         self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }

@@ -99,9 +99,9 @@ impl Endpoint {
         } else if ack.after(probe.end) {
             // The peer reported no duplicate before it acknowledged newer data: the original was lost.
             self.begin_reduction();
-            self.episode.turn(Phase::Reduced);
+            self.episode.set_phase(Phase::Reduced);
             self.finish_reduction();
-            self.episode.turn(Phase::Disorder);
+            self.episode.set_phase(Phase::Disorder);
             self.keep_open();
         } else if !info.advanced && info.is_duplicate() && !info.data_sacked {
             self.episode.probe.forget();

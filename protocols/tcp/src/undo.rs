@@ -151,7 +151,7 @@ impl Endpoint {
             return true;
         }
         self.restore_window(true);
-        self.episode.turn(Phase::Disorder);
+        self.episode.set_phase(Phase::Disorder);
         self.keep_open();
         false
     }
@@ -163,7 +163,7 @@ impl Endpoint {
             self.restore_window(true);
             self.episode.timeouts.reset();
             if proven || self.negotiated.sack() {
-                self.episode.turn(Phase::Open);
+                self.episode.set_phase(Phase::Open);
             }
         }
         spurious

@@ -97,7 +97,7 @@ impl DependencyCollector<'_> {
         // Only the shell knows which words of a line are programs; in a list of words the first one is.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
-            let path = find_program(first, directory).ok_or_else(|| missing(first))?;
+            let path = find_program(first, directory).ok_or_else(|| missing_program_error(first))?;
             self.add_named_program(first, &path)?;
         }
         for name in names {
@@ -268,7 +268,7 @@ fn is_program(path: &Path) -> bool {
         && fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-fn missing(program: &str) -> KernelError {
+fn missing_program_error(program: &str) -> KernelError {
     MachineFault::Program(format!(
         "`command` names {program:?}, which was not found on this machine; install it, give its path, or use another `root`"
     ))

@@ -2,7 +2,7 @@
 
 use hol_base::{Digest, Digester, Duration, Seed, Time};
 use hol_measure::Record;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::{Observer, QueueSample, RunSummary, Sample, SampleValue, Scenario, SenderSample, Side};
 
 const MSS: u64 = 1448;
@@ -43,7 +43,7 @@ fn watch(
     );
     let interval = interval.map(Duration::from_millis);
     let mut watching = Watching { interval, samples: Vec::new(), digester: Digester::new() };
-    let summary = follow(&scenario, Seed(1), None, &mut watching).unwrap();
+    let summary = run_with_observer(&scenario, Seed(1), None, &mut watching).unwrap();
     (summary, watching.samples, watching.digester.finish())
 }
 

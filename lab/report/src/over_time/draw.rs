@@ -103,7 +103,7 @@ impl OverTime {
             let field = PanelArea { top, time: &axes.time, unit };
             field.frame(&mut svg, row + 1 == units.len());
             for event in self.events.iter().filter(|event| axes.time.contains(**event)) {
-                let (x, _) = field.at(*event, 0.0);
+                let (x, _) = field.pixel_of(*event, 0.0);
                 svg.line("event", (x, top), (x, top + PANEL_HEIGHT));
             }
             svg.group(style.class, "", |svg| {
@@ -118,7 +118,7 @@ impl OverTime {
     /// Draws the contents of a panel.
     fn fill(&self, svg: &mut Svg, field: &PanelArea<'_>, row: usize, run: &Run) {
         match row {
-            0 => field.steps(svg, &run.goodput, run.ended_s),
+            0 => field.draw_steps(svg, &run.goodput, run.ended_s),
             1 => {
                 field.line(svg, "series-thin", &run.ssthresh);
                 field.line(svg, "series", &run.cwnd);
@@ -130,8 +130,8 @@ impl OverTime {
                 if let Some(limit) = self.limit() {
                     svg.line(
                         "series-limit",
-                        field.at(0.0, limit),
-                        (LEFT + PANEL_WIDTH, field.at(0.0, limit).1),
+                        field.pixel_of(0.0, limit),
+                        (LEFT + PANEL_WIDTH, field.pixel_of(0.0, limit).1),
                     );
                 }
                 field.line(svg, "series", &run.queued);
@@ -150,7 +150,7 @@ struct PanelArea<'a> {
 
 impl PanelArea<'_> {
     /// Returns the pixel of a value at a time.
-    fn at(&self, time: f64, value: f64) -> (f64, f64) {
+    fn pixel_of(&self, time: f64, value: f64) -> (f64, f64) {
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
         let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
         (LEFT + PANEL_WIDTH * self.time.fraction(time), self.top + PANEL_HEIGHT * (1.0 - up))
@@ -177,25 +177,27 @@ impl PanelArea<'_> {
     fn line(&self, svg: &mut Svg, class: &str, line: &Line) {
         for piece in line.pieces() {
             match piece[..] {
-                [(time, value)] => svg.circle("solid", self.at(time, value), 1.2),
-                _ => svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.at(time, value))),
+                [(time, value)] => svg.circle("solid", self.pixel_of(time, value), 1.2),
+                _ => {
+                    svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.pixel_of(time, value)))
+                }
             }
         }
     }
 
     /// Draws values that hold until the next one begins.
-    fn steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
+    fn draw_steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
         let ends = values.iter().skip(1).map(|(begins, _)| *begins).chain([ended]);
         let corners =
             values.iter().zip(ends).flat_map(|((begins, value), ends)| [(*begins, *value), (ends, *value)]);
-        svg.polyline("series", "", corners.map(|(time, value)| self.at(time, value)));
+        svg.polyline("series", "", corners.map(|(time, value)| self.pixel_of(time, value)));
     }
 
     /// Draws marks of losses at the lower edge.
     fn marks(&self, svg: &mut Svg, times: &[f64]) {
         let bottom = self.top + PANEL_HEIGHT;
         for time in times {
-            let (x, _) = self.at(*time, 0.0);
+            let (x, _) = self.pixel_of(*time, 0.0);
             svg.line("series-lost", (x, bottom), (x, bottom - MARK_SIZE));
         }
     }

@@ -112,7 +112,7 @@ fn over_time(
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let queue = queue.map(|queue| match queue {
         SampledObject::Queue(name) => {
-            (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name)))
+            (name.to_string(), found.first().and_then(|(point, _)| queue_limit(point, &name)))
         }
         other => unreachable!("{other:?} is not a queue"),
     });
@@ -156,7 +156,7 @@ fn receiver(point: &Point, sender: &SampledObject) -> Option<String> {
 }
 
 /// Returns the limit of a queue in packets.
-fn limit(point: &Point, name: &str) -> Option<u64> {
+fn queue_limit(point: &Point, name: &str) -> Option<u64> {
     let network = Topology::new(&point.network).ok()?;
     let line = network.queues().iter().position(|queue| queue == name)?;
     match network.links()[line].settings.queue {
@@ -204,7 +204,7 @@ fn run(
             goodput.add(at, row.number("delivered_octets").unwrap_or(0));
         } else if Some(&row.subject) == sender {
             run.add_sender_row(&row);
-            mark(
+            mark_growth(
                 &mut run.retransmissions,
                 at,
                 axis,
@@ -214,7 +214,7 @@ fn run(
         } else if Some(&row.subject) == queue {
             let number = |column| row.number(column).unwrap_or(0);
             run.queued.add(at, number("queue_packets") as f64);
-            mark(&mut run.dropped, at, axis, &mut dropped, number("dropped") + number("lost"));
+            mark_growth(&mut run.dropped, at, axis, &mut dropped, number("dropped") + number("lost"));
         }
     })?;
     run.goodput = goodput.kbps(run.ended_s);
@@ -239,7 +239,7 @@ impl Run {
 }
 
 /// Marks a time at which a counter has grown, at most once for a column of pixels.
-fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
+fn mark_growth(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     let column = axis.span / COLUMNS as f64;
     if now > *before && marks.last().is_none_or(|last| at - last >= column) {
         marks.push(at);

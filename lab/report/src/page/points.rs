@@ -25,8 +25,8 @@ const COLUMNS: [Column; 9] = [
     Column { head: "longest, ms", cell_of: |cell| quantile(cell, 1.0) },
     Column { head: "median run, ms", cell_of: |cell| bounds(cell.median(Metric::ResponseTime)) },
     Column { head: "runs collapsed", cell_of: collapsed },
-    Column { head: "not arrived", cell_of: |cell| whole(cell.lost()) },
-    Column { head: "of", cell_of: |cell| whole(cell.latency.offered()) },
+    Column { head: "not arrived", cell_of: |cell| whole_number(cell.lost()) },
+    Column { head: "of", cell_of: |cell| whole_number(cell.latency.offered()) },
 ];
 
 /// Columns of flows, if messages go one way or there is background traffic.
@@ -38,7 +38,10 @@ const FLOW_COLUMNS: [Column; 5] = [
     },
     Column { head: "fairness (Jain)", cell_of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
     Column { head: "connected after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
-    Column { head: "runs not connected", cell_of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
+    Column {
+        head: "runs not connected",
+        cell_of: |cell| whole_number(cell.missing(Metric::ConnectTime) as u64),
+    },
 ];
 
 /// Columns for points whose path is disrupted.
@@ -121,7 +124,7 @@ fn collapsed(cell: &Cell) -> (String, Option<f64>) {
 
 fn unrecovered_runs(cell: &Cell) -> (String, Option<f64>) {
     let missing = cell.recovered().map(|recovered| cell.runs.len() - recovered);
-    missing.map_or(("–".to_owned(), None), |missing| whole(missing as u64))
+    missing.map_or(("–".to_owned(), None), |missing| whole_number(missing as u64))
 }
 
 fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {
@@ -133,6 +136,6 @@ fn quantile(cell: &Cell, p: f64) -> (String, Option<f64>) {
     ms.map_or(("–".to_owned(), None), |ms| (number((ms * 1000.0).round() / 1000.0), Some(ms)))
 }
 
-fn whole(count: u64) -> (String, Option<f64>) {
+fn whole_number(count: u64) -> (String, Option<f64>) {
     (number(count as f64), Some(count as f64))
 }

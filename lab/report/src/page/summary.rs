@@ -180,7 +180,7 @@ fn answers(report: &Report) -> String {
 
 fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let Some(StackComparison { comparison, mean, other }) = compare_on(report, stack, answer) else {
-        return missing(report, stack, answer);
+        return describe_missing(report, stack, answer);
     };
     let unit = answer.metric.info().unit;
     let mut by = comparison.difference;
@@ -197,7 +197,7 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
 }
 
 /// Returns why two transports cannot be compared.
-fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
+fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
     let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;

@@ -14,13 +14,13 @@ pub struct Edge {
 
 impl Edge {
     /// Returns the next free position at the upper edge at `x`.
-    pub fn above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
+    pub fn place_above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, true);
         (x, panel.frame.top + depth)
     }
 
     /// Returns the next free position at the lower edge at `x`.
-    pub fn below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
+    pub fn place_below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, false);
         (x, panel.frame.top + panel.frame.height - depth)
     }

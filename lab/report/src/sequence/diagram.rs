@@ -108,7 +108,7 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
                     head(svg, start, end);
                 }
             }
-            None => lost(svg, start, to),
+            None => draw_lost_packet(svg, start, to),
         }
         if !arrow.is_forward && start.1 + 20.0 < bottom {
             let slope = -(PACKET_RISE / (SERVER_X - CLIENT_X)).atan().to_degrees();
@@ -128,7 +128,7 @@ const fn colour(arrow: &Arrow) -> &'static str {
 }
 
 /// Draws a packet that does not arrive: it ends half way with a cross.
-fn lost(svg: &mut Svg, start: (f64, f64), to: f64) {
+fn draw_lost_packet(svg: &mut Svg, start: (f64, f64), to: f64) {
     let end = (start.0 + (to - start.0) * 0.55, start.1 + PACKET_RISE * 0.55);
     svg.line("arrow", start, end);
     for (dx, dy) in [(6.0, 6.0), (6.0, -6.0)] {

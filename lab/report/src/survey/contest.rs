@@ -193,7 +193,7 @@ impl<'d> Contest<'d> {
 
     /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or
     /// names the only one that carries the load.
-    pub fn by(&self) -> String {
+    pub fn describe_difference(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.describe_carrier(carrier);
         }
@@ -431,7 +431,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
     let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.size()) {
-        (Outcome::Better | Outcome::Worse, None) => contest.by(),
+        (Outcome::Better | Outcome::Worse, None) => contest.describe_difference(),
         (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());

@@ -114,7 +114,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
         let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
-        shorten(&titles, above(steps.len()))
+        shorten(&titles, letters_above(steps.len()))
             .into_iter()
             .zip(steps.into_iter().map(|step| vec![step]))
             .collect()
@@ -252,7 +252,7 @@ pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 const MAX_LETTERS_BELOW: usize = 24;
 
 /// Returns the number of letters with room above each of some panels, of which at most three are in a row.
-const fn above(panels: usize) -> usize {
+const fn letters_above(panels: usize) -> usize {
     if panels > 2 { 34 } else { 44 }
 }
 
@@ -384,7 +384,7 @@ mod tests {
         ];
         let figures = of(&[("network.loss", &["0%", "1%"]), ("program.1.command", &commands)]);
         let titles: Vec<_> = figures[0].panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert!(titles.iter().all(|title| title.chars().count() <= above(2)), "{titles:?}");
+        assert!(titles.iter().all(|title| title.chars().count() <= letters_above(2)), "{titles:?}");
         assert!(titles[0].starts_with("…sf ") && titles[1].starts_with("…sfZ "), "{titles:?}");
     }
 

@@ -156,7 +156,7 @@ impl Line<'_, '_> {
         let mut text = match ranges.as_slice() {
             [] => self.describe_no_result(&outcomes),
             [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.compares_load_only() => {
-                self.contests[*first].1.by()
+                self.contests[*first].1.describe_difference()
             }
             [(outcome, first, last), rest @ ..] if ranges.len() <= MAX_RANGES => {
                 let mut text =
@@ -253,7 +253,10 @@ impl Line<'_, '_> {
         match (self.axis(), &self.contests[..]) {
             (None, [(_, contest)]) => {
                 let lead = if contest.difference() > 0.0 { "more" } else { "less" };
-                format!("No clear difference between {name} and {other}: {lead} {}", contest.by())
+                format!(
+                    "No clear difference between {name} and {other}: {lead} {}",
+                    contest.describe_difference()
+                )
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
                 format!(
@@ -276,7 +279,7 @@ impl Line<'_, '_> {
     /// Describes a range in which the challenger has the same outcome from `first` to `last`, and the difference at
     /// both ends.
     fn region(&self, first: usize, last: usize) -> String {
-        let by = |index: usize| self.contests[index].1.by();
+        let by = |index: usize| self.contests[index].1.describe_difference();
         let end = self.contests.len() - 1;
         if self.axis().is_none() {
             return format!(", {}", by(first));

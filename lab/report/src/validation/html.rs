@@ -23,7 +23,7 @@ impl Validation {
         let sections = [
             ("summary", "Summary", summary(self)),
             ("figures", "Model and kernel", figures(self)),
-            ("worst", "The worst points", worst(self)),
+            ("worst", "The worst points", worst_points(self)),
             ("points", "Every point", points::html(self)),
             ("provenance", "Provenance", provenance(self)),
         ];
@@ -132,7 +132,7 @@ fn figures(validation: &Validation) -> String {
 }
 
 /// Returns the worst points with their distributions and the commands that show their packets.
-fn worst(validation: &Validation) -> String {
+fn worst_points(validation: &Validation) -> String {
     let mut text = String::new();
     for (index, compared) in validation.points.iter().take(WORST_POINTS_SHOWN).enumerate() {
         let [kernel, model] = compared.traces();

@@ -27,7 +27,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Counts a loop iteration or a call.
-    pub fn turn(&mut self, at: usize) -> Result<(), Stop> {
+    pub fn charge_turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns += 1;
         check(self.turns <= MAX_TURNS, at, || {
             format!("this has not ended after {MAX_TURNS} turns; does the loop change what it tests?")
@@ -35,7 +35,7 @@ impl Budget {
     }
 
     /// Counts commands.
-    pub fn commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
+    pub fn charge_commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
         self.commands += count;
         check(self.commands <= MAX_COMMANDS, at, || {
             format!("the script has not ended after {MAX_COMMANDS} commands; make its loops shorter")

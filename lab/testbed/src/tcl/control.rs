@@ -121,7 +121,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Runs the commands of another file.
     fn source(&mut self, words: &[Word]) -> Outcome {
-        self.budget.turn(words[0].at)?;
+        self.budget.charge_turn(words[0].at)?;
         let file = self.host.file(words).map_err(Stop::Limit)?;
         let Some((text, base)) = file else { return Ok(String::new()) };
         match self.evaluate(Text::at(&text, base)) {
@@ -211,7 +211,7 @@ impl<H: Host> Interpreter<H> {
     /// Executes commands, and then `next`, as long as a condition holds.
     fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
-            self.budget.turn(condition.at)?;
+            self.budget.charge_turn(condition.at)?;
             if let Turn::Last = turn(self.commands(commands))? {
                 break;
             }
@@ -240,7 +240,7 @@ impl<H: Host> Interpreter<H> {
         let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
         self.parsed(body.script(), |interpreter, commands| {
             for number in 0..turns.unwrap_or_default() {
-                interpreter.budget.turn(body.at)?;
+                interpreter.budget.charge_turn(body.at)?;
                 for (at, names, values) in &columns {
                     for (place, name) in names.iter().enumerate() {
                         let value = values.get(number * names.len() + place).cloned().unwrap_or_default();
@@ -286,7 +286,7 @@ impl<H: Host> Interpreter<H> {
         implied: &[(&str, &str)],
     ) -> Outcome {
         let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
-        self.budget.turn(at)?;
+        self.budget.charge_turn(at)?;
         self.budget.charge_octets(at, procedure.parameters.len() * ENTRY_OCTETS)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {

@@ -169,7 +169,7 @@ impl<H: Host> Interpreter<H> {
         let mut result = String::new();
         for command in commands {
             let at = command[0].at;
-            self.budget.commands(at, 1)?;
+            self.budget.charge_commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
             result = self.deeper(at, |interpreter| interpreter.command(&words))?;
             self.budget.charge_octets(at, result.len() / COPY_DISCOUNT)?;
@@ -248,7 +248,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes a command of the host; `None` if it does not exist.
     fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
-        if let Err(stop) = self.budget.commands(words[0].at, OF_HOST) {
+        if let Err(stop) = self.budget.charge_commands(words[0].at, OF_HOST) {
             return Some(Err(stop));
         }
         self.host.command(words).map(|done| done.map_err(Stop::Limit))

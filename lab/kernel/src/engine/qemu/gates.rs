@@ -54,16 +54,16 @@ impl Gates {
     pub(super) fn open_next(&mut self) -> io::Result<()> {
         close(&self.gates[1])?;
         self.gates.reverse();
-        empty(&self.gates[1])
+        drain(&self.gates[1])
     }
 }
 
 fn close(gate: &File) -> io::Result<()> {
-    empty(gate)?;
+    drain(gate)?;
     until_it_would_wait(|| (&*gate).write(&[0; 4096]))
 }
 
-fn empty(gate: &File) -> io::Result<()> {
+fn drain(gate: &File) -> io::Result<()> {
     let mut octets = vec![0; 1 << 16];
     until_it_would_wait(|| (&*gate).read(&mut octets))
 }

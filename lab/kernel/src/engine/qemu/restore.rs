@@ -34,7 +34,7 @@ pub(super) fn machine(
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused(
+        return Err(refusal_error(
             "migrate-incoming",
             &format!("the snapshot {} is missing or empty", state.display()),
         ));
@@ -50,14 +50,14 @@ pub(super) fn machine(
         over
     })?;
     if ended != "completed" {
-        return Err(refused(
+        return Err(refusal_error(
             "migrate-incoming",
             &format!("QEMU cannot restore the snapshot {}", state.display()),
         ));
     }
     // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
     if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {
-        return Err(refused("-icount", lockstep::NOT_IN_STEP));
+        return Err(refusal_error("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)
 }
@@ -75,7 +75,7 @@ fn source(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quoted(state)?))
 }
 
-fn refused(command: &str, said: &str) -> KernelError {
+fn refusal_error(command: &str, said: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
