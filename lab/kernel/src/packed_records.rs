@@ -7,7 +7,7 @@ use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 const RECORD_LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
 /// Parent of a record that has none.
 const NO_PARENT: u32 = u32::MAX;
-const KINDS: [RecordKind; 9] = [
+const RECORD_KINDS: [RecordKind; 9] = [
     RecordKind::Message,
     RecordKind::Transaction,
     RecordKind::Object,
@@ -77,7 +77,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     };
     let record = Record {
         id: numbers[0],
-        kind: *KINDS.get(usize::from(kind))?,
+        kind: *RECORD_KINDS.get(usize::from(kind))?,
         parent: Some(u32::from_le_bytes([p0, p1, p2, p3])).filter(|parent| *parent != NO_PARENT),
         stream: u16::from_le_bytes([t0, t1]),
         size: u32::from_le_bytes([s0, s1, s2, s3]),

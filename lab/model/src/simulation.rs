@@ -88,7 +88,7 @@ impl<'t> Simulation<'t> {
     /// Starts every flow at its time and runs until the measured one has ended; returns that time, or an error if the observer stops the
     /// run. Records are passed on every few steps, while they are still in the cache.
     pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
-        const STEPS: usize = 256;
+        const STEPS_AT_ONCE: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
             self.agenda
@@ -96,7 +96,7 @@ impl<'t> Simulation<'t> {
         }
         while self.running_flows[MEASURED_FLOW].flow.run_end().is_none() {
             record_sink.settle(&mut self.running_flows)?;
-            if !self.run_for(STEPS, sample_times.next()) {
+            if !self.run_for(STEPS_AT_ONCE, sample_times.next()) {
                 self.sample(sample_times.next(), record_sink);
                 sample_times.advance();
             }

@@ -39,7 +39,7 @@ pub enum Distribution {
     Table(Arc<[i16]>),
 }
 
-const WORDS: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
+const DISTRIBUTION_NAMES: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
 
 impl Distribution {
     /// Returns the table from which the delay of each packet is drawn; `None` for the uniform distribution
@@ -111,7 +111,7 @@ impl Distribution {
             Self::ParetoNormal => 3,
             Self::File(_) | Self::Table(_) => return None,
         };
-        Some(WORDS[place])
+        Some(DISTRIBUTION_NAMES[place])
     }
 }
 
@@ -164,7 +164,7 @@ impl JsonSchema for Distribution {
     }
 
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "enum": WORDS }, of.subschema_for::<OwnDistribution>()] })
+        json_schema!({ "anyOf": [{ "enum": DISTRIBUTION_NAMES }, of.subschema_for::<OwnDistribution>()] })
     }
 }
 

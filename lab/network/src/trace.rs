@@ -458,10 +458,10 @@ fn release(steps: &mut [Step], until: Duration) {
 
 /// Returns whether one of otherwise equidistant rows is missing.
 fn is_gap(steps: &[Step], gap: Duration) -> bool {
-    const MIN: usize = 20;
+    const MIN_ROWS: usize = 20;
     let [first, .., last] = steps else { return false };
     let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
-    steps.len() >= MIN && gap.as_nanos() > mean.saturating_mul(100)
+    steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
 /// Parses a row; also returns whether its rate is 0.

@@ -24,30 +24,30 @@ fn parameters(emulator: &Emulator) -> Vec<u8> {
 
 /// Adds the attributes after the parameters.
 fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
-    const DELAY_DIST: u16 = 2;
-    const REORDER: u16 = 3;
-    const CORRUPT: u16 = 4;
-    const LOSS: u16 = 5;
-    const RATE: u16 = 6;
-    const RATE64: u16 = 8;
-    const LATENCY64: u16 = 10;
-    const JITTER64: u16 = 11;
-    const SEED: u16 = 14;
-    const GILBERT_ELLIOTT: u16 = 2;
+    const TCA_NETEM_DELAY_DIST: u16 = 2;
+    const TCA_NETEM_REORDER: u16 = 3;
+    const TCA_NETEM_CORRUPT: u16 = 4;
+    const TCA_NETEM_LOSS: u16 = 5;
+    const TCA_NETEM_RATE: u16 = 6;
+    const TCA_NETEM_RATE64: u16 = 8;
+    const TCA_NETEM_LATENCY64: u16 = 10;
+    const TCA_NETEM_JITTER64: u16 = 11;
+    const TCA_NETEM_PRNG_SEED: u16 = 14;
+    const NETEM_LOSS_GE: u16 = 2;
     let with_correlation = |share: u32| [share, 0].map(u32::to_ne_bytes).concat();
     let mut options = options
-        .with(LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
-        .with(JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
-        .with(SEED, &seed.to_ne_bytes());
+        .with(TCA_NETEM_LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
+        .with(TCA_NETEM_JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
+        .with(TCA_NETEM_PRNG_SEED, &seed.to_ne_bytes());
     if let Some(numbers) = &emulator.distribution {
         let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        options = options.with(DELAY_DIST, &numbers);
+        options = options.with(TCA_NETEM_DELAY_DIST, &numbers);
     }
     if let Some(overtaking) = emulator.overtaking {
-        options = options.with(REORDER, &with_correlation(encode_probability(overtaking)));
+        options = options.with(TCA_NETEM_REORDER, &with_correlation(encode_probability(overtaking)));
     }
     if !emulator.corrupt.is_zero() {
-        options = options.with(CORRUPT, &with_correlation(encode_probability(emulator.corrupt)));
+        options = options.with(TCA_NETEM_CORRUPT, &with_correlation(encode_probability(emulator.corrupt)));
     }
     if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
         // The kernel expects the share that survives in the bad state, and the loss in the good state.
@@ -58,12 +58,14 @@ fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
             encode_probability(loss_good),
         ];
         let bursts = bursts.map(u32::to_ne_bytes).concat();
-        options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));
+        options = options.with_nested(TCA_NETEM_LOSS, &[], |inner| inner.with(NETEM_LOSS_GE, &bursts));
     }
     if emulator.rate > 0 {
         let low = u32::try_from(emulator.rate).unwrap_or(u32::MAX);
         let rate = [low.to_ne_bytes(), emulator.overhead.to_ne_bytes(), [0; 4], [0; 4]];
-        options = options.with(RATE, rate.as_flattened()).with(RATE64, &emulator.rate.to_ne_bytes());
+        options = options
+            .with(TCA_NETEM_RATE, rate.as_flattened())
+            .with(TCA_NETEM_RATE64, &emulator.rate.to_ne_bytes());
     }
     options
 }

@@ -75,11 +75,11 @@ impl FrameHeader {
     /// Sets `main_data_begin` and the length of the unit, in octets; no channel of a granule has more than
     /// 4095 bits.
     pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
-        const MAX: usize = 4095;
+        const MAX_GRANULE_BITS: usize = 4095;
         self.set_bits(frame, 0, 9, reaches_back);
         let (mut left, parts) = (8 * main_data, self.lengths().count());
         for (index, at) in self.lengths().enumerate() {
-            let part = left.div_ceil(parts - index).min(MAX);
+            let part = left.div_ceil(parts - index).min(MAX_GRANULE_BITS);
             self.set_bits(frame, at, 12, part);
             left -= part;
         }

@@ -133,15 +133,15 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Writes a block: type, length, body, length again. Section 3.1.
     fn write_block(&mut self, block_type: u32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        const LENGTH: std::ops::Range<usize> = 4..8;
+        const LENGTH_RANGE: std::ops::Range<usize> = 4..8;
         let block = &mut self.block;
         block.clear();
         block.put_u32_le(block_type);
         block.put_u32_le(0);
         body(block);
-        let length = (block.len() + LENGTH.len()) as u32;
+        let length = (block.len() + LENGTH_RANGE.len()) as u32;
         block.put_u32_le(length);
-        block[LENGTH].copy_from_slice(&length.to_le_bytes());
+        block[LENGTH_RANGE].copy_from_slice(&length.to_le_bytes());
         self.out.write_all(block)
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct PathManager {
 }
 
 /// linux/mptcp_pm.h
-const NAME: &[u8] = b"mptcp_pm\0";
+const GENL_NAME: &[u8] = b"mptcp_pm\0";
 const ADD_ADDR: u8 = 1;
 const DEL_ADDR: u8 = 2;
 const SET_LIMITS: u8 = 5;
@@ -110,6 +110,6 @@ fn number(family: &[u8]) -> Option<u16> {
     const FAMILY_ID: u16 = 1;
     const FAMILY_NAME: u16 = 2;
     let value = |wanted| attributes(family).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
-    value(FAMILY_NAME).filter(|name| *name == NAME)?;
+    value(FAMILY_NAME).filter(|name| *name == GENL_NAME)?;
     Some(u16::from_ne_bytes(*value(FAMILY_ID)?.first_chunk()?))
 }

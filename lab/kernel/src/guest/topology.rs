@@ -151,11 +151,12 @@ impl Topology {
         is_asked: bool,
         paths: &[PathSpec],
     ) -> Result<(), GuestError> {
-        const MAX: u32 = 8;
+        const MAX_SUBFLOWS: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::open()?;
-        path_manager.set_limits(MAX)?;
-        let others = plan.network.addresses(node).into_iter().enumerate().skip(1).take(MAX as usize - 1);
+        path_manager.set_limits(MAX_SUBFLOWS)?;
+        let others =
+            plan.network.addresses(node).into_iter().enumerate().skip(1).take(MAX_SUBFLOWS as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
             .filter(|_| is_asked)

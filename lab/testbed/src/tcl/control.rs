@@ -98,13 +98,13 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn if_else(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "if {condition} {commands} elseif {condition} {commands} else {commands}";
+        const SYNTAX: &str = "if {condition} {commands} elseif {condition} {commands} else {commands}";
         let mut rest = arguments;
         loop {
             let (condition, body, behind) = match rest {
                 [condition, then, body, behind @ ..] if then.text == "then" => (condition, body, behind),
                 [condition, body, behind @ ..] => (condition, body, behind),
-                _ => return usage(at, FORM),
+                _ => return usage(at, SYNTAX),
             };
             if self.condition(condition.script())? {
                 return self.evaluate(body.script());
@@ -114,7 +114,7 @@ impl<H: Host> Interpreter<H> {
                 [word, last] if word.text == "else" => return self.evaluate(last.script()),
                 [word, more @ ..] if word.text == "elseif" => more,
                 [last] => return self.evaluate(last.script()),
-                [word, ..] => return usage(word.at, FORM),
+                [word, ..] => return usage(word.at, SYNTAX),
             };
         }
     }
@@ -149,7 +149,7 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn switch(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "switch text {pattern {commands} default {commands}}";
+        const SYNTAX: &str = "switch text {pattern {commands} default {commands}}";
         let mut is_glob = false;
         let mut rest = arguments;
         while let [option, behind @ ..] = rest
@@ -160,10 +160,10 @@ impl<H: Host> Interpreter<H> {
                 "--" => break,
                 "-glob" => is_glob = true,
                 "-exact" => is_glob = false,
-                _ => return usage(option.at, FORM),
+                _ => return usage(option.at, SYNTAX),
             }
         }
-        let [value, cases @ ..] = rest else { return usage(at, FORM) };
+        let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
             // Their places are those of the list.
@@ -175,7 +175,7 @@ impl<H: Host> Interpreter<H> {
             }
             cases => cases,
         };
-        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, FORM) };
+        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, SYNTAX) };
         let is_last = |index: usize| index + 1 == pairs.len();
         let mut first = None;
         for (index, [pattern, _]) in pairs.iter().enumerate() {
@@ -193,7 +193,7 @@ impl<H: Host> Interpreter<H> {
         // A body of - is that of the next pattern.
         match pairs[first..].iter().find(|[_, body]| body.text != "-") {
             Some([_, body]) => self.evaluate(body.script()),
-            None => usage(at, FORM),
+            None => usage(at, SYNTAX),
         }
     }
 
@@ -224,13 +224,13 @@ impl<H: Host> Interpreter<H> {
 
     /// `foreach names list … commands`: with several lists as often as the longest needs.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
-        const FORM: &str = "foreach name list {commands}";
-        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, FORM) };
+        const SYNTAX: &str = "foreach name list {commands}";
+        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };
         let mut columns = Vec::new();
         for [names, list] in pairs {
             let (names_at, names) = (names.at, list_of(names)?);
             if names.is_empty() {
-                return usage(names_at, FORM);
+                return usage(names_at, SYNTAX);
             }
             columns.push((names_at, names, list_of(list)?));
         }

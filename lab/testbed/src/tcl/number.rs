@@ -98,8 +98,8 @@ impl Number {
 
     /// Returns the whole number that a real one is; `None` if it is too large.
     pub fn whole_of(real: f64) -> Option<Self> {
-        const LIMIT: f64 = i64::MAX as f64;
-        (-LIMIT..LIMIT).contains(&real).then_some(Whole(real as i64))
+        const INTEGER_LIMIT: f64 = i64::MAX as f64;
+        (-INTEGER_LIMIT..INTEGER_LIMIT).contains(&real).then_some(Whole(real as i64))
     }
 
     /// Returns the number with the other sign; `None` if it is too large.

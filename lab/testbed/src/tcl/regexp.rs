@@ -39,10 +39,10 @@ impl<H: Host> Interpreter<H> {
 
     /// `regexp pattern text all first …`: whether the pattern matches, and what it and its groups match.
     fn regexp(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "regexp -nocase -- pattern text all first";
+        const SYNTAX: &str = "regexp -nocase -- pattern text all first";
         let (options, rest) = options(arguments);
-        let [pattern, text, names @ ..] = rest else { return usage(at, FORM) };
-        let ignores_case = is_known(&options, &["-nocase"], FORM)?.contains(&"-nocase");
+        let [pattern, text, names @ ..] = rest else { return usage(at, SYNTAX) };
+        let ignores_case = is_known(&options, &["-nocase"], SYNTAX)?.contains(&"-nocase");
         let (pattern, letters) =
             (self.pattern(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
         let search =
@@ -73,12 +73,12 @@ impl<H: Host> Interpreter<H> {
 
     /// `regsub -all pattern text replacement name`: the number of replacements, or without a name the text.
     fn regsub(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "regsub -all -nocase -- pattern text replacement name";
+        const SYNTAX: &str = "regsub -all -nocase -- pattern text replacement name";
         let (options, rest) = options(arguments);
         let ([pattern, text, by, names @ ..], 0..=1) = (rest, rest.len().saturating_sub(3)) else {
-            return usage(at, FORM);
+            return usage(at, SYNTAX);
         };
-        let options = is_known(&options, &["-all", "-nocase"], FORM)?;
+        let options = is_known(&options, &["-all", "-nocase"], SYNTAX)?;
         // generic/tclCmdMZ.c: an empty pattern matches in front of each letter, and not behind the last, if the
         // replacement is plain text.
         let is_plain = options.contains(&"-all") && pattern.text.is_empty() && !by.text.contains(['&', '\\']);

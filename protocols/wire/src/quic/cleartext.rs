@@ -69,10 +69,10 @@ impl<'a> CleartextPacket<'a> {
 
     /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
-        const LONG: u8 = 0x80;
+        const LONG_HEADER_BIT: u8 = 0x80;
         let first = *datagram.first().ok_or(ParseError::Truncated)?;
         let (space, number_at, length) =
-            if first & LONG == 0 { short(datagram) } else { long(first, datagram)? };
+            if first & LONG_HEADER_BIT == 0 { short(datagram) } else { long(first, datagram)? };
         let header = number_at + 1 + usize::from(first & 3);
         if length < header + PacketNumber::TAG {
             return Err(ParseError::Length);
