@@ -60,7 +60,7 @@ impl Share {
 struct SelfContainedPage {
     page: String,
     /// The files to which the page linked and that it does not contain.
-    absent: BTreeSet<String>,
+    absent_files: BTreeSet<String>,
 }
 
 /// Replaces the links of a page to files of `dir` with the content of these files.

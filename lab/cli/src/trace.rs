@@ -338,9 +338,10 @@ pub fn write_capture(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let writer = PcapngWriter::new(open_output(path)?, comment, &names).map_err(wrong)?;
     let dropped = names.len() as u32 - 1;
-    let mut capture = CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, failed: None };
+    let mut capture =
+        CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, first_error: None };
     run(&mut capture)?;
-    if let Some(error) = capture.failed {
+    if let Some(error) = capture.first_error {
         return Err(wrong(error));
     }
     capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
@@ -388,7 +389,7 @@ struct CaptureWriter<W: Write> {
     origins: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
-    failed: Option<io::Error>,
+    first_error: Option<io::Error>,
 }
 
 impl<W: Write> CaptureWriter<W> {
@@ -404,17 +405,17 @@ impl<W: Write> CaptureWriter<W> {
 
 impl<W: Write> PacketObserver for CaptureWriter<W> {
     fn add_secrets(&mut self, secrets: &str) {
-        if self.failed.is_none() && !secrets.is_empty() {
-            self.failed = self.writer.key_log(secrets).err();
+        if self.first_error.is_none() && !secrets.is_empty() {
+            self.first_error = self.writer.key_log(secrets).err();
         }
     }
 
     fn observe(&mut self, event: &PacketEvent<'_>) {
         let PacketEvent { time, point, event, packet } = event;
-        if self.failed.is_some() {
+        if self.first_error.is_some() {
             return;
         }
-        self.failed = self.key_log(packet).err();
+        self.first_error = self.key_log(packet).err();
         let written = if event.is_drop() {
             let comment = format!("{} at {}", event.name(), point.name);
             self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
@@ -422,7 +423,7 @@ impl<W: Write> PacketObserver for CaptureWriter<W> {
             self.packets += 1;
             self.writer.packet(point.interface as u32, *time, &packet.octets(), None)
         };
-        self.failed = self.failed.take().or(written.err());
+        self.first_error = self.first_error.take().or(written.err());
     }
 }
 

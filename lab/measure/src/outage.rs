@@ -80,7 +80,7 @@ impl PendingMessage {
 pub struct OutagesBuilder {
     /// Times of the events, ascending.
     events: Vec<Time>,
-    before: Recorder,
+    latencies_before: Recorder,
     /// The time from each delivery before the first event to the next one.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
@@ -103,7 +103,7 @@ impl OutagesBuilder {
         let due = record.scheduled;
         match record.latency() {
             Some(latency) if due + latency <= *first => {
-                self.before.complete(latency);
+                self.latencies_before.complete(latency);
                 if let Some(last) = self.last.filter(|last| *last < due + latency) {
                     self.silences.complete((due + latency).since(last));
                 }
@@ -123,7 +123,7 @@ impl OutagesBuilder {
     /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
     /// delivered before the first event, and nothing for events after the last message.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
-        let Self { events, before, silences, recent, last, mut after } = self;
+        let Self { events, latencies_before: before, silences, recent, last, mut after } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // A message that was never due is not missing.
         after.retain(|message| message.delivered.is_some() || message.due <= ended);

@@ -97,22 +97,22 @@ pub(crate) struct Police {
     /// Tokens in parts.
     tokens: u64,
     /// The time for which `tokens` holds.
-    since: Time,
+    tokens_at: Time,
 }
 
 impl Police {
     /// Creates a full bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
-        spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), since: Time::ZERO })
+        spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
     }
 
     /// Returns whether an IP packet of `length` octets finds enough tokens, and takes them.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
-        let waited = now.since(self.since).as_nanos().min(self.bucket.fill_time());
+        let waited = now.since(self.tokens_at).as_nanos().min(self.bucket.fill_time());
         // Limited to the capacity before and after, the sums fit into 64 bits.
         let gained = (waited * self.bucket.gain()).min(self.bucket.max());
         self.tokens = (self.tokens + gained).min(self.bucket.max());
-        self.since = now;
+        self.tokens_at = now;
         let left = self.tokens.checked_sub(length * TokenBucket::PARTS_PER_TOKEN);
         self.tokens = left.unwrap_or(self.tokens);
         left.is_some()

@@ -128,7 +128,7 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
 /// Reads a trace, in one direction or both.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
-    let Round { steps, end, rounds } = if first.1.parse::<u64>().is_ok() {
+    let Round { steps, end, repetitions: rounds } = if first.1.parse::<u64>().is_ok() {
         opportunities(text)?
     } else if is_plain(first.1) {
         Round::once(plain(text)?)
@@ -156,13 +156,13 @@ struct Round {
     /// Time of the last line.
     end: Duration,
     /// How often a trace that repeats is played.
-    rounds: Option<u64>,
+    repetitions: Option<u64>,
 }
 
 impl Round {
     /// Creates a round after which the last values hold.
     fn once(steps: Vec<Step>) -> Self {
-        Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, rounds: None }
+        Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, repetitions: None }
     }
 }
 
@@ -274,11 +274,11 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
 fn repeated(steps: Vec<Step>, end: Duration) -> Round {
     if let [_] = steps[..] {
-        return Round { steps, end, rounds: None };
+        return Round { steps, end, repetitions: None };
     }
     let rounds = (MIN_REPEATED_TIME.as_nanos().div_ceil(end.as_nanos())).max(1);
     let rounds = rounds.min((MAX_EVENTS / steps.len()).max(1) as u64);
-    Round { steps, end, rounds: Some(rounds) }
+    Round { steps, end, repetitions: Some(rounds) }
 }
 
 /// Returns the two numbers of a line.

@@ -20,7 +20,7 @@ pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
     /// Octets of the current message that the kernel has accepted, if not all.
-    taken: usize,
+    accepted_octets: usize,
     /// Messages waiting for the kernel, if gathered.
     gathered: Option<MessageBatch>,
     /// The receive timestamps.
@@ -122,7 +122,7 @@ impl Stream {
         Self {
             socket,
             framer: Framer::new(framing_fn),
-            taken: 0,
+            accepted_octets: 0,
             gathered,
             stamped: TimestampedReader::new(reports_receive_time),
         }
@@ -133,8 +133,9 @@ impl Stream {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
         }
-        let (taken, sent) = send(&self.socket, &message[self.taken..]);
-        self.taken = if matches!(sent, Ok(SendOutcome::Complete)) { 0 } else { self.taken + taken };
+        let (taken, sent) = send(&self.socket, &message[self.accepted_octets..]);
+        self.accepted_octets =
+            if matches!(sent, Ok(SendOutcome::Complete)) { 0 } else { self.accepted_octets + taken };
         sent
     }
 

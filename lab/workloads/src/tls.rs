@@ -94,7 +94,7 @@ pub(crate) fn with_tls(
             handshake,
             connections: BTreeMap::new(),
             outbox: VecDeque::new(),
-            refused: BTreeMap::new(),
+            unsent_records: BTreeMap::new(),
             requested: 0,
             opened: 0,
             connected: None,
@@ -113,7 +113,7 @@ struct TlsApplication {
     /// Handshake messages that the transport has not accepted.
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
-    refused: BTreeMap<ConnectionId, Bytes>,
+    unsent_records: BTreeMap<ConnectionId, Bytes>,
     /// Connections that the application has requested, and those open to it.
     requested: u32,
     opened: u32,
@@ -165,14 +165,14 @@ impl TlsApplication {
     /// Removes the next handshake message. If a connection has accepted part of a message, its handshake
     /// messages wait for the rest; otherwise they would interrupt a record.
     fn next_handshake(&mut self) -> Option<Outgoing> {
-        let is_free = |outgoing: &Outgoing| !self.refused.contains_key(&outgoing.connection);
+        let is_free = |outgoing: &Outgoing| !self.unsent_records.contains_key(&outgoing.connection);
         let next = self.outbox.iter().position(is_free)?;
         self.outbox.remove(next)
     }
 
     /// Returns the records of a message, or the rest of them if the transport has accepted a part.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
-        let refused = self.refused.remove(&outgoing.connection);
+        let refused = self.unsent_records.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {
             (records.as_ptr(), records.len()) == (outgoing.payload.as_ptr(), outgoing.payload.len())
         };
@@ -225,7 +225,7 @@ impl Application for TlsApplication {
                 self.is_blocked = true;
             }
             Input::Full(outgoing) => {
-                self.refused.insert(outgoing.connection, outgoing.payload.clone());
+                self.unsent_records.insert(outgoing.connection, outgoing.payload.clone());
                 self.application.handle(now, Input::Full(outgoing));
             }
             Input::Writable(connection) => {
@@ -234,7 +234,7 @@ impl Application for TlsApplication {
             }
             Input::Closed(connection) | Input::Failed(connection, _) => {
                 self.connections.remove(&connection);
-                self.refused.remove(&connection);
+                self.unsent_records.remove(&connection);
                 self.application.handle(now, input);
             }
             Input::PeerClosed(_) => self.application.handle(now, input),

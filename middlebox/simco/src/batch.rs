@@ -101,7 +101,7 @@ pub struct Batch {
     room: usize,
     work: u64,
     max_work: u64,
-    share: u64,
+    share_work: u64,
     /// The work at which the current session's share is used up.
     share_end: u64,
     /// The work spent on expired rules.
@@ -165,7 +165,7 @@ impl Batch {
             room: octets,
             work,
             max_work,
-            share,
+            share_work: share,
             share_end,
             expiry_work: 0,
         }
@@ -174,7 +174,7 @@ impl Batch {
     /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
     /// before others get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
-        Self { max_work: max, share, share_end: share, ..self }
+        Self { max_work: max, share_work: share, share_end: share, ..self }
     }
 
     /// Returns the cost of the batch in units of about a nanosecond of processor time.
@@ -184,7 +184,7 @@ impl Batch {
 
     /// Starts the share of another session.
     pub fn begin_share(&mut self) {
-        self.share_end = self.work.saturating_add(self.share);
+        self.share_end = self.work.saturating_add(self.share_work);
     }
 
     /// Returns all changes in order.
@@ -252,7 +252,7 @@ impl Batch {
         self.steps.clear();
         self.changes.clear();
         self.notices.clear();
-        (self.octets, self.work, self.share_end, self.expiry_work) = (0, 0, self.share, 0);
+        (self.octets, self.work, self.share_end, self.expiry_work) = (0, 0, self.share_work, 0);
         self.outputs.drain(..)
     }
 

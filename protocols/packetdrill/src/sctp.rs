@@ -42,7 +42,7 @@ pub(crate) struct Sctp {
     peer_tag: u32,
     /// The tag of the last inbound packet, which the reply to an out-of-the-blue packet reflects. RFC 9260 section 8.4.
     last_tag: u32,
-    seen: PeerValues,
+    peer_values: PeerValues,
     listens: bool,
     /// Received fragments, by TSN.
     fragments: BTreeMap<u32, Fragment>,
@@ -127,7 +127,7 @@ impl Sctp {
             next_shift: None,
             peer_tag: 0,
             last_tag: 0,
-            seen: PeerValues::default(),
+            peer_values: PeerValues::default(),
             listens: false,
             fragments: BTreeMap::new(),
         }
@@ -235,7 +235,7 @@ impl Sctp {
     fn learn(&mut self, chunk: &Chunk, expected: Option<&Item>) -> Result<(), String> {
         match chunk {
             Chunk::Init(init) | Chunk::InitAck(init) => self.learn_init(init, expected)?,
-            Chunk::Heartbeat(info) => self.seen.heartbeat = info.clone(),
+            Chunk::Heartbeat(info) => self.peer_values.heartbeat = info.clone(),
             _ => {}
         }
         Ok(())
@@ -253,7 +253,7 @@ impl Sctp {
         self.next_shift = Some(shift);
         for parameter in &init.parameters {
             if let Parameter::StateCookie(cookie) = parameter {
-                self.seen.cookie = cookie.clone();
+                self.peer_values.cookie = cookie.clone();
             }
         }
         Ok(())
@@ -334,7 +334,7 @@ impl Protocol for Sctp {
         let line = Line::parse(text)?;
         let mut chunks = Vec::new();
         for item in &line.chunks {
-            let mut chunk = chunk::read(item, &self.seen)?;
+            let mut chunk = chunk::read(item, &self.peer_values)?;
             self.translate(&mut chunk);
             self.note_fragment(&chunk);
             chunks.push(chunk);

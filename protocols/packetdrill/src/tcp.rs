@@ -25,7 +25,7 @@ pub(crate) struct Tcp {
     endpoint: Endpoint,
     config: Config,
     /// The sequence number of our SYN.
-    start: Option<SeqNum>,
+    our_syn: Option<SeqNum>,
     /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
     /// Our timestamp clock by the script's value of our timestamps, which may differ from the elapsed time.
@@ -227,11 +227,18 @@ impl Tcp {
         // The script is the application and decides when to read.
         let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
         let endpoint = Endpoint::connect(config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
-        Self { endpoint, config, start: None, clock: None, stamps: BTreeMap::new(), stamp_tolerance: Some(0) }
+        Self {
+            endpoint,
+            config,
+            our_syn: None,
+            clock: None,
+            stamps: BTreeMap::new(),
+            stamp_tolerance: Some(0),
+        }
     }
 
     fn start(&self) -> SeqNum {
-        self.start.unwrap_or_default()
+        self.our_syn.unwrap_or_default()
     }
 
     fn payload(&self, ours: bool, line: &Line) -> Vec<u8> {
@@ -241,8 +248,8 @@ impl Tcp {
 
     /// Returns an outbound segment with the script's numbers.
     fn read(&mut self, segment: &Segment) -> Line {
-        if segment.flags.contains(Flags::SYN) && self.start.is_none() {
-            self.start = Some(segment.seq);
+        if segment.flags.contains(Flags::SYN) && self.our_syn.is_none() {
+            self.our_syn = Some(segment.seq);
         }
         let Segment { flags, seq, ack, window, .. } = *segment;
         let mut options = segment.options.clone();
@@ -304,7 +311,7 @@ impl Protocol for Tcp {
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
         let line = Line::parse(text)?;
         if self.endpoint.state() == State::Listen {
-            self.start = None;
+            self.our_syn = None;
         }
         let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(NO_WINDOW)?;
         let payload = self.payload(false, &line).into();

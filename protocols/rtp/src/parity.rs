@@ -40,7 +40,7 @@ pub struct Parity<'p> {
     pub first: u16,
     /// The code of the group; the last group of a stream may be shorter.
     pub code: ParityCode,
-    place: u8,
+    position: u8,
     symbol: &'p [u8],
 }
 
@@ -88,7 +88,7 @@ impl<'p> Parity<'p> {
             payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;
         let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD);
         let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
-        Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
+        Ok(Self { first: u16::from_be_bytes([high, low]), code, position: place, symbol })
     }
 }
 
@@ -106,7 +106,7 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     let symbols: Vec<(u8, Vec<u8>)> =
         received.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
     let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
-    known.extend(alike.map(|parity| (parity.place, parity.symbol)));
+    known.extend(alike.map(|parity| (parity.position, parity.symbol)));
     known.sort_by_key(|(place, _)| *place);
     known.dedup_by_key(|(place, _)| *place);
     known.truncate(k);

@@ -41,11 +41,11 @@ struct Incoming {
     /// Fragments that wait for earlier ones; ascending.
     fragments: VecDeque<Fragment>,
     /// The fragment with the E bit.
-    last: Option<Fsn>,
+    last_fsn: Option<Fsn>,
     /// The next fragment for the application.
     next: Fsn,
     /// The delivered part, if the message is partially delivered.
-    part: Option<BytesMut>,
+    delivered_part: Option<BytesMut>,
     delivery_times: DeliveryTimes,
     ppid: u32,
 }
@@ -92,8 +92,8 @@ impl InterleavedReassembly {
             let next = channel.next;
             let may_be_seen = |message: &&mut Incoming| *unordered || message.mid == next;
             for message in channel.messages.iter_mut().filter(may_be_seen) {
-                if message.part.is_none() && message.follows() {
-                    message.part = Some(BytesMut::new());
+                if message.delivered_part.is_none() && message.follows() {
+                    message.delivered_part = Some(BytesMut::new());
                     self.held_octets -= message.extend_part(deliver);
                 }
             }
@@ -180,9 +180,9 @@ impl Incoming {
         Self {
             mid,
             fragments: VecDeque::new(),
-            last: None,
+            last_fsn: None,
             next: Fsn(0),
-            part: None,
+            delivered_part: None,
             delivery_times: DeliveryTimes::default(),
             ppid: 0,
         }
@@ -195,17 +195,17 @@ impl Incoming {
     /// Inserts a fragment; returns the added octets, 0 for a duplicate or one after the last.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
-        let behind_last = self.last.is_some_and(|last| fsn.after(last));
+        let behind_last = self.last_fsn.is_some_and(|last| fsn.after(last));
         let at = self.fragments.partition_point(|other| other.fsn.before(fsn));
         let is_known = self.fragments.get(at).is_some_and(|other| other.fsn == fsn);
         if fsn.before(self.next) || behind_last || is_known {
             return 0;
         }
         if data.flags.contains(DataFlags::END) {
-            if self.last.is_some() || at < self.fragments.len() {
+            if self.last_fsn.is_some() || at < self.fragments.len() {
                 return 0;
             }
-            self.last = Some(fsn);
+            self.last_fsn = Some(fsn);
         }
         self.fragments.insert(at, Fragment { fsn, data, arrived });
         length
@@ -218,19 +218,19 @@ impl Incoming {
 
     /// Returns whether all undelivered fragments are present: numbers ascend, so first, last and count suffice.
     fn is_complete(&self) -> bool {
-        let Some(last) = self.last else { return false };
+        let Some(last) = self.last_fsn else { return false };
         self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
     }
 
     /// Continues a partial delivery, except for the end of the message; returns the octets that leave the buffer.
     fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
-        let Some(mut part) = self.part.take() else { return 0 };
+        let Some(mut part) = self.delivered_part.take() else { return 0 };
         let before = part.len();
         while !self.is_complete() && self.follows() {
             self.take_first(&mut part);
         }
         let octets = part.len() - before;
-        self.part = Some(part);
+        self.delivered_part = Some(part);
         if octets > 0 {
             deliver(Delivery::Part(octets));
         }
@@ -258,7 +258,7 @@ impl Incoming {
     }
 
     fn into_delivery(mut self, stream: u16, unordered: bool) -> Delivery {
-        let mut octets = self.part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
+        let mut octets = self.delivered_part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
         let in_part = octets.len();
         while !self.fragments.is_empty() {
             self.take_first(&mut octets);

@@ -23,7 +23,7 @@ pub(crate) struct OwnAddresses {
     /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
     lost_addresses: Vec<Address>,
     /// Changes for the next ASCONF.
-    waiting: Vec<AddressOperation>,
+    waiting_operations: Vec<AddressOperation>,
     /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
     outstanding: Option<(Asconf, usize)>,
     /// The serial number of the next ASCONF.
@@ -33,7 +33,14 @@ pub(crate) struct OwnAddresses {
 impl OwnAddresses {
     pub(crate) fn new(serial: AsconfSerial) -> Self {
         let (adding, withheld, lost) = (Vec::new(), Vec::new(), Vec::new());
-        Self { adding, withheld, lost_addresses: lost, waiting: Vec::new(), outstanding: None, serial }
+        Self {
+            adding,
+            withheld,
+            lost_addresses: lost,
+            waiting_operations: Vec::new(),
+            outstanding: None,
+            serial,
+        }
     }
 
     /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
@@ -56,16 +63,19 @@ impl OwnAddresses {
     /// F5). `apart`: only one of them; if the host `moves`, an addition together with the first
     /// waiting deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
-        self.waiting.sort_by_key(|change| match change {
+        self.waiting_operations.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
             AddressOperation::SetPrimary(_) => 1,
             AddressOperation::Delete(_) | AddressOperation::Unknown { .. } => 2,
         });
-        let count = self.waiting.len().min(if apart { 1 } else { MAX_REQUESTS });
-        let mut changes: Vec<AddressOperation> = self.waiting.drain(..count).collect();
+        let count = self.waiting_operations.len().min(if apart { 1 } else { MAX_REQUESTS });
+        let mut changes: Vec<AddressOperation> = self.waiting_operations.drain(..count).collect();
         if apart && moves && matches!(changes[..], [AddressOperation::Add(_)]) {
-            let delete = self.waiting.iter().position(|change| matches!(change, AddressOperation::Delete(_)));
-            changes.extend(delete.map(|delete| self.waiting.remove(delete)));
+            let delete = self
+                .waiting_operations
+                .iter()
+                .position(|change| matches!(change, AddressOperation::Delete(_)));
+            changes.extend(delete.map(|delete| self.waiting_operations.remove(delete)));
         }
         changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
     }
@@ -85,16 +95,18 @@ impl Endpoint {
             return;
         }
         let own = &mut self.own_addresses;
-        let deletion = own.waiting.iter().position(|change| *change == AddressOperation::Delete(address));
+        let deletion =
+            own.waiting_operations.iter().position(|change| *change == AddressOperation::Delete(address));
         if let Some(deletion) = deletion {
             // The address came back before the peer received the deletion.
-            own.waiting.remove(deletion);
+            own.waiting_operations.remove(deletion);
             own.lost_addresses.retain(|gone| *gone != address);
             self.local.push(address);
             return self.repair_paths(now);
         }
         own.adding.push(address);
-        own.waiting.extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
+        own.waiting_operations
+            .extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
         self.send_next_asconf(now);
     }
 
@@ -105,10 +117,10 @@ impl Endpoint {
         }
         let own = &mut self.own_addresses;
         let about = |change: &AddressOperation| matches!(change, AddressOperation::Add(of) | AddressOperation::SetPrimary(of) if *of == address);
-        if own.adding.contains(&address) && own.waiting.iter().any(about) {
+        if own.adding.contains(&address) && own.waiting_operations.iter().any(about) {
             // The peer has not received the addition.
             own.adding.retain(|adding| *adding != address);
-            own.waiting.retain(|change| !about(change));
+            own.waiting_operations.retain(|change| !about(change));
             return;
         }
         let is_new = own.adding.contains(&address) || own.withheld.contains(&address);
@@ -123,7 +135,7 @@ impl Endpoint {
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
         self.own_addresses.lost_addresses.push(address);
-        self.own_addresses.waiting.push(AddressOperation::Delete(address));
+        self.own_addresses.waiting_operations.push(AddressOperation::Delete(address));
         self.repair_paths(now);
         self.send_next_asconf(now);
     }
@@ -134,7 +146,7 @@ impl Endpoint {
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
         let has_no_address = self.local.is_empty() && own.next_asconf_source().is_none();
-        if !may_ask || own.outstanding.is_some() || own.waiting.is_empty() || has_no_address {
+        if !may_ask || own.outstanding.is_some() || own.waiting_operations.is_empty() || has_no_address {
             return;
         }
         // Section 5.3.2: an address that the peer knows, even if the host has lost it.
@@ -219,7 +231,7 @@ impl Endpoint {
                 own.adding.retain(|adding| adding != address);
                 own.withheld.extend(done.then_some(*address));
             }
-            AddressOperation::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
+            AddressOperation::Delete(_) if withholds && !done => own.waiting_operations.push(change.clone()),
             AddressOperation::Delete(address) => own.lost_addresses.retain(|gone| gone != address),
             AddressOperation::Add(_) | AddressOperation::SetPrimary(_) | AddressOperation::Unknown { .. } => {
             }

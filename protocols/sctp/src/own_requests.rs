@@ -11,7 +11,7 @@ use crate::Endpoint;
 /// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
-    waiting: VecDeque<QueuedRequest>,
+    waiting_requests: VecDeque<QueuedRequest>,
     outstanding: Option<Box<OutstandingRequest>>,
     /// The number of the next request. Section 4.1: the first is the initial TSN.
     serial: ReconfigSerial,
@@ -42,12 +42,12 @@ struct OutstandingRequest {
 
 impl OwnRequests {
     pub(crate) fn new(serial: ReconfigSerial) -> Self {
-        Self { waiting: VecDeque::new(), outstanding: None, serial }
+        Self { waiting_requests: VecDeque::new(), outstanding: None, serial }
     }
 
     /// Returns whether there is no request.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.outstanding.is_none()
+        self.waiting_requests.is_empty() && self.outstanding.is_none()
     }
 
     /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
@@ -77,7 +77,7 @@ impl OwnRequests {
 
     /// Returns whether a queued request answers this one of the peer.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
-        self.waiting.iter().any(|queued| queued.answers == Some(serial))
+        self.waiting_requests.iter().any(|queued| queued.answers == Some(serial))
     }
 }
 
@@ -121,7 +121,7 @@ impl Endpoint {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
         }
-        self.own_requests.waiting.push_back(QueuedRequest { request: what, answers });
+        self.own_requests.waiting_requests.push_back(QueuedRequest { request: what, answers });
     }
 
     /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
@@ -151,8 +151,8 @@ impl Endpoint {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,
         };
-        own.waiting.front().filter(is_due)?;
-        let queued = own.waiting.pop_front()?;
+        own.waiting_requests.front().filter(is_due)?;
+        let queued = own.waiting_requests.pop_front()?;
         let serial = own.serial;
         own.serial = serial.next();
         let request = match &queued.request {

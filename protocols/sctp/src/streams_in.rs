@@ -15,7 +15,7 @@ pub(crate) struct StreamsIn {
 
 #[derive(Debug, Default, Clone)]
 struct Stream {
-    next: Ssn,
+    next_ssn: Ssn,
     /// Complete messages after `next`, ascending.
     waiting: VecDeque<(Ssn, Received)>,
 }
@@ -41,7 +41,7 @@ impl StreamsIn {
         while !stream.waiting.is_empty() {
             stream.release(&mut self.held_octets, &mut deliver);
         }
-        stream.next = Ssn(0);
+        stream.next_ssn = Ssn(0);
     }
 
     pub(crate) fn serves(&self, stream: u16) -> bool {
@@ -58,11 +58,11 @@ impl StreamsIn {
             return deliver(message);
         }
         let stream = &mut self.streams[usize::from(message.stream)];
-        if ssn == stream.next {
-            stream.next = ssn.next();
+        if ssn == stream.next_ssn {
+            stream.next_ssn = ssn.next();
             deliver(message);
             stream.deliver_next(&mut self.held_octets, &mut deliver);
-        } else if ssn.after(stream.next) {
+        } else if ssn.after(stream.next_ssn) {
             stream.hold(ssn, message, &mut self.held_octets);
         }
     }
@@ -70,7 +70,7 @@ impl StreamsIn {
     /// Skips the messages up to `ssn`. RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
-        if ssn.before(stream.next) {
+        if ssn.before(stream.next_ssn) {
             return;
         }
         while let Some((first, _)) = stream.waiting.front()
@@ -78,7 +78,7 @@ impl StreamsIn {
         {
             stream.release(&mut self.held_octets, &mut deliver);
         }
-        stream.next = ssn.next();
+        stream.next_ssn = ssn.next();
         stream.deliver_next(&mut self.held_octets, &mut deliver);
     }
 }
@@ -94,8 +94,8 @@ impl Stream {
 
     /// Delivers messages that are now in order.
     fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
-        while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next) {
-            self.next = self.next.next();
+        while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next_ssn) {
+            self.next_ssn = self.next_ssn.next();
             self.release(held, deliver);
         }
     }

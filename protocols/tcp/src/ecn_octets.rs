@@ -26,9 +26,9 @@ enum PeerOption {
 /// The counters of both directions, by codepoint: ECT(1), ECT(0), CE.
 #[derive(Debug)]
 pub(crate) struct EcnOctets {
-    received: [u32; COUNTERS],
+    received_octets: [u32; COUNTERS],
     delivered: [u32; COUNTERS],
-    seen: PeerOption,
+    peer_option: PeerOption,
     /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
     min_fields: usize,
     /// The only counter that grows, if it is known. `est_ecnfield`.
@@ -39,9 +39,9 @@ impl EcnOctets {
     /// Creates counters without any octets.
     pub(crate) const fn new() -> Self {
         Self {
-            received: [0; COUNTERS],
+            received_octets: [0; COUNTERS],
             delivered: [0; COUNTERS],
-            seen: PeerOption::None,
+            peer_option: PeerOption::None,
             min_fields: 0,
             growing: None,
         }
@@ -49,7 +49,7 @@ impl EcnOctets {
 
     /// Returns whether the peer sends the option, so that it gets ours.
     pub(crate) fn peer_sends_it(&self) -> bool {
-        self.seen != PeerOption::None
+        self.peer_option != PeerOption::None
     }
 
     /// Returns the marked octets that the peer has reported.
@@ -65,17 +65,17 @@ impl EcnOctets {
     /// Counts received data. `tcp_ecn_received_counters`.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };
-        self.received[index] = self.received[index].wrapping_add(octets);
+        self.received_octets[index] = self.received_octets[index].wrapping_add(octets);
         // The option's order is ECT(1), CE, ECT(0).
         self.min_fields = self.min_fields.max([1, 3, 2][index]);
     }
 
     /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
     pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
-        if self.seen >= PeerOption::Counters {
+        if self.peer_option >= PeerOption::Counters {
             return;
         }
-        self.seen = match option.values.as_slice() {
+        self.peer_option = match option.values.as_slice() {
             [] => PeerOption::Empty,
             [0, ..] | [_, _, 0] => PeerOption::Zeroed,
             _ => PeerOption::Counters,
@@ -85,7 +85,7 @@ impl EcnOctets {
     /// Handles the option of an acknowledgment that has delivered `octets`; returns whether the counters are
     /// reliable. `tcp_accecn_process_option`.
     pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
-        if self.seen == PeerOption::Zeroed {
+        if self.peer_option == PeerOption::Zeroed {
             return false;
         }
         let Some(option) = option else {
@@ -137,7 +137,7 @@ impl EcnOctets {
     /// Returns an option with this many counters.
     pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
         self.min_fields = 0;
-        Self::counters(self.received, fields)
+        Self::counters(self.received_octets, fields)
     }
 
     /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
@@ -208,7 +208,7 @@ mod tests {
         ] {
             let mut octets = EcnOctets::new();
             octets.on_first_option(&option(values));
-            assert_eq!(octets.seen, seen, "{values:?}");
+            assert_eq!(octets.peer_option, seen, "{values:?}");
         }
     }
 

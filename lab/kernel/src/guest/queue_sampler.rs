@@ -44,15 +44,15 @@ struct QdiscPosition {
 /// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
-    before: u64,
-    all: u64,
+    last_value: u64,
+    total: u64,
 }
 
 impl MonotonicCount {
     fn update(&mut self, now: u64) -> u64 {
-        self.all += if now < self.before { now } else { now - self.before };
-        self.before = now;
-        self.all
+        self.total += if now < self.last_value { now } else { now - self.last_value };
+        self.last_value = now;
+        self.total
     }
 }
 

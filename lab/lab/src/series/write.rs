@@ -24,7 +24,7 @@ pub(crate) struct SeriesFile {
     interval: Duration,
     /// The names of the queues.
     queues: Vec<Arc<str>>,
-    waiting: Vec<Row>,
+    waiting_rows: Vec<Row>,
     rows: u64,
     /// The number of rows that a run may have.
     max: u64,
@@ -57,7 +57,7 @@ impl SeriesFile {
             file,
             interval,
             queues,
-            waiting: Vec::new(),
+            waiting_rows: Vec::new(),
             rows: 0,
             max: Sample::MAX,
             delivered,
@@ -96,12 +96,12 @@ impl SeriesFile {
         if self.rows > self.max {
             return Err(self.too_many(row.at));
         }
-        self.waiting.push(row);
-        if self.waiting.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group() }
+        self.waiting_rows.push(row);
+        if self.waiting_rows.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group() }
     }
 
     fn write_group(&mut self) -> Result<(), LabError> {
-        let rows = &self.waiting;
+        let rows = &self.waiting_rows;
         self.file.write(rows.len(), |group| {
             group.numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
             group.texts(rows.iter().map(|row| row.subject.kind()))?;
@@ -113,7 +113,7 @@ impl SeriesFile {
             (0..VALUE_COLUMNS.len())
                 .try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
         })?;
-        self.waiting.clear();
+        self.waiting_rows.clear();
         Ok(())
     }
 

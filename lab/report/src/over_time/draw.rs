@@ -30,7 +30,7 @@ struct Axes {
 struct Unit {
     name: String,
     scale: Scale,
-    one: f64,
+    size_of_one: f64,
 }
 
 impl Unit {
@@ -40,13 +40,17 @@ impl Unit {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
         let name = format!("{what}, {unit}");
-        Self { name, scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) }, one }
+        Self {
+            name,
+            scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) },
+            size_of_one: one,
+        }
     }
 
     /// Returns the same axis with another name.
     fn called(&self, what: &str) -> Self {
         let unit = self.name.rsplit(", ").next().unwrap_or_default();
-        Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), one: self.one }
+        Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), size_of_one: self.size_of_one }
     }
 }
 
@@ -152,7 +156,7 @@ impl PanelArea<'_> {
     /// Returns the pixel of a value at a time.
     fn pixel_of(&self, time: f64, value: f64) -> (f64, f64) {
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
-        let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
+        let up = self.unit.scale.fraction(value / self.unit.size_of_one).clamp(-1.0, 3.0);
         (LEFT + PANEL_WIDTH * self.time.fraction(time), self.top + PANEL_HEIGHT * (1.0 - up))
     }
 

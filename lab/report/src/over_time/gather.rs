@@ -255,7 +255,7 @@ fn describe_sender(sender: &SampledObject) -> Option<String> {
 
 /// The goodput in parts of several intervals.
 struct Goodput {
-    part: f64,
+    interval_s: f64,
     interval: f64,
     octets: Vec<u64>,
 }
@@ -263,13 +263,13 @@ struct Goodput {
 impl Goodput {
     fn new(Axis { span, interval }: Axis) -> Self {
         let part = interval * (span / GOODPUT_PARTS / interval).ceil().max(1.0);
-        Self { part, interval, octets: Vec::new() }
+        Self { interval_s: part, interval, octets: Vec::new() }
     }
 
     /// Adds the octets of the interval that ends at time `at`, in seconds.
     fn add(&mut self, at: f64, octets: u64) {
         let end = (at / self.interval - 1e-6).ceil() * self.interval;
-        let part = ((end - self.interval / 2.0) / self.part).max(0.0) as usize;
+        let part = ((end - self.interval / 2.0) / self.interval_s).max(0.0) as usize;
         if self.octets.len() <= part {
             self.octets.resize(part + 1, 0);
         }
@@ -278,7 +278,7 @@ impl Goodput {
 
     /// Returns the start of each part and its goodput; the last part ends with the run.
     fn kbps(self, ended: f64) -> Vec<(f64, f64)> {
-        let Self { part, octets, .. } = self;
+        let Self { interval_s: part, octets, .. } = self;
         let of = |(number, octets): (usize, u64)| {
             let begins = number as f64 * part;
             let lasts = part.min(ended - begins);
@@ -327,7 +327,7 @@ mod tests {
     fn goodput_is_what_was_delivered_in_a_part_by_its_length_and_the_last_part_is_shorter() {
         let axis = Axis { span: 6.4, interval: 0.03 };
         let mut goodput = Goodput::new(axis);
-        assert_eq!(goodput.part, 0.12, "the least number of whole intervals of which 64 span the run");
+        assert_eq!(goodput.interval_s, 0.12, "the least number of whole intervals of which 64 span the run");
         (1..=8).for_each(|interval| goodput.add(0.03 * f64::from(interval), 1000));
         goodput.add(0.25, 500);
         let kbps = goodput.kbps(0.25);

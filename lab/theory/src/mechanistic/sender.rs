@@ -36,7 +36,7 @@ pub(super) struct Sender {
     base: usize,
     window: VecDeque<Packet>,
     /// The number of entries of the receiver's log that the sender knows.
-    known: usize,
+    reports_known: usize,
     timeouts: u32,
     /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
     latest: (u64, usize),
@@ -62,7 +62,7 @@ impl Sender {
             rto_max,
             base: 0,
             window: VecDeque::new(),
-            known: 0,
+            reports_known: 0,
             timeouts: 0,
             latest: (0, 0),
             timer: None,
@@ -93,8 +93,8 @@ impl Sender {
 
     /// Handles an acknowledgement; returns the packets to retransmit.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
-        let news = &log[self.known.min(log.len())..];
-        self.known = self.known.max(log.len());
+        let news = &log[self.reports_known.min(log.len())..];
+        self.reports_known = self.reports_known.max(log.len());
         let Some(highest) = news.iter().copied().max() else { return Vec::new() };
         for number in news {
             let packet = &mut self.window[number - self.base];

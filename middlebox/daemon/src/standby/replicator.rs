@@ -52,7 +52,7 @@ struct State {
     acknowledged: u64,
     /// Batches that have not been sent.
     queue: VecDeque<(u64, Vec<u8>)>,
-    waiting: usize,
+    queued_octets: usize,
     /// Events for the log.
     events: Vec<Event>,
 }
@@ -258,7 +258,7 @@ impl Shared {
         let mut state = self.lock();
         state.phase = Phase::Copying;
         state.queue.clear();
-        state.waiting = 0;
+        state.queued_octets = 0;
         state.last
     }
 
@@ -268,7 +268,7 @@ impl Shared {
         let mut state = self.lock();
         // Under load the queue is never empty. From here on the event loop waits for each batch, so it cannot
         // grow.
-        let catches_up = state.phase == Phase::Copying && state.waiting <= PART_OCTETS;
+        let catches_up = state.phase == Phase::Copying && state.queued_octets <= PART_OCTETS;
         if catches_up {
             state.phase = Phase::Synchronized;
             state.events.push(Event::Synchronized(peer));
@@ -277,7 +277,7 @@ impl Shared {
             state =
                 self.changed.wait_timeout_while(state, HEARTBEAT_INTERVAL, is_idle).expect(NOT_POISONED).0;
         }
-        state.waiting = 0;
+        state.queued_octets = 0;
         let batches: Vec<_> = state.queue.drain(..).collect();
         let sends_heartbeat = catches_up || batches.is_empty();
         (state.phase != Phase::Absent).then_some(NextMessages { sends_heartbeat, batches })
@@ -310,7 +310,7 @@ impl State {
         }
         self.phase = Phase::Absent;
         self.queue.clear();
-        self.waiting = 0;
+        self.queued_octets = 0;
     }
 }
 
@@ -321,7 +321,7 @@ impl Replicator {
 
     fn of(thread_part: Option<ReplicationThread>, patience: Duration, is_required: bool) -> Self {
         let (queue, events) = (VecDeque::new(), Vec::new());
-        let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, waiting: 0, events };
+        let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, queued_octets: 0, events };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         Self { shared, patience, is_required, thread_part }
     }
@@ -355,8 +355,8 @@ impl Replicator {
         state.last += 1;
         let number = state.last;
         state.queue.push_back((number, entries.to_vec()));
-        state.waiting += entries.len();
-        if state.waiting > MAX_QUEUED {
+        state.queued_octets += entries.len();
+        if state.queued_octets > MAX_QUEUED {
             state.lose("the queue of changes for the standby is full");
         }
         self.shared.changed.notify_all();
