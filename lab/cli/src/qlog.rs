@@ -132,7 +132,7 @@ impl Observer for Qlog {
     }
 
     fn sample(&mut self, sample: &Sample) {
-        let SampleValue::Sender(sender) = sample.of else { return };
+        let SampleValue::Sender(sender) = sample.value else { return };
         let connection = self.order[sender.side as usize].get(sender.connection as usize);
         if let (0, Some(connection)) = (sender.flow, connection)
             && let Some(trace) = self.traces.get_mut(&(sender.side, *connection))

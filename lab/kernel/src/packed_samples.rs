@@ -25,9 +25,9 @@ pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
     octets.chunks(8 * NUMBERS_PER_SAMPLE).map(sample).collect()
 }
 
-fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS_PER_SAMPLE] {
+fn numbers(Sample { at, value }: &Sample) -> [u64; NUMBERS_PER_SAMPLE] {
     let at = at.as_nanos();
-    match *of {
+    match *value {
         SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
             let side = if side == Side::Client { CLIENT } else { SERVER };
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
@@ -62,7 +62,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
     let [whose, at, ..] = numbers[..] else { return None };
     let known = |number: u64| Some(number).filter(|number| *number != UNKNOWN_VALUE);
-    let of = match (whose, &numbers[2..]) {
+    let value = match (whose, &numbers[2..]) {
         (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
             line: u32::try_from(*line).ok()?,
             packets: *packets,
@@ -85,7 +85,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
         }
         _ => return None,
     };
-    Some(Sample { at: Time::from_nanos(at), of })
+    Some(Sample { at: Time::from_nanos(at), value })
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
             queue(None),
             queue(Some(7)),
         ];
-        (1..).zip(of).map(|(ms, of)| Sample { at: Time::from_millis(ms), of }).collect()
+        (1..).zip(of).map(|(ms, of)| Sample { at: Time::from_millis(ms), value: of }).collect()
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) fn senders(
     let sent_again = Some(fast_retransmissions + timeout_retransmissions);
     endpoint.paths(&mut |path| {
         let sender = SenderSample { flow, connection, side, path, sent_again };
-        see(&Sample { at, of: SampleValue::Sender(sender) });
+        see(&Sample { at, value: SampleValue::Sender(sender) });
     });
 }
 
@@ -55,6 +55,6 @@ pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Ba
     let lost = Some(drops.total() - drops.queue);
     Sample {
         at,
-        of: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
+        value: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
     }
 }

@@ -18,7 +18,7 @@ const MAX_NUMBER: u64 = 1 << 42;
 impl CompactSenderSample {
     /// Converts a sample; `None` if it is not of a sender.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
-        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.of else {
+        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.value else {
             return None;
         };
         let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
@@ -33,7 +33,10 @@ impl CompactSenderSample {
             numbers.map(|number| number.filter(|number| *number <= MAX_NUMBER));
         let srtt = srtt.map(Duration::from_nanos);
         let path = PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight };
-        Sample { at, of: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }) }
+        Sample {
+            at,
+            value: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }),
+        }
     }
 }
 
@@ -52,7 +55,7 @@ mod tests {
         };
         let sender =
             SenderSample { flow: 0, connection: 3, side: Side::Server, path, sent_again: Some(number) };
-        Sample { at: Time::from_millis(7), of: SampleValue::Sender(sender) }
+        Sample { at: Time::from_millis(7), value: SampleValue::Sender(sender) }
     }
 
     #[test]
@@ -67,7 +70,7 @@ mod tests {
         assert!(MAX_NUMBER.checked_mul(Sample::MAX + 1).is_some());
         for absurd in [MAX_NUMBER + 1, u64::MAX] {
             let SampleValue::Sender(decoded) =
-                CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
+                CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).value
             else {
                 unreachable!("it is of a sender")
             };

@@ -127,7 +127,7 @@ impl EventLoop<'_> {
             .as_mut()
             .map_or(Vec::new(), |sample_timer| std::mem::take(&mut sample_timer.samples));
         let is_clients = |sample: &Sample| {
-            matches!(sample.of, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
+            matches!(sample.value, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
         };
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {

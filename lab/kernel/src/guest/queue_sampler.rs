@@ -170,7 +170,7 @@ fn sample_all(
     samples: &mut Vec<Sample>,
 ) -> Result<(), GuestError> {
     for (line, queues) in (0..).zip(links) {
-        samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
+        samples.push(Sample { at, value: SampleValue::Queue(queues.sample(line)?) });
     }
     Ok(())
 }

@@ -117,9 +117,9 @@ impl SeriesFile {
         Ok(())
     }
 
-    fn row(&self, Sample { at, of }: &Sample) -> Row {
+    fn row(&self, Sample { at, value }: &Sample) -> Row {
         let mut row = Row { at: *at, subject: SampledObject::Flow(0), numbers: [None; _] };
-        match *of {
+        match *value {
             SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
                 let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
                 row.subject = SampledObject::Sender { flow, connection, side, path: peer.to_string().into() };
@@ -179,7 +179,7 @@ mod tests {
         let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
         file.max = 100_000;
         let queue = QueueSample { line: 0, packets: 0, octets: 0, dropped: 0, lost: None };
-        let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), of: SampleValue::Queue(queue) };
+        let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), value: SampleValue::Queue(queue) };
         (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());
         let problem = file.add(&sample(100_000)).unwrap_err();
         assert!(problem.is_usage(), "{problem}");

@@ -49,7 +49,7 @@ fn watch(
 
 /// Returns the samples of the client as a sender, by time.
 fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
-    let of_client = samples.iter().filter_map(|sample| match sample.of {
+    let of_client = samples.iter().filter_map(|sample| match sample.value {
         SampleValue::Sender(sender) if sender.side == Side::Client => Some((sample.at, sender)),
         _ => None,
     });
@@ -57,7 +57,7 @@ fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
 }
 
 fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
-    let of_line = samples.iter().filter_map(|sample| match sample.of {
+    let of_line = samples.iter().filter_map(|sample| match sample.value {
         SampleValue::Queue(queue) if queue.line == line => Some(queue),
         _ => None,
     });
