@@ -75,7 +75,7 @@ impl StudyFiles {
                 (
                     read_study_file::<StudyFigures>(&study, "figures.toml")?,
                     read_study_file::<StudyClaims>(&study, "claims.toml")?,
-                    share(&study, results),
+                    planned_share(&study, results),
                 )
             }
             None => (StudyFigures::default(), StudyClaims::default(), 1.0),
@@ -264,7 +264,7 @@ struct Answer<'r> {
 }
 
 /// Returns the fraction of a study's messages that were planned for the points of `results`.
-fn share(study: &Study, results: &Results) -> f64 {
+fn planned_share(study: &Study, results: &Results) -> f64 {
     let name = |point: &Point| (point.experiment.clone(), point.label.clone(), point.axes.clone());
     let planned = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
     let planned: BTreeMap<_, u64> = planned.map(|point| (name(point), point.messages)).collect();

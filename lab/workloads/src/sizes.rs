@@ -148,7 +148,7 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 impl SizeClass {
     /// Returns the class of one size.
     fn of(size: u64, of_replies: bool) -> Self {
-        let name = format!("{} {}", short(size), what(of_replies));
+        let name = format!("{} {}", short_size(size), what(of_replies));
         Self { name, of_replies, min: size, max: size }
     }
 
@@ -159,9 +159,9 @@ impl SizeClass {
         let class = |power: u32| {
             let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
             let range = match (power == first, power == last) {
-                (true, _) => format!("below {}", short(below)),
-                (_, true) => format!("from {}", short(from)),
-                _ => format!("from {} to {}", short(from), short(below)),
+                (true, _) => format!("below {}", short_size(below)),
+                (_, true) => format!("from {}", short_size(from)),
+                _ => format!("from {} to {}", short_size(from), short_size(below)),
             };
             let min = if power == first { 0 } else { from };
             let max = if power == last { u64::MAX } else { below - 1 };
@@ -182,7 +182,7 @@ const fn what(of_replies: bool) -> &'static str {
 }
 
 /// Writes octets in the largest decimal unit that needs no fraction.
-fn short(octets: u64) -> String {
+fn short_size(octets: u64) -> String {
     let units = [(1_000_000, "MB"), (1_000, "kB")];
     let unit = units.into_iter().find(|(unit, _)| octets > 0 && octets.is_multiple_of(*unit));
     unit.map_or(format!("{octets} B"), |(unit, name)| format!("{} {name}", octets / unit))
@@ -203,7 +203,7 @@ impl fmt::Display for Sizes {
                 let mut separator = "";
                 weights.iter().try_for_each(|(size, weight)| {
                     let percent = 100.0 * f64::from(*weight) / total as f64;
-                    write!(f, "{separator}{} ({} %)", short(size.0), (percent * 10.0).round() / 10.0)?;
+                    write!(f, "{separator}{} ({} %)", short_size(size.0), (percent * 10.0).round() / 10.0)?;
                     separator = " or ";
                     Ok(())
                 })

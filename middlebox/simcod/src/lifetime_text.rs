@@ -8,12 +8,12 @@ const MINUTE_UNIT: &str = "min";
 
 /// Reads a lifetime.
 pub fn parse(text: &str) -> Result<Lifetime, String> {
-    let seconds = sum(text).filter(|seconds| *seconds > 0);
+    let seconds = sum_of_units(text).filter(|seconds| *seconds > 0);
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
 }
 
 /// Returns the sum of numbers with units.
-fn sum(mut text: &str) -> Option<u32> {
+fn sum_of_units(mut text: &str) -> Option<u32> {
     let mut seconds = 0u32;
     loop {
         let digits = text.find(|letter: char| !letter.is_ascii_digit())?;

@@ -42,24 +42,26 @@ impl KernelMessage<'_> {
 
 /// Returns the messages of a datagram.
 pub fn messages(octets: &[u8]) -> impl Iterator<Item = KernelMessage<'_>> {
-    pieces(octets, HEADER_LENGTH, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize)
-        .map(|(head, body)| KernelMessage {
-            kind: u16::from_ne_bytes([head[4], head[5]]),
-            is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED_FLAG != 0,
-            sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
-            port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
-            body,
-        })
+    split_pieces(octets, HEADER_LENGTH, |head| {
+        u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize
+    })
+    .map(|(head, body)| KernelMessage {
+        kind: u16::from_ne_bytes([head[4], head[5]]),
+        is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED_FLAG != 0,
+        sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
+        port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
+        body,
+    })
 }
 
 /// Returns type and value of each attribute.
 pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
+    split_pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED_FLAG, value))
 }
 
 /// Splits octets into pieces that start with their length; returns the head and the rest of each.
-fn pieces(
+fn split_pieces(
     mut octets: &[u8],
     head: usize,
     length_of: impl Fn(&[u8]) -> usize,

@@ -91,7 +91,7 @@ pub(crate) fn check(
 /// Returns the value of an expression without names, as text.
 pub(crate) fn evaluate_constant(expression: &str) -> Result<String, String> {
     let tokens = tokens(expression)?;
-    Ok(Parser::new(&tokens, &|_| None).whole()?.to_string())
+    Ok(Parser::new(&tokens, &|_| None).parse_whole()?.to_string())
 }
 
 fn execute(
@@ -125,13 +125,13 @@ fn execute(
             Err(EvaluationError::Fails(format!("expected {}, but {}", text(condition), names.join(", "))))
         }
         [Token::Name(name), Token::Sign("="), rest @ ..] => {
-            let value = Parser::new(rest, &find).whole()?;
+            let value = Parser::new(rest, &find).parse_whole()?;
             variables.insert(name.clone(), value);
             Ok(())
         }
         [Token::Name(name), Token::Sign(sign @ ("+=" | "-=")), rest @ ..] => {
             let before = find(name).ok_or_else(|| format!("unknown variable {name:?}"))?.number()?;
-            let by = Parser::new(rest, &find).whole()?.number()?;
+            let by = Parser::new(rest, &find).parse_whole()?.number()?;
             let value = if *sign == "+=" { before + by } else { before - by };
             variables.insert(name.clone(), Value::Number(value));
             Ok(())
@@ -304,7 +304,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an expression that must end at the end of the text.
-    fn whole(mut self) -> Result<Value, String> {
+    fn parse_whole(mut self) -> Result<Value, String> {
         let value = self.expression()?;
         self.tokens.first().map_or(Ok(value), |token| Err(format!("unexpected {token} after the expression")))
     }

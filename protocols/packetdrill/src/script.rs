@@ -68,7 +68,7 @@ impl Script {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.set(word))
             } else {
-                step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
+                parse_step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
             read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
@@ -144,7 +144,7 @@ fn micros(word: &str, span: &str) -> Result<Duration, String> {
     }
 }
 
-fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String> {
+fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String> {
     let mut words = Tokens::new(text);
     let now = StepTime::After(Duration::ZERO);
     if words.take("%{") {

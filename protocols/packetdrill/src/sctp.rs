@@ -193,7 +193,7 @@ impl Sctp {
     }
 
     /// Returns an outbound chunk with the script's numbers.
-    fn item(&self, chunk: &Chunk) -> Item {
+    fn outbound_item(&self, chunk: &Chunk) -> Item {
         let ours = |tsn: Tsn| Tsn(tsn.0.wrapping_sub(self.shift.unwrap_or(0)));
         let mut chunk = chunk.clone();
         match &mut chunk {
@@ -260,7 +260,8 @@ impl Sctp {
     }
 
     fn print(&self, packet: &SctpPacket) -> String {
-        let chunks: Vec<String> = packet.chunks.iter().map(|chunk| self.item(chunk).to_string()).collect();
+        let chunks: Vec<String> =
+            packet.chunks.iter().map(|chunk| self.outbound_item(chunk).to_string()).collect();
         let zero_checksum = if packet.zero_checksum { ", zero_checksum" } else { "" };
         format!("sctp(tag={}{zero_checksum}): {}", self.named(packet.verification_tag), chunks.join("; "))
     }
@@ -374,7 +375,11 @@ impl Protocol for Sctp {
         }
         let tag = line.tag.map_or_else(|| self.usual_tag(packet), |name| self.tag(name));
         let same = line.chunks.len() == packet.chunks.len()
-            && line.chunks.iter().zip(&packet.chunks).all(|(item, chunk)| item.describes(&self.item(chunk)));
+            && line
+                .chunks
+                .iter()
+                .zip(&packet.chunks)
+                .all(|(item, chunk)| item.describes(&self.outbound_item(chunk)));
         let same = same && line.zero_checksum == packet.zero_checksum;
         Ok((!same || tag != packet.verification_tag).then(|| self.print(packet)))
     }

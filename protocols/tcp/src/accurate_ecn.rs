@@ -130,7 +130,7 @@ impl AccurateEcn {
         }
         (self.handshake, self.last_codepoint, self.reflects) = (ecn, ecn, answers);
         if answers && ecn == Ecn::Congested && self.is_plausible(ace) {
-            self.count();
+            self.count_mark();
         }
     }
 
@@ -225,12 +225,12 @@ impl AccurateEcn {
         self.octets.on_data(ecn, octets);
         let is_changed = std::mem::replace(&mut self.last_codepoint, ecn) != ecn;
         if ecn == Ecn::Congested {
-            self.count();
+            self.count_mark();
         }
         is_changed || self.pending_marks >= MAX_PENDING
     }
 
-    fn count(&mut self) {
+    fn count_mark(&mut self) {
         self.received_marks = self.received_marks.wrapping_add(1);
         self.pending_marks += 1;
     }

@@ -20,7 +20,7 @@ pub struct PodTemplate<'w> {
 
 /// Returns the job descriptions.
 pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
-    let (name, file) = (label(&job.name), format!("{}.toml", label(&job.name)));
+    let (name, file) = (to_label(&job.name), format!("{}.toml", to_label(&job.name)));
     let inside = ClusterJob {
         program: "hol".into(),
         arguments: vec![format!("{EXPERIMENT_PATH}/{file}")],
@@ -71,7 +71,7 @@ fn manifest(
     command: &str,
     cpus: usize,
 ) -> Value {
-    let name = label(&job.name);
+    let name = to_label(&job.name);
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -121,7 +121,7 @@ fn submit(job: &ClusterJob) -> String {
 }
 
 /// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
-fn label(name: &str) -> String {
+fn to_label(name: &str) -> String {
     const MAX_LABEL_LENGTH: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let label: String = name.chars().map(allowed).take(MAX_LABEL_LENGTH).collect();
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn names_are_those_that_kubernetes_allows() {
-        assert_eq!(label("My sweep_1.b"), "my-sweep-1-b");
-        assert_eq!(label("-é-"), "experiment");
-        assert_eq!(label(&"a".repeat(100)).len(), 40);
+        assert_eq!(to_label("My sweep_1.b"), "my-sweep-1-b");
+        assert_eq!(to_label("-é-"), "experiment");
+        assert_eq!(to_label(&"a".repeat(100)).len(), 40);
     }
 }

@@ -209,7 +209,7 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 
 fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
-        Curves::Means(series) => series.iter().filter_map(|one| end(panel, one)).collect(),
+        Curves::Means(series) => series.iter().filter_map(|one| curve_end(panel, one)).collect(),
         Curves::OutageCurves { curves, .. } => {
             curves.iter().filter_map(|one| Some((one.label.clone(), one.style, one.end(panel)?))).collect()
         }
@@ -219,7 +219,7 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 }
 
 /// Returns the name of a curve and where it leaves the panel.
-fn end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
+fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A reference line has no points.
     let all: Vec<(f64, f64)> =

@@ -197,7 +197,7 @@ impl<'d> Contest<'d> {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.describe_carrier(carrier);
         }
-        let Some(size) = self.size() else { return "by an unknown amount".to_owned() };
+        let Some(size) = self.difference_size() else { return "by an unknown amount".to_owned() };
         match self.is_exact() {
             true => format!("by {} {}", size.value(), size.unit),
             false if self.is_of_halves => {
@@ -209,7 +209,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns the size of the difference, not negative: for times a fraction in percent.
-    fn size(&self) -> Option<Size> {
+    fn difference_size(&self) -> Option<Size> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {
             true => (difference.mean, "%"),
@@ -430,7 +430,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
     let contest = Contest::new(metric, challenger, reference);
     let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
-    let sentence = match (contest.outcome(), contest.size()) {
+    let sentence = match (contest.outcome(), contest.difference_size()) {
         (Outcome::Better | Outcome::Worse, None) => contest.describe_difference(),
         (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {

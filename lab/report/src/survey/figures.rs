@@ -167,7 +167,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         let (min, max) = (min / 1.2, max * 1.2);
         if numbers.values.contains(&0.0) { Scale::LogFromZero { min, max } } else { Scale::Log { min, max } }
     } else {
-        let (min, max) = extent(numbers.values.iter().copied())?;
+        let (min, max) = range_of(numbers.values.iter().copied())?;
         let margin = 0.05 * (max - min);
         Scale::Linear { min: min - margin, max: max + margin }
     };
@@ -177,7 +177,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 /// Returns a vertical axis for all figures of a metric, so that they can be compared.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
-    let (min, max) = extent(means.iter().map(|mean| mean.value))?;
+    let (min, max) = range_of(means.iter().map(|mean| mean.value))?;
     // Error bars count too, except for very wide ones, which would compress the means.
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
     let top = bars.map(|mean| mean.high).fold(max, f64::max).min(2.0 * max.max(0.0)).max(max);
@@ -198,7 +198,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
-    let Some((min, max)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
+    let Some((min, max)) = range_of(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
     if combinations.len() > MAX_DISTRIBUTIONS {
         return Vec::new();
     }
@@ -243,7 +243,7 @@ fn min_share(survey: &Survey<'_>) -> f64 {
 }
 
 /// Returns the range of values for an axis.
-pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn range_of(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (min, max) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (min <= max).then_some((min, max))
 }

@@ -103,8 +103,8 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
             .join(", "),
         caption: caption(survey, across, up),
         transports: transports.clone(),
-        x: values(across),
-        y: values(up),
+        x: axis_values(across),
+        y: axis_values(up),
         labels: [across.label(), up.label()],
         fields: rows.into_iter().map(|row| row.into_iter().map(&mut judge).collect()).collect(),
     };
@@ -127,7 +127,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     )
 }
 
-fn values(axis: &Axis) -> Vec<String> {
+fn axis_values(axis: &Axis) -> Vec<String> {
     axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 

@@ -97,13 +97,13 @@ fn matrix(validation: &Validation) -> String {
     let mut text = format!("<table><caption>Points that agree</caption><tr><th></th>{head}<th>all</th></tr>");
     for label in labels.iter().copied().map(Some).chain([None]) {
         let cells = experiments.iter().copied().map(Some).chain([None]);
-        let cells: String = cells.map(|experiment| share(tally(label, experiment))).collect();
+        let cells: String = cells.map(|experiment| format_share(tally(label, experiment))).collect();
         let _ = write!(text, "<tr><td>{}</td>{cells}</tr>", escape(label.unwrap_or("all")));
     }
     text + "</table>"
 }
 
-fn share(tally: Tally) -> String {
+fn format_share(tally: Tally) -> String {
     match tally {
         Tally { points: 0, .. } => "<td>–</td>".to_owned(),
         Tally { points, agree, .. } => {

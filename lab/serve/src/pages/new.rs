@@ -75,7 +75,7 @@ pub async fn page(
     QueryOf(query): QueryOf<NewExperimentQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let start = start(server, &requester, &query)?;
+        let start = initial_text(server, &requester, &query)?;
         let projects = server.store.projects(requester.id, false)?;
         let projects =
             projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
@@ -86,7 +86,11 @@ pub async fn page(
     Ok(read.await?)
 }
 
-fn start(server: &Server, requester: &Requester, query: &NewExperimentQuery) -> Result<InitialText, Refusal> {
+fn initial_text(
+    server: &Server,
+    requester: &Requester,
+    query: &NewExperimentQuery,
+) -> Result<InitialText, Refusal> {
     let Some(id) = query.of else {
         return Ok(InitialText { text: INITIAL_TEXT.to_owned(), format: Format::Toml, id: None });
     };

@@ -37,7 +37,7 @@ impl Number {
         {
             return Some(Whole(whole));
         }
-        if let Some((sign, digits, radix)) = whole(text) {
+        if let Some((sign, digits, radix)) = split_whole(text) {
             return i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Whole);
         }
         // Rust would also read "inf" and "nan", and Tcl reads no 08.
@@ -64,7 +64,7 @@ impl Number {
             MEASURED_VALUE => {
                 "this depends on results of the run, but a script is evaluated before".to_owned()
             }
-            own if whole(own).is_some() && Self::parse(own).is_none() => {
+            own if split_whole(own).is_some() && Self::parse(own).is_none() => {
                 format!("{text} has more than 64 bits, which is not supported; write it with a point")
             }
             own if is_odd(own) => format!("{text} is not a finite number, which is not supported"),
@@ -215,7 +215,7 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// Returns the sign, the digits and the radix of a whole number.
-fn whole(text: &str) -> Option<(&str, &str, u32)> {
+fn split_whole(text: &str) -> Option<(&str, &str, u32)> {
     let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
     let (digits, radix) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&digits[2..], 16),

@@ -307,11 +307,11 @@ impl Reader<'_> {
             if !items.is_empty() && self.eat("]") {
                 return Ok(Set { items, is_negated });
             }
-            let first = self.item()?.ok_or(OPEN_BRACKET)?;
+            let first = self.read_item()?.ok_or(OPEN_BRACKET)?;
             let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.eat("-");
             items.push(match (first, is_range) {
                 (first, false) => first,
-                (Item::Range(first, _), true) => match self.item()?.ok_or(OPEN_BRACKET)? {
+                (Item::Range(first, _), true) => match self.read_item()?.ok_or(OPEN_BRACKET)? {
                     Item::Range(last, _) if first <= last => Item::Range(first, last),
                     _ => return Err("a range such as a-z does not go upwards".to_owned()),
                 },
@@ -321,7 +321,7 @@ impl Reader<'_> {
     }
 
     /// Reads a letter or a class in brackets.
-    fn item(&mut self) -> Result<Option<Item>, String> {
+    fn read_item(&mut self) -> Result<Option<Item>, String> {
         if self.eat("[:") {
             let known = CLASSES.into_iter().find(|(name, _)| self.eat(&format!("{name}:]")));
             let names = CLASSES.map(|(name, _)| name).join(", ");

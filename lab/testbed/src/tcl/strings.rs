@@ -137,7 +137,7 @@ impl<'w> Values<'w> {
     }
 
     /// Reads a width or precision at the start of a text: digits, or `*` for a value.
-    fn size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
+    fn read_size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
         if let Some(rest) = text.strip_prefix('*') {
             *text = rest;
             return whole(self.next()?).map(Some);
@@ -171,14 +171,14 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
 fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), Stop> {
     let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
     let mut flags = flags.to_owned();
-    let width = values.size(&mut rest)?.unwrap_or(0);
+    let width = values.read_size(&mut rest)?.unwrap_or(0);
     if width < 0 {
         flags.push('-');
     }
     let precision = match rest.strip_prefix('.') {
         Some(behind) => {
             rest = behind;
-            values.size(&mut rest)?.or(Some(0))
+            values.read_size(&mut rest)?.or(Some(0))
         }
         None => None,
     };

@@ -36,7 +36,7 @@ struct Head {
 }
 
 impl Frame {
-    fn whole(&self) -> Option<Head> {
+    fn complete_head(&self) -> Option<Head> {
         self.head.filter(|head| head.octets == self.octets)
     }
 }
@@ -89,13 +89,13 @@ impl Frames {
         self.make_room(number)?;
         let Some(frame) = self.frames.get_mut(number) else { return Ok(Vec::new()) };
         // A restored packet may still arrive.
-        if frame.packets.contains(&header.sequence) || frame.whole().is_some() {
+        if frame.packets.contains(&header.sequence) || frame.complete_head().is_some() {
             return Ok(Vec::new());
         }
         frame.packets.push(header.sequence);
         frame.octets += octets;
         frame.head = frame.head.or(head);
-        Ok(if frame.whole().is_some() { self.newly_playable(number) } else { Vec::new() })
+        Ok(if frame.complete_head().is_some() { self.newly_playable(number) } else { Vec::new() })
     }
 
     fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
@@ -128,7 +128,7 @@ impl Frames {
     /// Returns whether the frame is complete, and all frames from where its main data begin. If one is
     /// missing, it is unknown how much of the main data it had.
     fn has_become_playable(&self, number: u32) -> bool {
-        let whole = |number: u32| self.frames.get(number).and_then(Frame::whole);
+        let whole = |number: u32| self.frames.get(number).and_then(Frame::complete_head);
         let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))
         else {
             return false;

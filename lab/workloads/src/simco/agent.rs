@@ -155,7 +155,7 @@ pub(crate) fn control_tids(lanes: StreamLayout) -> u32 {
 }
 
 /// Returns the message number of a request; `None` for session control, which uses the first `control` TIDs.
-pub(crate) fn number(octets: &[u8], control: u32) -> Option<u32> {
+pub(crate) fn message_number(octets: &[u8], control: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
     tid.0.checked_sub(control)
 }
@@ -206,7 +206,7 @@ mod tests {
     fn a_request_takes_56_octets_and_its_reply_64() {
         let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
         let (tid, request) = agent.request(Time::ZERO, 41);
-        assert_eq!((tid, request.len(), number(&request, 1)), (Tid(42), 56, Some(41)));
+        assert_eq!((tid, request.len(), message_number(&request, 1)), (Tid(42), 56, Some(41)));
         let reply = middlebox.answer(Time::ZERO, request);
         assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(RepliedRequest::Message(41))));
         assert!(agent.idle.is_empty());
@@ -227,7 +227,7 @@ mod tests {
             (Tid(3), Ok(RepliedRequest::SessionRefused(second)))
         );
         let (_, request) = agent.request(Time::ZERO, 0);
-        assert_eq!(number(&request, control_tids(lanes)), Some(0));
+        assert_eq!(message_number(&request, control_tids(lanes)), Some(0));
     }
 
     #[test]

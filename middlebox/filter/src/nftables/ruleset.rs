@@ -9,7 +9,7 @@ use super::expression::{
     CtKey, Expressions, Header, Label, MetaKey, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
     Verdict,
 };
-use super::lookup::{PacketDirection, add_lookup, load_field, number, of_version};
+use super::lookup::{PacketDirection, add_lookup, load_field, of_version, protocol_family};
 use super::transaction::Transaction;
 use crate::element::{Role, mask_v4, mask_v6};
 use crate::shape::{Field, Shape, Side};
@@ -345,7 +345,7 @@ fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> 
     };
     // An address takes up to four registers.
     let rule = rule.load(&ports.start().to_be_bytes(), 4).load(&ports.end().to_be_bytes(), 5);
-    rule.nat(Nat::Source, number(version), 0, Some([4, 5]))
+    rule.nat(Nat::Source, protocol_family(version), 0, Some([4, 5]))
 }
 
 /// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to

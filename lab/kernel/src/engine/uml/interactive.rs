@@ -51,7 +51,7 @@ impl Guest {
     }
 
     /// Returns why the guest ended unexpectedly.
-    fn end(&mut self) -> KernelError {
+    fn end_reason(&mut self) -> KernelError {
         match self.process.last_mail(&mut || true) {
             Ok(mail) => KernelError::from(exit_reason(&mail)).with_console(self.process.console()),
             Err(problem) => problem,
@@ -74,7 +74,7 @@ impl InteractiveGuest for Guest {
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
         let said = self.work.path().join(MESSAGE_COUNT_FILE);
         if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
-            return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end()) } else { Ok(None) };
+            return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end_reason()) } else { Ok(None) };
         }
         self.process.set_paused(true);
         self.messages_read += 1;

@@ -42,7 +42,7 @@ impl Programs<'_> {
             records: records.collect(),
             epoch,
             connected: Some(Time::ZERO),
-            ended: at(ended),
+            ended: time_since_epoch(ended),
             run_end: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
             was_stopped,
             client: Counts::default(),
@@ -87,6 +87,6 @@ impl Programs<'_> {
     }
 }
 
-fn at(since: StdDuration) -> Time {
+fn time_since_epoch(since: StdDuration) -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }
