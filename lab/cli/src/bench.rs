@@ -5,14 +5,14 @@ use std::hint::black_box;
 use clap::Args;
 use hol_lab::{Experiment, Point, Source, Stopwatch};
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::row::json;
 use crate::terminal::{grouped, say, table};
 
-const QUESTION: &str = "
+const BENCH_EXPERIMENT: &str = "
     transports = ['sctp:streams=8', 'quic:streams=8', 'tcp']
     messages = 80000
     repetitions = 1
@@ -50,7 +50,7 @@ struct Speed {
 impl Bench {
     /// Measures, then prints the speed.
     pub fn run(&self) -> Result<(), Failure> {
-        let experiment = Experiment::parse("bench", &Source::new("bench", QUESTION))?;
+        let experiment = Experiment::parse("bench", &Source::new("bench", BENCH_EXPERIMENT))?;
         let speeds = experiment.points.iter().map(|point| self.measure(point));
         let speeds: Vec<Speed> = speeds.collect::<Result<_, _>>()?;
         if self.json {
@@ -68,7 +68,8 @@ impl Bench {
             let watch = Stopwatch::start();
             let (scenario, seed, mut summarizer) =
                 (point.scenario(0), point.seed_of(0), Summarizer::default());
-            let summary = follow(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
+            let summary =
+                run_with_observer(&scenario, seed, None, &mut summarizer).map_err(Failure::failed)?;
             black_box(summarizer.finish());
             seconds.push(watch.seconds());
             packets = summary.packets;

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// The result of reading a capture.
 pub struct CaptureResult<T> {
     /// What was computed from the packets of one interface.
-    pub of: T,
+    pub computed: T,
     /// Notes on the capture for the reader of the result.
     pub notes: Vec<String>,
 }
@@ -72,7 +72,7 @@ pub fn read<T: Default>(
     let chosen = choose_interface(&seen, reader.interfaces(), wanted, &mut notes)
         .map_err(|problem| refuse(&problem))?;
     let (_, of) = seen.remove(&chosen).expect("the chosen interface has packets");
-    Ok(CaptureResult { of, notes })
+    Ok(CaptureResult { computed: of, notes })
 }
 
 /// Returns a description of a file that is not a capture, if another tool wrote it.

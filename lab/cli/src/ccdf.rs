@@ -7,7 +7,7 @@ use crate::terminal::colour;
 
 const WIDTH: usize = 68;
 const HEIGHT: usize = 12;
-const MARKS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
+const CURVE_MARKS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
 
 /// A curve and its name.
 pub type Curve<'a> = (&'a str, &'a Distribution);
@@ -44,7 +44,7 @@ pub fn draw(curves: &[Curve<'_>]) -> String {
 }
 
 fn mark(index: usize) -> String {
-    colour(&MARKS[index % MARKS.len()].to_string(), index)
+    colour(&CURVE_MARKS[index % CURVE_MARKS.len()].to_string(), index)
 }
 
 fn legend(curves: &[Curve<'_>]) -> String {

@@ -11,11 +11,11 @@ use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
 use hol_report::survey::{lead, outage, verdict};
 
+use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::{Progress, ProgressOutput};
-use crate::question::Question;
 use crate::row::{Row, describe_breakdown};
 use crate::run_plan::{self, RunOptions, perform_missing_runs, stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::{grouped, say};
@@ -44,7 +44,7 @@ pub struct Compare {
     #[arg(value_name = "TRANSPORT")]
     transports: Vec<String>,
     #[command(flatten)]
-    question: Question,
+    flags: ComparisonFlags,
     /// Also write results and a report to this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -67,12 +67,12 @@ pub struct Compare {
 impl Compare {
     /// Runs all transports, then prints the results.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.set_secret()?;
+        self.flags.set_secret()?;
         let (results, outcome) = self.measure()?;
         if self.json {
             results.iter().for_each(|result| say(&row::json(&Row::of(result))));
         } else {
-            say(&format_results(&results, &self.question.overrides()));
+            say(&format_results(&results, &self.flags.overrides()));
         }
         if let Some(out) = self.out.as_ref().filter(|_| !self.json) {
             say(&format!(
@@ -122,11 +122,11 @@ impl Compare {
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
-        if self.budget.is_some() && !(is_simulated && self.question.leaves_count_open()) {
+        if self.budget.is_some() && !(is_simulated && self.flags.leaves_count_open()) {
             let problem = "only the model world supports it, and only without --count and --repetitions";
             return Err(wrong(problem.to_owned()));
         }
-        Ok((is_simulated && self.question.leaves_count_open()).then(|| ComparisonSteps::within(time)))
+        Ok((is_simulated && self.flags.leaves_count_open()).then(|| ComparisonSteps::within(time)))
     }
 
     /// Runs an experiment; writes the results and the report to a directory.
@@ -151,9 +151,9 @@ impl Compare {
         if self.transports.is_empty() {
             return Err(Failure::Usage(MISSING_TRANSPORTS.to_owned()));
         }
-        match self.question.sweep() {
+        match self.flags.sweep() {
             None => {
-                let mut source = self.question.source(&self.transports)?;
+                let mut source = self.flags.source(&self.transports)?;
                 if let Some(interval) = &self.series {
                     source.set(&format!("--series {interval}"), "series", &format!("{interval:?}"))?;
                 }

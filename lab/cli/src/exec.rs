@@ -10,9 +10,9 @@ use hol_scenario::ProgramResult;
 use toml::{Table, Value};
 
 use crate::compare::{check_no_failures, run_experiment, verdicts};
+use crate::comparison_flags::{Conditions, source_over};
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::question::{Conditions, source_over};
 use crate::row::{self, Row};
 use crate::service::{Service, table};
 use crate::terminal::say;

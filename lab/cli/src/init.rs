@@ -8,12 +8,12 @@ use clap::Args;
 use hol_lab::LabError;
 use toml::Table;
 
+use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
-use crate::question::Question;
 use crate::terminal::say;
 
 /// Transports of a file for which none is named.
-const TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
+const DEFAULT_TRANSPORTS: [&str; 2] = ["tcp", "sctp:streams=8"];
 
 /// Write an experiment file with the options of `hol compare`; `hol run` on it has the same result.
 #[derive(Debug, Args)]
@@ -22,14 +22,14 @@ pub struct Init {
     #[arg(value_name = "[FILE] [TRANSPORT]")]
     words: Vec<String>,
     #[command(flatten)]
-    question: Question,
+    flags: ComparisonFlags,
 }
 
 /// A key, its comment, and an example value.
 type Note = (&'static str, &'static str, &'static str);
 
 /// The keys of an experiment that are not in a table, in their order in the file.
-const TOP: [Note; 11] = [
+const TOP_LEVEL_KEYS: [Note; 11] = [
     ("title", "", "\"What is compared\""),
     ("transports", "Transports to compare, in order; `hol list tcp` shows the options of one.", "[]"),
     ("messages", "Number of messages of all repetitions together.", "10000"),
@@ -52,7 +52,7 @@ const TOP: [Note; 11] = [
 ];
 
 /// The keys of `[network]`, in their order in the file.
-const NETWORK: [Note; 12] = [
+const NETWORK_KEYS: [Note; 12] = [
     ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
         "rate",
@@ -88,7 +88,7 @@ const NETWORK: [Note; 12] = [
 ];
 
 /// The keys of `[workload]`, in their order in the file.
-const WORKLOAD: [Note; 6] = [
+const WORKLOAD_KEYS: [Note; 6] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
     ("arrivals", "Distribution of the intervals between messages: periodic or poisson.", "\"periodic\""),
@@ -102,7 +102,7 @@ const WORKLOAD: [Note; 6] = [
 ];
 
 /// The sweep in comments, if the question has none.
-const SWEEP: &str = "
+const SWEEP_COMMENT: &str = "
 # Every combination of these lists is a point; a swept key is left out above.
 # [sweep]
 # \"network.loss\" = [\"0%\", \"1%\", \"2%\"]
@@ -111,7 +111,7 @@ const SWEEP: &str = "
 impl Init {
     /// Writes the file.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.set_secret()?;
+        self.flags.set_secret()?;
         let (file, text) = self.file()?;
         let Some(path) = file else {
             say(&text);
@@ -141,11 +141,14 @@ impl Init {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
             _ => (None, &self.words[..]),
         };
-        let transports =
-            if transports.is_empty() { TRANSPORTS.map(str::to_owned).to_vec() } else { transports.to_vec() };
+        let transports = if transports.is_empty() {
+            DEFAULT_TRANSPORTS.map(str::to_owned).to_vec()
+        } else {
+            transports.to_vec()
+        };
         // Only an experiment that can be run is written.
-        self.question.experiment(&transports)?;
-        Ok((file, format_file(self.question.source(&transports)?.merged()?)))
+        self.flags.experiment(&transports)?;
+        Ok((file, format_file(self.flags.source(&transports)?.merged()?)))
     }
 }
 
@@ -158,11 +161,17 @@ fn format_file(mut keys: Table) -> String {
     let (network, workload, sweep) = (table("network"), table("workload"), table("sweep"));
     let mut text =
         "# An experiment of headofline: hol run FILE. Every quantity is text with its unit.\n".to_owned();
-    text += &format_table(&TOP, keys);
-    text +=
-        &format!("\n# The network between client and server.\n[network]{}", format_table(&NETWORK, network));
-    text += &format!("\n# The workload.\n[workload]{}", format_table(&WORKLOAD, workload));
-    text + &if sweep.is_empty() { SWEEP.to_owned() } else { format!("\n[sweep]{}", format_table(&[], sweep)) }
+    text += &format_table(&TOP_LEVEL_KEYS, keys);
+    text += &format!(
+        "\n# The network between client and server.\n[network]{}",
+        format_table(&NETWORK_KEYS, network)
+    );
+    text += &format!("\n# The workload.\n[workload]{}", format_table(&WORKLOAD_KEYS, workload));
+    text + &if sweep.is_empty() {
+        SWEEP_COMMENT.to_owned()
+    } else {
+        format!("\n[sweep]{}", format_table(&[], sweep))
+    }
 }
 
 /// Returns a line for each key: those with a note first, unset ones as comments.

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::run::print_results;
 use crate::terminal::{grouped, note};
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 The result is the same as that of `hol run FILE` on one machine: the same digests, tables and report, whatever the order of
 the parts. A run that two parts contain must be the same in both.
 
@@ -19,7 +19,7 @@ the parts. A run that two parts contain must be the same in both.
 
 /// Join the parts of an experiment that were run with `hol run --shard`
 #[derive(Debug, Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER_HELP)]
 pub struct Merge {
     /// Result directories of the parts; one of them may be complete
     #[arg(required = true, value_name = "DIR")]

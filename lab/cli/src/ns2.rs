@@ -29,7 +29,7 @@ pub struct Ns2Trace<W> {
     /// Number of packets sent.
     pub packets: u64,
     /// The first error; nothing is written after it.
-    failed: Option<io::Error>,
+    first_error: Option<io::Error>,
 }
 
 /// A node and a port, which identify an end of a flow even if its node has several addresses.
@@ -38,12 +38,12 @@ type End = (NodeId, u16);
 impl<W: Write> Ns2Trace<W> {
     /// Creates a trace of the packets on `topology`.
     pub fn new(out: W, topology: &Topology) -> Self {
-        Self { out, nodes: Nodes::new(topology), origins: BTreeMap::new(), packets: 0, failed: None }
+        Self { out, nodes: Nodes::new(topology), origins: BTreeMap::new(), packets: 0, first_error: None }
     }
 
     /// Returns the destination, or the error that ended the trace.
     pub fn finish(self) -> io::Result<W> {
-        self.failed.map_or(Ok(self.out), Err)
+        self.first_error.map_or(Ok(self.out), Err)
     }
 
     fn line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
@@ -80,9 +80,9 @@ impl<W: Write> Ns2Trace<W> {
 
 impl<W: Write> Tap for Ns2Trace<W> {
     fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
-        if self.failed.is_none() {
+        if self.first_error.is_none() {
             self.packets = self.packets.max(u64::from(transit.number) + 1);
-            self.failed = self.line(now, transit, event_letter(event)).err();
+            self.first_error = self.line(now, transit, event_letter(event)).err();
         }
     }
 }

@@ -62,7 +62,8 @@ impl Path {
             Command::Tc(lines) => return lines.run(),
         };
         let take = |learner: &mut PathLearner, at, ip: &[u8]| learner.see(at, ip);
-        let CaptureResult { of: learner, notes } = capture_file::read(capture, interface.as_deref(), take)?;
+        let CaptureResult { computed: learner, notes } =
+            capture_file::read(capture, interface.as_deref(), take)?;
         let place = capture.display();
         let learned = learner.finish(*host).map_err(|problem| match host {
             Some(host) => Failure::Usage(format!(

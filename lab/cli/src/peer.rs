@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hol_lab::InputError;
-use hol_live::{Secret, VIA};
+use hol_live::{Secret, VIA_SEPARATOR};
 
 use crate::failure::Failure;
 
@@ -37,7 +37,8 @@ impl Peer {
         match world.map(String::as_str) {
             _ if !self.is_given() => Ok(world.cloned()),
             None | Some("live") => {
-                let via = self.router.as_ref().map_or(String::new(), |router| format!("{VIA}{router}"));
+                let via =
+                    self.router.as_ref().map_or(String::new(), |router| format!("{VIA_SEPARATOR}{router}"));
                 Ok(Some(format!("live:{peers}{via}")))
             }
             Some(other) => Err(InputError {

@@ -19,13 +19,13 @@ const MAX_POINTS: usize = 64;
 /// The points whose results have changed since they were last reported.
 pub struct PointReporter {
     watch: Stopwatch,
-    next: f64,
-    changed: BTreeSet<PointId>,
+    next_report: f64,
+    changed_points: BTreeSet<PointId>,
 }
 
 impl Default for PointReporter {
     fn default() -> Self {
-        Self { watch: Stopwatch::start(), next: MIN_INTERVAL, changed: BTreeSet::new() }
+        Self { watch: Stopwatch::start(), next_report: MIN_INTERVAL, changed_points: BTreeSet::new() }
     }
 }
 
@@ -39,13 +39,13 @@ impl PointReporter {
         finished: &RunResults,
     ) -> Result<(), LabError> {
         let now = self.watch.seconds();
-        if now >= self.next && !self.changed.is_empty() {
-            report_changes(&mut self.changed, &store.write_tables(finished)?);
+        if now >= self.next_report && !self.changed_points.is_empty() {
+            report_changes(&mut self.changed_points, &store.write_tables(finished)?);
             let after = self.watch.seconds();
-            self.next = after + MIN_INTERVAL.max(COST_FACTOR * (after - now));
+            self.next_report = after + MIN_INTERVAL.max(COST_FACTOR * (after - now));
         }
         if let Some(Ok(run)) = ended {
-            self.changed.insert(run.key.point);
+            self.changed_points.insert(run.key.point);
         }
         Ok(())
     }

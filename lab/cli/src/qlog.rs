@@ -16,7 +16,7 @@ use hol_wire::quic::{CleartextPacket, Datagram, Frame, PacketNumberSpace, Stream
 use serde_json::{Value, json};
 
 /// The interval at which congestion windows and round-trip times are read.
-const INTERVAL: Duration = Duration::from_millis(1);
+const SAMPLING_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Collects the packets, and then the samples, of the measured flow: a trace for each end of each connection.
 pub struct Qlog {
@@ -128,11 +128,11 @@ impl Observer for Qlog {
     fn record(&mut self, _: usize, _: &Record) {}
 
     fn interval(&self) -> Option<Duration> {
-        Some(INTERVAL)
+        Some(SAMPLING_INTERVAL)
     }
 
     fn sample(&mut self, sample: &Sample) {
-        let SampleValue::Sender(sender) = sample.of else { return };
+        let SampleValue::Sender(sender) = sample.value else { return };
         let connection = self.order[sender.side as usize].get(sender.connection as usize);
         if let (0, Some(connection)) = (sender.flow, connection)
             && let Some(trace) = self.traces.get_mut(&(sender.side, *connection))

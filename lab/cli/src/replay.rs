@@ -56,7 +56,7 @@ impl Replay {
             learner.see(at, ip);
             listener.see(at, ip);
         };
-        let CaptureResult { of: (learner, listener), mut notes } =
+        let CaptureResult { computed: (learner, listener), mut notes } =
             capture_file::read(&self.capture, self.interface.as_deref(), take)?;
         let place = self.capture.display();
         let nothing = |_| {

@@ -197,7 +197,8 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
 pub fn class_table(name: &str, cells: &[Cell]) -> String {
     let heads = [name, "mean ± 95 % ms", "median", "p99", "p99.9", "failed"].map(str::to_owned);
     let row = |cell: &Cell| {
-        let quantile = |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| short(d.as_millis_f64()));
+        let quantile =
+            |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
         let mean = cell.shaped_mean(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
         let failed = grouped(cell.lost());
         vec![cell.transport.clone(), mean, quantile(0.5), quantile(0.99), quantile(0.999), failed]
@@ -208,7 +209,7 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
 /// Returns the cells of a point's latencies.
 fn latency_cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
-    let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| short(d.as_millis_f64()));
+    let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
     vec![
         mean(result),
         ms(latency.quantile(0.5)),
@@ -249,7 +250,7 @@ fn defined_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResu
 /// Returns the cells of the means of a point's repetitions.
 fn run_cells(result: &PointResult) -> Vec<String> {
     let means = result.sorted_means_ms();
-    let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| short(*ms));
+    let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| three_digits(*ms));
     let median = result.median_run_ms().filter(|median| median.value.is_finite() && result.is_steady());
     vec![
         median.map_or("-".to_owned(), |median| median.to_string()),
@@ -301,7 +302,7 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
 fn mean(result: &PointResult) -> String {
     match result.shaped_mean_ms() {
         None => "-".to_owned(),
-        Some(mean) if !result.is_steady() => format!("{} (not steady)", short(mean.value)),
+        Some(mean) if !result.is_steady() => format!("{} (not steady)", three_digits(mean.value)),
         Some(mean) => mean.to_string(),
     }
 }
@@ -342,8 +343,8 @@ fn warning_lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
 }
 
 fn ended_early(result: &PointResult) -> Option<String> {
-    let reason = result.stopped()?;
-    let early = result.runs.iter().filter(|run| run.stopped.is_some()).count();
+    let reason = result.stop_reason()?;
+    let early = result.runs.iter().filter(|run| run.stop_reason.is_some()).count();
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
 }
 
@@ -360,7 +361,7 @@ fn imprecise(result: &PointResult) -> Option<String> {
 fn unsteady(result: &PointResult) -> Option<String> {
     let halves = result.runs.iter().filter_map(|run| run.summary.halves.means_ms());
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.unzip();
-    let mean = |halves: &[f64]| short(halves.iter().sum::<f64>() / halves.len() as f64);
+    let mean = |halves: &[f64]| three_digits(halves.iter().sum::<f64>() / halves.len() as f64);
     // Messages of a greedy workload have no due time, so their waiting time is not worth a warning.
     let needs_warning = !result.is_steady() && !result.point.workload.is_greedy();
     let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
@@ -375,7 +376,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
 
 /// Returns a warning for each metric that is missing although the programs finished.
 fn missing_metrics(result: &PointResult) -> Vec<String> {
-    let ended = result.runs.iter().filter(|run| run.stopped.is_none());
+    let ended = result.runs.iter().filter(|run| run.stop_reason.is_none());
     let of = |(name, reading): (&str, &MetricReader)| {
         let missing = ended.clone().filter(|run| run.defined(name).is_none()).count();
         (missing > 0).then(|| {
@@ -400,11 +401,11 @@ pub fn describe_breakdown(split: &MeanDelayBreakdown) -> String {
     ];
     parts.sort_by(|a, b| b.1.total_cmp(&a.1));
     let shown = parts.iter().filter(|(_, ms)| *ms >= total / 1000.0);
-    shown.map(|(name, ms)| format!("{name} {} ms", short(*ms))).collect::<Vec<_>>().join(" + ")
+    shown.map(|(name, ms)| format!("{name} {} ms", three_digits(*ms))).collect::<Vec<_>>().join(" + ")
 }
 
 /// Formats a number with three significant digits.
-pub fn short(value: f64) -> String {
+pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),

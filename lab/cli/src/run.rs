@@ -9,12 +9,12 @@ use hol_lab::{
 };
 use serde::Serialize;
 
+use crate::comparison_flags::set_all;
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::peer::Peer;
 use crate::progress::format_seconds;
 use crate::progress_args::ProgressArgs;
-use crate::question::set_all;
 use crate::report;
 use crate::row::{self, SweepRow, json, warnings};
 use crate::run_plan::{RunOptions, check_no_failures, perform_missing_runs, threads};
@@ -284,14 +284,14 @@ impl<'p> PlannedPoint<'p> {
 
 /// Returns the conclusions as sentences.
 fn conclusions(report: &hol_report::Report) -> String {
-    const MAX: usize = 12;
+    const MAX_SENTENCES: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
         .flat_map(|headline| [&headline.outages[..], &headline.lead[..], &headline.lines[..]].concat())
         .collect();
-    if sentences.len() > MAX {
-        let more = sentences.len() - MAX;
-        sentences.truncate(MAX);
+    if sentences.len() > MAX_SENTENCES {
+        let more = sentences.len() - MAX_SENTENCES;
+        sentences.truncate(MAX_SENTENCES);
         sentences.push(format!("… and {more} more lines in the report"));
     }
     if sentences.is_empty() { String::new() } else { format!("{}\n\n", sentences.join("\n")) }
@@ -311,7 +311,7 @@ fn format_points(results: &Results) -> String {
 
 /// Returns the points of as many conditions as fit on a screen, with all transports of each.
 fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
-    const MAX: usize = 24;
+    const MAX_POINTS: usize = 24;
     let mut conditions: Vec<_> = Vec::new();
     let mut taken = 0;
     let of = |result: &PointResult| (result.point.experiment.clone(), result.point.axes.clone());
@@ -320,7 +320,7 @@ fn first_conditions(points: &[PointResult]) -> Vec<PointResult> {
             continue;
         }
         taken += points.iter().filter(|result| of(result) == condition).count();
-        if taken > MAX && !conditions.is_empty() {
+        if taken > MAX_POINTS && !conditions.is_empty() {
             break;
         }
         conditions.push(condition);

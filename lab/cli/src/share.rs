@@ -60,14 +60,14 @@ impl Share {
 struct SelfContainedPage {
     page: String,
     /// The files to which the page linked and that it does not contain.
-    absent: BTreeSet<String>,
+    absent_files: BTreeSet<String>,
 }
 
 /// Replaces the links of a page to files of `dir` with the content of these files.
 fn embed(page: &str, dir: &Path) -> SelfContainedPage {
-    const LINK: &str = "href=\"";
+    const LINK_ATTRIBUTE: &str = "href=\"";
     let (mut whole, mut absent) = (String::with_capacity(2 * page.len()), BTreeSet::new());
-    for (index, piece) in page.split(LINK).enumerate() {
+    for (index, piece) in page.split(LINK_ATTRIBUTE).enumerate() {
         let (target, rest) =
             if index == 0 { ("", piece) } else { piece.split_once('"').unwrap_or((piece, "")) };
         let text = content(dir, target);
@@ -77,7 +77,7 @@ fn embed(page: &str, dir: &Path) -> SelfContainedPage {
                 let name = target.rsplit('/').next().unwrap_or(target);
                 write!(
                     whole,
-                    "{LINK}data:{};charset=utf-8,{}\" download=\"{name}\"{rest}",
+                    "{LINK_ATTRIBUTE}data:{};charset=utf-8,{}\" download=\"{name}\"{rest}",
                     media_type(name),
                     percent_encode(&text)
                 )
@@ -86,7 +86,7 @@ fn embed(page: &str, dir: &Path) -> SelfContainedPage {
                 absent.insert(target.to_owned());
                 write!(whole, "title=\"{target} is in the result directory only\"{rest}")
             }
-            _ => write!(whole, "{LINK}{target}\"{rest}"),
+            _ => write!(whole, "{LINK_ATTRIBUTE}{target}\"{rest}"),
         };
     }
     SelfContainedPage { page: whole, absent }

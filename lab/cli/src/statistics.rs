@@ -17,7 +17,7 @@ use crate::number::positive;
 use crate::terminal::say;
 
 /// Repetitions at the steps of a comparison.
-const STEPS: [usize; 4] = [10, 20, 40, 80];
+const STEP_REPETITIONS: [usize; 4] = [10, 20, 40, 80];
 
 /// Permitted share of conclusions that name the wrong winner.
 const WRONG_WINNERS: f64 = 0.01;
@@ -39,7 +39,7 @@ struct Truth {
     steps: &'static [usize],
 }
 
-const WEB: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
+const WEB_SETTINGS: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
     workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
 
 /// Replies of 1 and 200 kB over LTE.
@@ -54,7 +54,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: true,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "small",
@@ -62,7 +62,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "tails cross",
@@ -70,7 +70,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "tails cross, 1,000 messages",
@@ -78,7 +78,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 100,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "large",
@@ -86,7 +86,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "crossover",
@@ -94,7 +94,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     // The question of the README, and the first example of `hol --help`.
     Truth {
@@ -103,7 +103,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "rpc over quic",
@@ -111,7 +111,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 20_000,
         is_self_comparison: false,
         class: None,
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "short replies beside long ones",
@@ -119,7 +119,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 400,
         is_self_comparison: false,
         class: Some(0),
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "long replies beside short ones",
@@ -127,7 +127,7 @@ const TRUTHS: [Truth; 11] = [
         messages_per_run: 400,
         is_self_comparison: false,
         class: Some(1),
-        steps: &STEPS,
+        steps: &STEP_REPETITIONS,
     },
     Truth {
         name: "collapse",
@@ -206,7 +206,7 @@ impl Statistics {
 
     /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
     fn run_pool(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
-        let network = if truth.name == "collapse" { WEB } else { "network.loss = '1%'" };
+        let network = if truth.name == "collapse" { WEB_SETTINGS } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
         let runs = u32::try_from(self.pool).unwrap_or(u32::MAX);
         let experiment =

@@ -15,10 +15,10 @@ use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
 use hol_wire::quic::CONNECTION_ID;
 
+use crate::comparison_flags::ComparisonFlags;
 use crate::failure::Failure;
 use crate::ns2::Ns2Trace;
 use crate::qlog::Qlog;
-use crate::question::Question;
 use crate::terminal::{colour, note, say};
 use crate::waterfall;
 
@@ -43,7 +43,7 @@ pub struct Trace {
     )]
     transport: Option<String>,
     #[command(flatten)]
-    question: Question,
+    flags: ComparisonFlags,
     /// Take the run from this experiment file instead; - is standard input
     #[arg(long, value_name = "FILE")]
     experiment: Option<PathBuf>,
@@ -85,7 +85,7 @@ pub struct Trace {
 impl Trace {
     /// Performs the run, and shows its packets.
     pub fn run(&self) -> Result<(), Failure> {
-        self.question.set_secret()?;
+        self.flags.set_secret()?;
         let point = self.chosen_point()?;
         if self.repetition >= point.repetitions.max {
             let problem = format!("--repetition {}: the point has {}", self.repetition, point.repetitions);
@@ -133,10 +133,10 @@ impl Trace {
         let experiment = match (self.experiment.as_ref().or(file.as_ref()), &self.transport) {
             (Some(file), _) => {
                 let mut source = Source::read(file)?;
-                self.question.apply(&mut source)?;
+                self.flags.apply(&mut source)?;
                 Experiment::parse(&source.stem(), &source)?
             }
-            (None, Some(transport)) => self.question.experiment(std::slice::from_ref(transport))?,
+            (None, Some(transport)) => self.flags.experiment(std::slice::from_ref(transport))?,
             (None, None) => unreachable!("clap requires a transport or an experiment"),
         };
         point_of(experiment, self.point)
@@ -342,9 +342,10 @@ pub fn write_capture(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let writer = PcapngWriter::new(open_output(path)?, comment, &names).map_err(wrong)?;
     let dropped = names.len() as u32 - 1;
-    let mut capture = CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, failed: None };
+    let mut capture =
+        CaptureWriter { writer, dropped, origins: BTreeSet::new(), packets: 0, first_error: None };
     run(&mut capture)?;
-    if let Some(error) = capture.failed {
+    if let Some(error) = capture.first_error {
         return Err(wrong(error));
     }
     capture.writer.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
@@ -392,7 +393,7 @@ struct CaptureWriter<W: Write> {
     origins: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
-    failed: Option<io::Error>,
+    first_error: Option<io::Error>,
 }
 
 impl<W: Write> CaptureWriter<W> {
@@ -408,17 +409,17 @@ impl<W: Write> CaptureWriter<W> {
 
 impl<W: Write> PacketObserver for CaptureWriter<W> {
     fn add_secrets(&mut self, secrets: &str) {
-        if self.failed.is_none() && !secrets.is_empty() {
-            self.failed = self.writer.key_log(secrets).err();
+        if self.first_error.is_none() && !secrets.is_empty() {
+            self.first_error = self.writer.key_log(secrets).err();
         }
     }
 
     fn observe(&mut self, event: &PacketEvent<'_>) {
         let PacketEvent { time, point, event, packet } = event;
-        if self.failed.is_some() {
+        if self.first_error.is_some() {
             return;
         }
-        self.failed = self.key_log(packet).err();
+        self.first_error = self.key_log(packet).err();
         let written = if event.is_drop() {
             let comment = format!("{} at {}", event.name(), point.name);
             self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
@@ -426,7 +427,7 @@ impl<W: Write> PacketObserver for CaptureWriter<W> {
             self.packets += 1;
             self.writer.packet(point.interface as u32, *time, &packet.octets(), None)
         };
-        self.failed = self.failed.take().or(written.err());
+        self.first_error = self.first_error.take().or(written.err());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::trace::{Difference, SAME_TIME, Trace};
 use crate::values::Values;
 
 /// Runs of a scenario with randomness in the first and in the second world; the worlds use different seeds.
-const RUNS: [u32; 2] = [20, 6];
+const RUNS_PER_WORLD: [u32; 2] = [20, 6];
 /// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
 const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
 /// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200
@@ -101,8 +101,8 @@ fn judge(
     }
     let (other_run, mut other) = run_traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
-    trace.end(end);
-    other.end(end);
+    trace.remove_after(end);
+    other.remove_after(end);
     let kind = point.workload.record_kind();
     let values = [Values::of(&run, kind), Values::of(&other_run, kind)];
     let values_agree = values[0].agree(&values[1]);
@@ -144,7 +144,7 @@ impl RandomParts {
         let mut parts = Self { begins: Time::MAX, affects_values: false };
         for repetition in OTHER_REPETITIONS {
             let (run, mut trace) = run_traced(point, world, repetition)?;
-            trace.end(end);
+            trace.remove_after(end);
             let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
             parts.begins = parts.begins.min(begins);
             parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
@@ -156,7 +156,7 @@ impl RandomParts {
 /// Runs the first repetition of `point` in `world` and returns the packets that its hosts sent until the run ended.
 pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
     let (run, mut trace) = run_traced(point, world, 0)?;
-    trace.end(run.ended);
+    trace.remove_after(run.ended);
     Ok(trace)
 }
 
@@ -176,7 +176,10 @@ fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Val
             .collect::<Result<Vec<Values>, RunError>>()
     };
     // The worlds use different seeds, so that two worlds of one kind are independent, too.
-    let values = [runs(first, 0..RUNS[0])?, runs(second, RUNS[0]..RUNS[0] + RUNS[1])?];
+    let values = [
+        runs(first, 0..RUNS_PER_WORLD[0])?,
+        runs(second, RUNS_PER_WORLD[0]..RUNS_PER_WORLD[0] + RUNS_PER_WORLD[1])?,
+    ];
     let differs = METRICS.iter().any(|metric| {
         let [a, b] = values.each_ref().map(|values| values.iter().map(metric).collect::<Vec<f64>>());
         let [low, high] = [median(&a), median(&b)];

@@ -10,7 +10,7 @@ pub struct Coverage {
     /// Keys and options of the scenarios that both worlds ran, with their counts.
     keys: BTreeMap<String, Tally>,
     /// Keys and options that were refused, with the latest reason.
-    refused: BTreeMap<String, String>,
+    refusals: BTreeMap<String, String>,
     /// Pairs of a family (transport and workload) and a condition of the path.
     pairs: BTreeSet<(String, String)>,
 }
@@ -58,7 +58,7 @@ impl Coverage {
 
     /// Records that a key or an option was refused in combination with the rest of a scenario.
     pub fn record_refusal(&mut self, key: String, problem: String) {
-        self.refused.insert(key, problem);
+        self.refusals.insert(key, problem);
     }
 
     /// Returns the keys and options that both worlds ran, with their counts.
@@ -74,7 +74,7 @@ impl Coverage {
 
     /// Returns the keys and options that were refused in every scenario, with the reason.
     pub fn refused(&self) -> impl Iterator<Item = (&str, &str)> {
-        let never = self.refused.iter().filter(|(key, _)| !self.keys.contains_key(*key));
+        let never = self.refusals.iter().filter(|(key, _)| !self.keys.contains_key(*key));
         never.map(|(key, problem)| (key.as_str(), problem.as_str()))
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hol_base::{Rng, Seed};
-use hol_lab::fidelity::COMPARED;
+use hol_lab::fidelity::COMPARED_RANGES;
 use hol_scenario::World;
 
 use crate::key_space::{KeySpace, log_uniform, pick};
@@ -12,15 +12,15 @@ use crate::random_scenario::{RandomScenario, assumed_options};
 /// Transports, with their weights.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
 /// Maximum octets that a run sends, so that it takes a second and not a minute.
-const OCTETS: f64 = 1.5e6;
+const MAX_OCTETS: f64 = 1.5e6;
 /// Number of values tried for a key before the key is left out.
-const TRIES: usize = 12;
+const MAX_TRIES: usize = 12;
 /// Number of refused scenarios after which the generator reports that none is possible.
 const MAX_REFUSALS: usize = 1000;
 /// The name of the condition with a queueing discipline.
-const DISCIPLINE: &str = "discipline";
+const DISCIPLINE_CONDITION: &str = "discipline";
 /// The longest schedule, in seconds.
-const SECONDS: f64 = 30.0;
+const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
 /// Draws scenarios. Scenario `n` of a seed is always the same, whichever others were drawn.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'w> Generator<'w> {
         let transports = TRANSPORTS.iter().map(|(name, _)| *name);
         transports
             .chain(space.workloads().into_iter().filter(|kind| *kind != "programs"))
-            .chain([DISCIPLINE])
+            .chain([DISCIPLINE_CONDITION])
             .map(str::to_owned)
             .collect()
     }
@@ -61,7 +61,7 @@ impl<'w> Generator<'w> {
 
     fn is_in_family(&self, scenario: &RandomScenario) -> bool {
         self.only.as_deref().is_none_or(|only| match only {
-            DISCIPLINE => scenario.value("network.discipline").is_some(),
+            DISCIPLINE_CONDITION => scenario.value("network.discipline").is_some(),
             _ => scenario.family().split(' ').any(|word| word == only),
         })
     }
@@ -92,10 +92,10 @@ impl<'w> Generator<'w> {
             for mut extra in more {
                 let mut problem = None;
                 // Another value may be valid, or this one together with another key of its table.
-                for attempt in 0..TRIES {
+                for attempt in 0..MAX_TRIES {
                     let mut with = scenario.clone();
                     let name = extra.add_to(&mut with);
-                    if attempt >= TRIES / 2 {
+                    if attempt >= MAX_TRIES / 2 {
                         let partner = self.neighbour(&extra, &scenario, &mut rng);
                         partner.into_iter().for_each(|partner| drop(partner.add_to(&mut with)));
                     }
@@ -134,19 +134,19 @@ impl<'w> Generator<'w> {
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
-        let mut max = (OCTETS / size.max(128.0)).min(300.0);
+        let mut max = (MAX_OCTETS / size.max(128.0)).min(300.0);
         if has("reply") {
             let request = small_or_large(rng).round();
             set("workload.request", format!("\"{request}B\""));
             set("workload.reply", replies(size, rng));
-            max = max.min(OCTETS / request.max(128.0));
+            max = max.min(MAX_OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
             set("workload.users", format!("{:.0}", log_uniform(rng, 1.0, 20.0)));
         } else if has("rate") {
-            let rate = log_uniform_in(rng, COMPARED.rate);
+            let rate = log_uniform_in(rng, COMPARED_RANGES.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
-            max = max.min(rate * SECONDS);
+            max = max.min(rate * MAX_SCHEDULE_SECONDS);
             // Without randomness its packets are compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
@@ -154,16 +154,16 @@ impl<'w> Generator<'w> {
         }
         if kind == "files" {
             // Each file of a batch is uploaded and downloaded.
-            let files = (OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
+            let files = (MAX_OCTETS / (4.0 * size.max(128.0))).clamp(1.0, 100.0);
             set("workload.files", format!("{:.0}", log_uniform(rng, 1.0, files.max(2.0))));
             max = 3.0;
         } else if matches!(kind.as_str(), "page" | "media") {
             max = 20.0;
         }
         set("messages", format!("{:.0}", log_uniform(rng, 2.0, max.max(3.0))));
-        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED.delay_ms)));
+        set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED_RANGES.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
-        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED.bandwidth_kbps)));
+        set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps)));
         let mut extras = self.condition(&mut scenario, rng);
         if protocol == "mptcp" {
             second_path(&mut scenario, rng);
@@ -195,7 +195,9 @@ impl<'w> Generator<'w> {
                 numbers.dedup();
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
-            14..17 => set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
+            14..17 => {
+                set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)))
+            }
             17 => {
                 let good_to_bad = log_uniform(rng, 0.3, 5.0);
                 set(
@@ -203,9 +205,14 @@ impl<'w> Generator<'w> {
                     format!("{{ good_to_bad = \"{good_to_bad:.1}%\", bad_to_good = \"30%\" }}"),
                 );
             }
-            18 => set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED.short_queue))),
+            18 => {
+                set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)))
+            }
             19..21 => return queue_management(scenario, rng),
-            _ => set("network.down.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED.loss_percent))),
+            _ => set(
+                "network.down.loss",
+                format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)),
+            ),
         }
         Vec::new()
     }
@@ -254,7 +261,7 @@ impl<'w> Generator<'w> {
 
 /// Gives the scenario a second path, with a delay and a rate of its own.
 fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
-    let delay = log_uniform_in(rng, COMPARED.delay_ms);
+    let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
     let rate = log_uniform(rng, 1_000.0, 100_000.0);
     let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
     scenario.settings.push(("network.paths".to_owned(), paths));
@@ -333,7 +340,7 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
 
 /// Draws a size, of which half fit into a packet.
 fn small_or_large(rng: &mut Rng) -> f64 {
-    let [min, max] = COMPARED.size;
+    let [min, max] = COMPARED_RANGES.size;
     if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }
 }
 

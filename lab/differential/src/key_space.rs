@@ -5,7 +5,7 @@ use hol_stack::TransportSpec;
 use serde_json::Value;
 
 /// The deepest level of tables within tables.
-const DEEPEST: usize = 3;
+const MAX_TABLE_DEPTH: usize = 3;
 
 /// The keys of experiment files and the options of transports.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl KeySpace {
             "integer" => Some(whole_number(schema, rng).to_string()),
             "number" => Some(format!("{:.4}", log_uniform(rng, 0.001, 1.0))),
             "string" => quantity(schema["description"].as_str().unwrap_or_default(), rng),
-            "object" if depth < DEEPEST => self.draw_table(schema, rng, depth + 1),
-            "array" if depth < DEEPEST => {
+            "object" if depth < MAX_TABLE_DEPTH => self.draw_table(schema, rng, depth + 1),
+            "array" if depth < MAX_TABLE_DEPTH => {
                 let items = (0..1 + rng.below(2)).map(|_| self.draw(&schema["items"], rng, depth + 1));
                 Some(format!("[{}]", items.collect::<Option<Vec<_>>>()?.join(", ")))
             }

@@ -5,7 +5,7 @@ use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
 /// Options for the memory that a packet takes in the kernel of a distribution, whose headers have room for
 /// wireless LAN and tunnels: MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE.
-const MEMORY: [(&str, (&str, &str)); 2] =
+const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
 /// Returns the options that the model needs for a comparison with the world called `other`: the stack and the
@@ -18,7 +18,9 @@ pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'stat
         options.push(("stack", stack.name));
     }
     if !has_instant_computation(other) {
-        options.extend(MEMORY.into_iter().filter(|(own, _)| *own == protocol).map(|(_, option)| option));
+        options.extend(
+            PACKET_MEMORY_OPTIONS.into_iter().filter(|(own, _)| *own == protocol).map(|(_, option)| option),
+        );
     } else if has_wakeup(protocol) {
         options.push(("wakeup", "0s"));
     }

@@ -6,7 +6,7 @@ use crate::compare::{Comparison, Verdict, compare};
 use crate::random_scenario::RandomScenario;
 
 /// Maximum number of scenarios tried.
-const TRIES: usize = 40;
+const MAX_SCENARIOS: usize = 40;
 
 /// Removes settings and messages as long as the worlds differ in the same way: in their values, or only in their packets.
 pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
@@ -16,7 +16,7 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
     loop {
         let before = smallest.scenario.clone();
         for smaller in reductions(&before) {
-            if tries == TRIES {
+            if tries == MAX_SCENARIOS {
                 return smallest;
             }
             tries += 1;

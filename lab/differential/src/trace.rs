@@ -19,11 +19,11 @@ pub(crate) const SAME_TIME: Duration = Duration::from_micros(100);
 const NEAR_END: Duration = Duration::from_millis(1);
 
 /// Octets of a message in which workloads number it.
-const NUMBER: usize = 8;
+const NUMBERED_OCTETS: usize = 8;
 /// Octets in which all datagrams of QUIC differ: the packet number and the first encrypted octets.
-const HEAD: usize = 32;
+const QUIC_HEAD_OCTETS: usize = 32;
 /// The end of the text of a marked packet.
-const MARK: &str = "(CE)";
+const CE_MARK_SUFFIX: &str = "(CE)";
 
 /// A packet that a host sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,18 +74,18 @@ impl PacketObserver for Trace {
             Packet::Octets(octets) => hol_wire::Packet::parse(octets.to_vec().into()),
         };
         match parsed {
-            Ok(packet) if event.event == TapEvent::Received => self.arrived(event.time, packet),
+            Ok(packet) if event.event == TapEvent::Received => self.record_arrival(event.time, packet),
             Ok(packet) => {
                 let text = self.describe(&packet);
                 let name = arrival_key(packet);
                 self.in_flight.entry(name).or_default().push_back(self.sent.len());
-                self.sent(event, text);
+                self.record_sent(event, text);
             }
             // Hop-by-hop options and ICMPv6 (neighbour discovery, MLD) are skipped, because the model has neither.
             Err(ParseError::Protocol(0 | 58)) => {}
             Err(_) if event.event == TapEvent::Received => {}
             Err(problem) => {
-                self.sent(event, format!("{} octets: {problem}", event.packet.octets().len()));
+                self.record_sent(event, format!("{} octets: {problem}", event.packet.octets().len()));
             }
         }
     }
@@ -102,7 +102,7 @@ fn content(packet: &hol_wire::Packet, octets: usize) -> String {
 /// Returns the text by which an arriving packet is recognised; the network may have marked it.
 fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
-    format!("{unmarked}{}", content(&unmarked, HEAD))
+    format!("{unmarked}{}", content(&unmarked, QUIC_HEAD_OCTETS))
 }
 
 /// The first packet in which two runs differ.
@@ -124,13 +124,13 @@ impl Trace {
         let octets = match &packet.transport {
             Transport::Quic(datagram) => datagram.length(),
             Transport::Udp(datagram) if self.is_encrypted => datagram.length(),
-            _ => return self.numbers.describe(packet) + &content(packet, NUMBER),
+            _ => return self.numbers.describe(packet) + &content(packet, NUMBERED_OCTETS),
         };
-        let mark = if packet.ecn == Ecn::Congested { format!(" {MARK}") } else { String::new() };
+        let mark = if packet.ecn == Ecn::Congested { format!(" {CE_MARK_SUFFIX}") } else { String::new() };
         format!("datagram, length {}{mark}", octets - Datagram::HEADER)
     }
 
-    fn sent(&mut self, event: &PacketEvent<'_>, text: String) {
+    fn record_sent(&mut self, event: &PacketEvent<'_>, text: String) {
         // The interface identifies sender and receiver, so the text need not.
         let packet = match text.split_once(": ") {
             Some((_, rest)) => rest.to_owned(),
@@ -141,20 +141,20 @@ impl Trace {
     }
 
     /// Records the arrival of a packet: of the first in flight with the same text.
-    fn arrived(&mut self, time: Time, packet: hol_wire::Packet) {
+    fn record_arrival(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
         let waiting = self.in_flight.get_mut(&arrival_key(packet));
         let Some(sent) = waiting.and_then(VecDeque::pop_front).map(|index| &mut self.sent[index]) else {
             return;
         };
-        let was_marked = sent.packet.ends_with(MARK);
+        let was_marked = sent.packet.ends_with(CE_MARK_SUFFIX);
         sent.outcome =
             if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
     /// Removes the packets after `end`: the close of connections is not compared, because a world may cut it
     /// off.
-    pub fn end(&mut self, end: Time) {
+    pub fn remove_after(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
         let mut overtaken = BTreeSet::new();
@@ -435,7 +435,7 @@ mod tests {
                     trace.observe(&PacketEvent { time, point, event, packet });
                 }
             }
-            trace.end(Time::from_millis(10));
+            trace.remove_after(Time::from_millis(10));
             trace
         };
         let outcomes: Vec<String> = run(3, 5).sent.iter().map(|sent| sent.outcome.to_string()).collect();

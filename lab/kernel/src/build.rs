@@ -29,7 +29,7 @@ const PATCHES: [(&str, &str); 10] = [
 ];
 
 /// The prefix of the names of packages with a source.
-const SOURCE: &str = "linux-source-";
+const SOURCE_PACKAGE_PREFIX: &str = "linux-source-";
 
 /// The programs that a build needs, with their packages.
 const TOOLS: [(&str, &str); 8] = [
@@ -53,9 +53,10 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let work = scratch::directory(&cache(), "build")?;
     let package = format!("linux-source-{series}");
     let choose = |names: &[String]| names.contains(&package).then(|| vec![package.clone()]);
-    let version = |name: &str| name.strip_prefix(SOURCE).map(str::to_owned);
+    let version = |name: &str| name.strip_prefix(SOURCE_PACKAGE_PREFIX).map(str::to_owned);
     let what = format!("package {package}");
-    let wanted = PackageQuery { what, cure: "", prefix: SOURCE, choose: &choose, version: &version };
+    let wanted =
+        PackageQuery { what, cure: "", prefix: SOURCE_PACKAGE_PREFIX, choose: &choose, version: &version };
     let unpacked = source.obtain(&wanted, work.path(), &tell)?;
     let source = work.path().join("linux");
     unpack(&unpacked, &source)?;

@@ -27,7 +27,7 @@ pub(crate) struct PacketCapture {
 }
 
 /// Length of the header of a packed packet in octets: time, interface, received, length.
-const HEAD: usize = 8 + 2 + 1 + 2;
+const HEADER_LENGTH: usize = 8 + 2 + 1 + 2;
 
 /// Appends the packet that was sent, or received, on an interface.
 pub(crate) fn pack(out: &mut Vec<u8>, time: Time, interface: u16, received: bool, octets: &[u8]) {
@@ -57,7 +57,7 @@ pub(crate) fn pass_to_observer(
 pub(crate) fn unpack(mut octets: &[u8]) -> Option<Vec<CapturedPacket>> {
     let mut packets = Vec::new();
     while !octets.is_empty() {
-        let (head, rest) = octets.split_at_checked(HEAD)?;
+        let (head, rest) = octets.split_at_checked(HEADER_LENGTH)?;
         let [time @ .., i0, i1, received, l0, l1] = head else { return None };
         let (packet, behind) = rest.split_at_checked(u16::from_le_bytes([*l0, *l1]).into())?;
         packets.push(CapturedPacket {

@@ -15,13 +15,13 @@ use crate::{KernelError, engine, modules, netem};
 /// The largest delay of a datagram beyond the expected one that namespaces and interfaces may add, in ns.
 const DELAY_SLACK: u64 = 250_000;
 /// The largest amount by which a datagram may be early because of rounding, in ns.
-const ROUNDING: u64 = 1000;
+const MAX_ROUNDING_ERROR: u64 = 1000;
 /// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. For a large spacing: [`SPACING_PART`].
 const SPACING_SLACK: u64 = 30_000;
 /// The largest deviation of the spacing of datagrams in a train, as the reciprocal of a fraction of the expected spacing.
 const SPACING_PART: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
-const DEVIATIONS: f64 = 6.0;
+const MAX_DEVIATIONS: f64 = 6.0;
 
 /// Returns an error that names the first feature that the kernel of `image` does not support.
 pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
@@ -66,7 +66,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
         return Err(unsupported("network.handover", why.to_owned()));
     }
     let plan = netem::plan(&scenario.network)?;
-    if plan.has_dualpi2() && linux_version(kernel) < DUALPI2 {
+    if plan.has_dualpi2() && linux_version(kernel) < DUALPI2_VERSION {
         let why = "Linux has DualPI2 since 6.17; use --world kernel:7.3 or the model world";
         return Err(unsupported("network.discipline", why.to_owned()));
     }
@@ -92,7 +92,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
 }
 
 /// The first version of Linux with `net/sched/sch_dualpi2.c`.
-const DUALPI2: [u32; 2] = [6, 17];
+const DUALPI2_VERSION: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
 const NOT_IN_LINUX: [(&str, &str); 2] = [
@@ -177,7 +177,7 @@ pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Re
     world_report.floor.iter().try_for_each(check_baseline)?;
     world_report.filter.iter().try_for_each(check_filter)?;
     let plan = netem::plan(&scenario.network)?;
-    for (link, counted) in plan.links.iter().zip(&world_report.lines) {
+    for (link, counted) in plan.links.iter().zip(&world_report.link_counters) {
         check_losses(counted, link.expected_loss().unwrap_or(Ratio::ZERO))?;
     }
     Ok(())
@@ -191,7 +191,7 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
         (
             "the delay of a datagram was",
             delay,
-            expected_delay.saturating_sub(ROUNDING)..=expected_delay + DELAY_SLACK,
+            expected_delay.saturating_sub(MAX_ROUNDING_ERROR)..=expected_delay + DELAY_SLACK,
         ),
         (
             "the time between the arrivals of two datagrams sent back to back was",
@@ -228,7 +228,7 @@ fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
 fn check_losses(link: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (link.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());
-    if (link.dropped as f64) < expected - DEVIATIONS * deviation - 1.0 {
+    if (link.dropped as f64) < expected - MAX_DEVIATIONS * deviation - 1.0 {
         let LinkDirectionCounters { name, sent, dropped } = link;
         return Err(MachineFault::Invalid(format!(
             "{name} lost {dropped} of {sent} packets; expected about {expected:.0}"

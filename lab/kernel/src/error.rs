@@ -136,7 +136,7 @@ pub enum MachineFault {
     Ended(String),
     /// It took too long.
     #[error(
-        "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with the environment variable {LIMIT}"
+        "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with the environment variable {LIMIT_VARIABLE}"
     )]
     TooLong {
         /// What it was doing.
@@ -164,7 +164,7 @@ pub enum MachineFault {
 }
 
 /// Name of the environment variable with the wall-clock limit of a run.
-pub(crate) const LIMIT: &str = "HOL_RUN_LIMIT";
+pub(crate) const LIMIT_VARIABLE: &str = "HOL_RUN_LIMIT";
 
 /// The console output of a guest. Its display form is the last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -184,9 +184,9 @@ impl Console {
 
 impl fmt::Display for Console {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const LINES: usize = 20;
+        const MAX_LINES: usize = 20;
         let lines: Vec<&str> = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-        let last = &lines[lines.len().saturating_sub(LINES)..];
+        let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
         match last {
             [] => Ok(()),
             last => write!(f, "\nlast lines of its console:\n{}", last.join("\n")),

@@ -31,13 +31,13 @@ pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
 
 /// Prefixes of the packages of a kernel since 6.19: the image, the modules, and the list of what is built in. `linux-image-*` is empty
 /// then. Up to 7.1 there is no `linux-base-VERSION`.
-const PARTS: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
+const PACKAGE_PREFIXES: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
 
 /// Returns the names of the packages of the newest wanted standard kernel in `names`.
 fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
     let versions = names.iter().filter_map(|name| version(name)).filter(|version| is_wanted(version, wanted));
     let version = versions.max_by_key(|version| version_key(version))?;
-    let parts = PARTS.map(|part| format!("{part}{version}-amd64"));
+    let parts = PACKAGE_PREFIXES.map(|part| format!("{part}{version}-amd64"));
     let is_in_parts = names.contains(&parts[0]);
     let parts = parts.into_iter().filter(|name| names.contains(name)).collect();
     Some(if is_in_parts { parts } else { vec![format!("linux-image-{version}-amd64")] })

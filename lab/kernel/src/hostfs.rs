@@ -1,20 +1,20 @@
 //! The files in the directory of a run of User-Mode Linux, which the host and the guest share by hostfs.
 
 /// The file with the job, in the run's directory.
-pub(crate) const JOB: &str = "job.json";
+pub(crate) const JOB_FILE: &str = "job.json";
 /// The link to the read-only directory, if the run has programs.
-pub(crate) const READ_ONLY: &str = "given";
+pub(crate) const READ_ONLY_LINK: &str = "given";
 /// The name of the root image in that directory.
-pub(crate) const ROOT: &str = "root";
+pub(crate) const ROOT_IMAGE: &str = "root";
 /// The file in the run's directory to which the guest writes its mail.
-pub(crate) const MAIL: &str = "mail";
+pub(crate) const MAIL_FILE: &str = "mail";
 /// The file with the message of an interactive guest.
-pub(crate) const MESSAGE: &str = "letter";
+pub(crate) const MESSAGE_FILE: &str = "message";
 /// A file whose length is the number of messages sent.
-pub(crate) const MESSAGE_COUNT: &str = "said";
+pub(crate) const MESSAGE_COUNT_FILE: &str = "message-count";
 /// The file with the step to perform.
-pub(crate) const STEP: &str = "step";
+pub(crate) const STEP_FILE: &str = "step";
 /// A file whose length is the number of the guest's turns: messages read plus steps written.
-pub(crate) const TURN_COUNT: &str = "turn";
+pub(crate) const TURN_COUNT_FILE: &str = "turn-count";
 /// A file whose length is the number of interrupts.
-pub(crate) const INTERRUPT_COUNT: &str = "interrupt";
+pub(crate) const INTERRUPT_COUNT_FILE: &str = "interrupt-count";

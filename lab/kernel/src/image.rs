@@ -21,7 +21,7 @@ pub struct Image {
 const USER_MODE: &str = "uml";
 
 /// The file with the name of the default kernel.
-const DEFAULT: &str = "default";
+const DEFAULT_FILE: &str = "default";
 
 fn kernels() -> PathBuf {
     cache().join("kernels")
@@ -98,7 +98,7 @@ impl Image {
     /// is set the newest of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
-        let named = fs::read_to_string(kernels().join(DEFAULT)).ok();
+        let named = fs::read_to_string(kernels().join(DEFAULT_FILE)).ok();
         let release = wanted.map(str::to_owned).or(named).map(|text| text.trim().to_owned());
         let found = match &release {
             Some(wanted) => images.iter().rev().find(|image| is_named(&image.release, wanted)),
@@ -178,7 +178,7 @@ impl Image {
 
     /// Makes this kernel the default.
     pub fn make_default(&self) -> Result<(), KernelError> {
-        let path = kernels().join(DEFAULT);
+        let path = kernels().join(DEFAULT_FILE);
         replace::file(&path, self.release.as_bytes())
     }
 }
@@ -219,10 +219,10 @@ fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
 /// Returns the release in a bzImage, and checks that it is complete. Documentation/arch/x86/boot.rst.
 fn release(octets: &[u8]) -> Result<String, String> {
     const SETUP_SECTS: usize = 0x1f1;
-    const SYSSIZE: usize = 0x1f4;
-    const MAGIC: usize = 0x202;
+    const SYSSIZE_OFFSET: usize = 0x1f4;
+    const MAGIC_OFFSET: usize = 0x202;
     const KERNEL_VERSION: usize = 0x20e;
-    if octets.get(MAGIC..MAGIC + 4) != Some(b"HdrS") {
+    if octets.get(MAGIC_OFFSET..MAGIC_OFFSET + 4) != Some(b"HdrS") {
         return Err("the file is not a kernel for x86; give a bzImage, such as /boot/vmlinuz-*".to_owned());
     }
     let number = |at: usize, length: usize| {
@@ -230,7 +230,7 @@ fn release(octets: &[u8]) -> Result<String, String> {
     };
     // 0 means 4; syssize counts 16 octets and may be rounded up.
     let sectors = if octets[SETUP_SECTS] == 0 { 4 } else { usize::from(octets[SETUP_SECTS]) };
-    let whole = (sectors + 1) * 512 + number(SYSSIZE, 4) * 16;
+    let whole = (sectors + 1) * 512 + number(SYSSIZE_OFFSET, 4) * 16;
     if octets.len() + 16 < whole {
         return Err(format!(
             "the image is truncated: {} of {whole} octets; fetch or add it again with `hol kernel fetch` or `use`",

@@ -16,7 +16,8 @@ pub(crate) struct InitialFiles {
 }
 
 /// Mount points of guests, and the directory of kernel modules.
-const PLACES: [&str; 9] = ["dev", "proc", "sys", "host", "lent", "lower", "places", "cells", "modules"];
+const INITIAL_DIRECTORIES: [&str; 9] =
+    ["dev", "proc", "sys", "host", "lent", "lower", "places", "cells", "modules"];
 
 /// Returns an initramfs with the kernel's modules and the given programs; the kernel starts the one at `init`.
 pub fn initramfs(image: &Image, programs: &[(&str, &Path)]) -> Result<Vec<u8>, KernelError> {
@@ -26,7 +27,8 @@ pub fn initramfs(image: &Image, programs: &[(&str, &Path)]) -> Result<Vec<u8>, K
 impl InitialFiles {
     /// Collects the modules of a kernel in `/modules`, and the programs with the libraries that they need.
     pub(crate) fn of(image: &Image, programs: &[(&str, &Path)]) -> Result<Self, KernelError> {
-        let mut initial = Self { directories: PLACES.map(str::to_owned).to_vec(), files: Vec::new() };
+        let mut initial =
+            Self { directories: INITIAL_DIRECTORIES.map(str::to_owned).to_vec(), files: Vec::new() };
         for file in modules::files() {
             if let Ok(octets) = fs::read(image.modules().join(&file)) {
                 initial.files.push((format!("modules/{file}"), octets));
@@ -72,7 +74,7 @@ impl InitialFiles {
     pub(crate) fn is_in(&self, directory: &Path) -> bool {
         let is_there = |(place, octets): &(String, Vec<u8>)| {
             let is_whole = |found: fs::Metadata| {
-                found.len() == octets.len() as u64 && found.permissions().mode() & 0o7777 == MODE
+                found.len() == octets.len() as u64 && found.permissions().mode() & 0o7777 == FILE_MODE
             };
             fs::metadata(directory.join(place)).is_ok_and(is_whole)
         };
@@ -81,12 +83,12 @@ impl InitialFiles {
 }
 
 /// The mode of each file: read-only.
-const MODE: u32 = 0o555;
+const FILE_MODE: u32 = 0o555;
 
 fn put(path: &Path, octets: &[u8]) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(octets)?;
-    file.set_permissions(Permissions::from_mode(MODE))?;
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.sync_all()
 }
 
@@ -107,7 +109,7 @@ mod tests {
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
         assert!(!initial.is_in(directory.path()));
         fs::write(&path, "123").unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(MODE)).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(FILE_MODE)).unwrap();
         assert!(!initial.is_in(directory.path()));
         let text = String::from_utf8_lossy(&initial.archive()).into_owned();
         assert!(text.find("lib\0").unwrap() < text.find("lib/loader\0").unwrap());

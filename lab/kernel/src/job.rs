@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::mailbox::Mail;
 
 /// Name of the file in which QEMU provides the job.
-pub(crate) const FILE: &str = "opt/headofline/job";
+pub(crate) const JOB_FILE_NAME: &str = "opt/headofline/job";
 
 /// One run, as the host describes it to the guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]

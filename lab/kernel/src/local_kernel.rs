@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::captured_packet::{self, PacketCapture};
 use crate::engine::child::ChildProcess;
 use crate::error::{Console, MachineFault};
-use crate::guest::variables::{LOCAL_KERNEL, MARK};
+use crate::guest::variables::{ENGINE_VARIABLE, LOCAL_KERNEL};
 use crate::job::Job;
 use crate::mailbox::Mail;
 use crate::world::{read_mail, transport_settings};
@@ -135,7 +135,11 @@ fn run_process(
     let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
     let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
     let mut command = Command::new(program);
-    command.env(MARK, LOCAL_KERNEL).stdin(input).stdout(other(&mail)?).stderr(other(&said)?);
+    command
+        .env(ENGINE_VARIABLE, LOCAL_KERNEL)
+        .stdin(input)
+        .stdout(duplicate_descriptor(&mail)?)
+        .stderr(duplicate_descriptor(&said)?);
     let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
     while !child.has_ended(CHECK_INTERVAL) {
         if !goes_on() {
@@ -143,8 +147,8 @@ fn run_process(
         }
     }
     let status = child.end().map_err(|e| KernelError::file("wait for the process of", program, e))?;
-    let console = Console::new(&whole(&mut said)?);
-    let mail = Mail::from_octets(&whole(&mut mail)?).map_err(|_| {
+    let console = Console::new(&read_whole(&mut said)?);
+    let mail = Mail::from_octets(&read_whole(&mut mail)?).map_err(|_| {
         let ended =
             MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
         KernelError::from(ended).with_console(console.clone())
@@ -163,13 +167,13 @@ fn scratch(octets: &[u8]) -> Result<File, KernelError> {
 }
 
 /// Duplicates the descriptor of a file for another process.
-fn other(file: &File) -> Result<Stdio, KernelError> {
+fn duplicate_descriptor(file: &File) -> Result<Stdio, KernelError> {
     let other = file.try_clone().map(Stdio::from);
     other.map_err(|e| KernelError::file("open a file of", &std::env::temp_dir(), e))
 }
 
 /// Returns everything that a process wrote to a file.
-fn whole(file: &mut File) -> Result<Vec<u8>, KernelError> {
+fn read_whole(file: &mut File) -> Result<Vec<u8>, KernelError> {
     let mut octets = Vec::new();
     let read = file.rewind().and_then(|()| file.read_to_end(&mut octets));
     read.map(|_| octets).map_err(|e| KernelError::file("read a file of", &std::env::temp_dir(), e))

@@ -9,7 +9,7 @@ pub(crate) const ADDRESS: u64 = 256 << 20;
 pub(crate) const SIZE: u64 = 64 << 20;
 
 /// Octets of the header: magic, then the lengths of the five parts.
-pub(crate) const HEAD: usize = 48;
+pub(crate) const HEADER_LENGTH: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
 /// The content of the mailbox: the results that a guest returns at its end.
@@ -64,7 +64,7 @@ impl Mail {
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailError> {
         let parts = [&self.result_json, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
-        let length = HEAD + parts.iter().map(|part| part.len()).sum::<usize>();
+        let length = HEADER_LENGTH + parts.iter().map(|part| part.len()).sum::<usize>();
         if length as u64 > SIZE {
             return Err(MailError::TooLong(length));
         }
@@ -82,9 +82,9 @@ impl Mail {
 }
 
 impl Head {
-    /// Reads the first [`HEAD`] octets.
+    /// Reads the first [`HEADER_LENGTH`] octets.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
-        let (numbers, _) = octets.get(..HEAD).ok_or(MailError::Missing)?.as_chunks();
+        let (numbers, _) = octets.get(..HEADER_LENGTH).ok_or(MailError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
         let [MAGIC, result_json, records, packets, files, samples] = numbers[..] else {
             return Err(MailError::Missing);
@@ -100,12 +100,12 @@ impl Head {
 
     /// Returns the length of header and mail in octets.
     pub(crate) const fn whole(self) -> u64 {
-        HEAD as u64 + self.result_json + self.records + self.packets + self.files + self.samples
+        HEADER_LENGTH as u64 + self.result_json + self.records + self.packets + self.files + self.samples
     }
 
     /// Splits `octets` into the parts of the mail.
     pub(crate) fn open(self, octets: &[u8]) -> Result<Mail, MailError> {
-        let mut rest = octets.get(HEAD..).unwrap_or_default();
+        let mut rest = octets.get(HEADER_LENGTH..).unwrap_or_default();
         let mut part = |length: u64| {
             let (part, behind) = rest.split_at_checked(length as usize).ok_or(MailError::Missing)?;
             rest = behind;
@@ -135,15 +135,15 @@ mod tests {
             samples: vec![7; 9],
         };
         let octets = mail.to_octets().unwrap();
-        let head = Head::parse(&octets[..HEAD]).unwrap();
+        let head = Head::parse(&octets[..HEADER_LENGTH]).unwrap();
         assert_eq!(head.whole(), octets.len() as u64);
         assert_eq!(Mail::from_octets(&octets), Ok(mail));
-        assert_eq!(head.open(&octets[..HEAD + 5]), Err(MailError::Missing));
+        assert_eq!(head.open(&octets[..HEADER_LENGTH + 5]), Err(MailError::Missing));
     }
 
     #[test]
     fn empty_memory_is_no_mail() {
-        assert_eq!(Head::parse(&[0; HEAD]), Err(MailError::Missing));
+        assert_eq!(Head::parse(&[0; HEADER_LENGTH]), Err(MailError::Missing));
         assert_eq!(Head::parse(&[]), Err(MailError::Missing));
     }
 }

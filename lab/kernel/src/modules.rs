@@ -42,7 +42,7 @@ const MODULES: [Module; 19] = [
 
 /// The modules of nftables, each after those that it depends on. They are only loaded for a job that needs them, because they slow down
 /// the creation of namespaces and each packet.
-const FILTER: [&str; 9] = [
+const FILTER_MODULES: [&str; 9] = [
     "nfnetlink",
     "nf_defrag_ipv4",
     "nf_defrag_ipv6",
@@ -55,7 +55,7 @@ const FILTER: [&str; 9] = [
 ];
 
 /// The modules for a root of the user's programs: persistent memory and two file systems.
-const ROOT: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
+const ROOT_MODULES: [&str; 6] = ["libnvdimm", "nfit", "nd_btt", "nd_pmem", "erofs", "overlay"];
 
 /// The module of the discipline DualPI2.
 pub(crate) const DUALPI2: &str = "sch_dualpi2";
@@ -81,25 +81,25 @@ pub(crate) fn at_boot() -> impl Iterator<Item = String> {
 
 /// Returns the modules of the packet filter, in order.
 pub(crate) fn filter_modules() -> impl Iterator<Item = String> {
-    FILTER.into_iter().map(file)
+    FILTER_MODULES.into_iter().map(file)
 }
 
 /// Returns the modules of a root, in order.
 pub(crate) fn root_modules() -> impl Iterator<Item = String> {
-    ROOT.into_iter().map(file)
+    ROOT_MODULES.into_iter().map(file)
 }
 
 /// Returns the first missing module of the packet filter of the kernel with files in `image` and `modules`.
 pub(crate) fn missing_filter_module(image: &Path, modules: &Path) -> Option<&'static str> {
-    missing(&FILTER, image, modules)
+    find_missing_module(&FILTER_MODULES, image, modules)
 }
 
 /// Returns the first missing module that mounting a guest's root file system needs.
 pub(crate) fn missing_root_module(image: &Path, modules: &Path) -> Option<&'static str> {
-    missing(&ROOT, image, modules)
+    find_missing_module(&ROOT_MODULES, image, modules)
 }
 
-fn missing(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
+fn find_missing_module(wanted: &[&'static str], image: &Path, modules: &Path) -> Option<&'static str> {
     wanted.iter().copied().find(|name| !modules.join(file(name)).is_file() && !is_built_in(image, name))
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     let found = walk(directory)?;
     let mut modules = Vec::new();
     let more: Vec<Module> =
-        FILTER.iter().chain(&ROOT).map(|name| Module { name, is_required: false }).collect();
+        FILTER_MODULES.iter().chain(&ROOT_MODULES).map(|name| Module { name, is_required: false }).collect();
     for Module { name, is_required } in MODULES.iter().chain(&more) {
         let here = found.iter().find(|path| module_name(path).is_some_and(|found| found == *name));
         match here {
@@ -134,12 +134,12 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
 /// Returns a module without the signature at its end, so that the kernel need not verify it, which takes as long as four hundred messages.
 /// linux/module_signature.h
 pub(crate) fn unsigned(module: &[u8]) -> &[u8] {
-    const MAGIC: &[u8] = b"~Module signature appended~\n";
+    const SIGNATURE_MAGIC: &[u8] = b"~Module signature appended~\n";
     /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,
     /// length of the signature.
-    const HEAD: usize = 12;
+    const TRAILER_LENGTH: usize = 12;
     let signed = || {
-        let (module, head) = module.strip_suffix(MAGIC)?.split_last_chunk::<HEAD>()?;
+        let (module, head) = module.strip_suffix(SIGNATURE_MAGIC)?.split_last_chunk::<TRAILER_LENGTH>()?;
         let [.., signer, key, _, _, _, a, b, c, d] = head;
         let signature = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
         module.get(..module.len().checked_sub(usize::from(*signer) + usize::from(*key) + signature)?)

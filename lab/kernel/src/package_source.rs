@@ -22,7 +22,7 @@ pub struct PackageSource {
 
 /// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` always belongs to
 /// Debian's current release.
-const SUITES: [&str; 7] = [
+const DEFAULT_SUITES: [&str; 7] = [
     "trixie-backports",
     "bookworm-backports",
     "stable-backports",
@@ -32,7 +32,7 @@ const SUITES: [&str; 7] = [
     "unstable",
 ];
 
-const MIRROR: &str = "http://deb.debian.org/debian";
+const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
 /// Debian's keys: the first is the name until Debian 12.
 const KEYRINGS: [&str; 2] =
@@ -71,7 +71,7 @@ impl PackageSource {
         }
         let mirror = self.mirror()?;
         let keyring = self.keyring()?;
-        let suites = self.suite.as_deref().map_or(SUITES.to_vec(), |suite| vec![suite]);
+        let suites = self.suite.as_deref().map_or(DEFAULT_SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
             tell(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
@@ -87,7 +87,7 @@ impl PackageSource {
                 return apt.download(&packages, work, tell);
             }
         }
-        Err(search.failed(wanted))
+        Err(search.into_error(wanted))
     }
 
     /// Returns the mirror: `--mirror`, or that of this machine's own package sources if it is Debian's.
@@ -96,7 +96,7 @@ impl PackageSource {
             let mut apt = Command::new("apt-get");
             let format = ["indextargets", "--format", "$(REPO_URI)", "Origin: Debian", "Label: Debian"];
             let own = run(apt.args(format), "apt").unwrap_or_default();
-            return Ok(own.lines().next().map_or(MIRROR, |uri| uri.trim_end_matches('/')).to_owned());
+            return Ok(own.lines().next().map_or(DEFAULT_MIRROR, |uri| uri.trim_end_matches('/')).to_owned());
         };
         let is_uri = mirror.contains(":/") && !mirror.contains(|c: char| c.is_whitespace() || c == '[');
         if is_uri {
@@ -104,7 +104,7 @@ impl PackageSource {
         } else {
             Err(packages(
                 format!("{mirror:?} is not the address of a mirror"),
-                format!("give an address such as {MIRROR}"),
+                format!("give an address such as {DEFAULT_MIRROR}"),
             ))
         }
     }
@@ -150,7 +150,7 @@ impl Search {
         self.versions.extend(versions.map(|version| (version_key(&version), version)));
     }
 
-    fn failed(self, wanted: &PackageQuery) -> KernelError {
+    fn into_error(self, wanted: &PackageQuery) -> KernelError {
         let Self { places, versions, mut problems } = self;
         if places.is_empty() && !problems.is_empty() {
             return problems.remove(0).into();
@@ -335,8 +335,8 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(said: &str) -> &str {
-    const LINES: usize = 20;
-    said.rmatch_indices('\n').nth(LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
+    const MAX_LINES: usize = 20;
+    said.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
 }
 
 /// Runs a program of `package`; returns its output if it succeeds.
@@ -387,7 +387,7 @@ mod tests {
             source.obtain(&kernel(), work.path(), &|_| ()).unwrap_err().to_string()
         };
         for suite in ["", "-x", "../x", "a b", "a]", "a\nb"] {
-            assert!(refused(suite, MIRROR).contains("is not the name of a suite"), "{suite:?}");
+            assert!(refused(suite, DEFAULT_MIRROR).contains("is not the name of a suite"), "{suite:?}");
         }
         for mirror in ["", "debian", "http://a b", "[trusted=yes] http://a/"] {
             assert!(refused("trixie", mirror).contains("is not the address of a mirror"), "{mirror:?}");
@@ -459,7 +459,7 @@ mod tests {
         let mut search = Search::default();
         search.problems.push(problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E"));
         search.add("trixie", &["linux-image-6.12", "linux-image-6.1"].map(str::to_owned), &kernel());
-        let error = search.failed(&kernel()).to_string();
+        let error = search.into_error(&kernel()).to_string();
         assert!(
             error.starts_with("no kernel 9 in trixie; available: 6.1, 6.12; choose another suite"),
             "{error}"
@@ -469,7 +469,7 @@ mod tests {
             "{error}"
         );
         let problems = vec![problem("sid", "http://m", Path::new("keys"), "NO_PUBKEY 6E")];
-        let nowhere = Search { problems, ..Search::default() }.failed(&kernel()).to_string();
+        let nowhere = Search { problems, ..Search::default() }.into_error(&kernel()).to_string();
         assert!(nowhere.starts_with("keys has no key for sid") && nowhere.contains("--keyring"), "{nowhere}");
     }
 }

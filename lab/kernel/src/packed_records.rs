@@ -4,10 +4,10 @@ use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
 /// Length of a record in octets: id, scheduled, the five times of both legs, both sizes, parent, stream, flow, kind, flags.
-const LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
+const RECORD_LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
 /// Parent of a record that has none.
 const NO_PARENT: u32 = u32::MAX;
-const KINDS: [RecordKind; 9] = [
+const RECORD_KINDS: [RecordKind; 9] = [
     RecordKind::Message,
     RecordKind::Transaction,
     RecordKind::Object,
@@ -19,13 +19,13 @@ const KINDS: [RecordKind; 9] = [
     RecordKind::Connection,
 ];
 
-const OUTCOME: u8 = 7;
+const OUTCOME_MASK: u8 = 7;
 const HAS_REQUEST: u8 = 8;
 const HAS_REPLY: u8 = 16;
 
 /// Packs the records of all flows, one flow after the other.
 pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
-    let mut octets = Vec::with_capacity(flows.iter().map(Vec::len).sum::<usize>() * LENGTH);
+    let mut octets = Vec::with_capacity(flows.iter().map(Vec::len).sum::<usize>() * RECORD_LENGTH);
     for (flow, record) in
         (0_u16..).zip(flows).flat_map(|(n, flow)| flow.iter().map(move |record| (n, record)))
     {
@@ -51,7 +51,7 @@ pub(crate) fn pack(flows: &[Vec<Record>]) -> Vec<u8> {
 /// Reads the packed records of `flows` flows; `None` if `octets` is malformed.
 pub(crate) fn unpack(octets: &[u8], flows: usize) -> Option<Vec<Vec<Record>>> {
     let mut all = vec![Vec::new(); flows];
-    for octets in octets.chunks(LENGTH) {
+    for octets in octets.chunks(RECORD_LENGTH) {
         let (flow, record) = record(octets)?;
         all.get_mut(usize::from(flow))?.push(record);
     }
@@ -67,7 +67,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     let [s0, s1, s2, s3, r0, r1, r2, r3, p0, p1, p2, p3, t0, t1, f0, f1, kind, flags] = *rest else {
         return None;
     };
-    let outcome = match flags & OUTCOME {
+    let outcome = match flags & OUTCOME_MASK {
         flag if flag == Outcome::Completed as u8 => Outcome::Completed,
         flag if flag == Outcome::Unfinished as u8 => Outcome::Unfinished,
         flag if flag == Outcome::Abandoned as u8 => Outcome::Abandoned,
@@ -77,7 +77,7 @@ fn record(octets: &[u8]) -> Option<(u16, Record)> {
     };
     let record = Record {
         id: numbers[0],
-        kind: *KINDS.get(usize::from(kind))?,
+        kind: *RECORD_KINDS.get(usize::from(kind))?,
         parent: Some(u32::from_le_bytes([p0, p1, p2, p3])).filter(|parent| *parent != NO_PARENT),
         stream: u16::from_le_bytes([t0, t1]),
         size: u32::from_le_bytes([s0, s1, s2, s3]),

@@ -7,9 +7,9 @@ use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 
 /// Numbers of a sample: its kind, its time, the identification of its source (four numbers of a sender, one of a queue), its values.
-const NUMBERS: usize = 12;
+const NUMBERS_PER_SAMPLE: usize = 12;
 /// A value that is unknown.
-const NONE: u64 = u64::MAX;
+const UNKNOWN_VALUE: u64 = u64::MAX;
 /// Kinds of samples.
 const CLIENT: u64 = 0;
 const SERVER: u64 = 1;
@@ -22,22 +22,23 @@ pub(crate) fn pack(samples: &[Sample]) -> Vec<u8> {
 
 /// Reads packed samples; `None` if `octets` is malformed.
 pub(crate) fn unpack(octets: &[u8]) -> Option<Vec<Sample>> {
-    octets.chunks(8 * NUMBERS).map(sample).collect()
+    octets.chunks(8 * NUMBERS_PER_SAMPLE).map(sample).collect()
 }
 
-fn numbers(Sample { at, of }: &Sample) -> [u64; NUMBERS] {
+fn numbers(Sample { at, value }: &Sample) -> [u64; NUMBERS_PER_SAMPLE] {
     let at = at.as_nanos();
-    match *of {
+    match *value {
         SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
             let side = if side == Side::Client { CLIENT } else { SERVER };
             let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
             let known = [cwnd, ssthresh, srtt.map(Duration::as_nanos), pacing_rate, in_flight, sent_again];
-            let [cwnd, ssthresh, srtt, rate, in_flight, again] = known.map(|number| number.unwrap_or(NONE));
+            let [cwnd, ssthresh, srtt, rate, in_flight, again] =
+                known.map(|number| number.unwrap_or(UNKNOWN_VALUE));
             let (flow, connection, [high, low]) = (flow.into(), connection.into(), words(peer));
             [side, at, flow, connection, high, low, cwnd, ssthresh, srtt, rate, in_flight, again]
         }
         SampleValue::Queue(QueueSample { line, packets, octets, dropped, lost }) => {
-            let (line, lost) = (line.into(), lost.unwrap_or(NONE));
+            let (line, lost) = (line.into(), lost.unwrap_or(UNKNOWN_VALUE));
             [QUEUE, at, line, packets, octets, dropped, lost, 0, 0, 0, 0, 0]
         }
     }
@@ -60,8 +61,8 @@ fn sample(octets: &[u8]) -> Option<Sample> {
     let (numbers, []) = octets.as_chunks() else { return None };
     let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
     let [whose, at, ..] = numbers[..] else { return None };
-    let known = |number: u64| Some(number).filter(|number| *number != NONE);
-    let of = match (whose, &numbers[2..]) {
+    let known = |number: u64| Some(number).filter(|number| *number != UNKNOWN_VALUE);
+    let value = match (whose, &numbers[2..]) {
         (QUEUE, [line, packets, octets, dropped, lost, ..]) => SampleValue::Queue(QueueSample {
             line: u32::try_from(*line).ok()?,
             packets: *packets,
@@ -84,7 +85,7 @@ fn sample(octets: &[u8]) -> Option<Sample> {
         }
         _ => return None,
     };
-    Some(Sample { at: Time::from_nanos(at), of })
+    Some(Sample { at: Time::from_nanos(at), value })
 }
 
 #[cfg(test)]
@@ -119,7 +120,7 @@ mod tests {
             queue(None),
             queue(Some(7)),
         ];
-        (1..).zip(of).map(|(ms, of)| Sample { at: Time::from_millis(ms), of }).collect()
+        (1..).zip(of).map(|(ms, of)| Sample { at: Time::from_millis(ms), value: of }).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::error::MachineFault;
 use crate::job::Job;
 use crate::root::Root;
 use crate::session_step::{SessionObserver, Step, StepResult};
-use crate::world::LIMIT;
+use crate::world::DEFAULT_TIME_LIMIT;
 use crate::{Kernel, KernelError, captured_packet, check, packet_match};
 
 /// An interactive guest whose network and services are ready. Dropping it ends the guest.
@@ -40,7 +40,7 @@ impl Session {
             Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let root = Root::of(scenario)?;
-        let task = Task { job: &job, root: root.as_ref(), is_interactive: true, limit: LIMIT };
+        let task = Task { job: &job, root: root.as_ref(), is_interactive: true, limit: DEFAULT_TIME_LIMIT };
         let mut guest = kernel.instance()?.start_interactive(&task)?;
         guest.perform(None, observer)?;
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })

@@ -18,15 +18,15 @@ pub(crate) const ADDRESS: u64 = mailbox::ADDRESS + mailbox::SIZE;
 pub(crate) const SIZE: u64 = 4 << 20;
 
 /// I/O ports of the gates.
-pub(crate) const GATES: [u64; 2] = [0xe9, 0xea];
+pub(crate) const GATE_PORTS: [u64; 2] = [0xe9, 0xea];
 
 /// Offset of the number of interrupts by the host; the guest reads it during its turn.
-const INTERRUPTS: u64 = 0;
+const INTERRUPTS_OFFSET: u64 = 0;
 /// Offset of the kind of the fragment, 0 if there is none, and its length.
-const HEAD: u64 = 8;
-const TEXT: u64 = 24;
+const HEADER_OFFSET: u64 = 8;
+const TEXT_OFFSET: u64 = 24;
 /// The largest fragment in octets.
-pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT) as usize;
+pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;
 
 /// The kind of a fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,30 +58,30 @@ impl SharedMemory {
     /// Writes a fragment of at most [`MAX_FRAGMENT`] octets.
     pub(crate) fn write(&self, kind: FragmentKind, text: &[u8]) -> io::Result<()> {
         assert!(text.len() <= MAX_FRAGMENT, "{} octets at a time", text.len());
-        self.memory.write_all_at(text, self.begin + TEXT)?;
-        self.put(HEAD + 8, text.len() as u64)?;
-        self.put(HEAD, kind as u64)
+        self.memory.write_all_at(text, self.begin + TEXT_OFFSET)?;
+        self.put(HEADER_OFFSET + 8, text.len() as u64)?;
+        self.put(HEADER_OFFSET, kind as u64)
     }
 
     /// Takes the fragment if it is of one of these kinds.
     pub(crate) fn take(&self, kinds: &[FragmentKind]) -> io::Result<Option<(FragmentKind, Vec<u8>)>> {
-        let said = self.get(HEAD)?;
+        let said = self.get(HEADER_OFFSET)?;
         let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == said) else { return Ok(None) };
-        let length = self.get(HEAD + 8)?.min(MAX_FRAGMENT as u64);
+        let length = self.get(HEADER_OFFSET + 8)?.min(MAX_FRAGMENT as u64);
         let mut text = vec![0; length as usize];
-        self.memory.read_exact_at(&mut text, self.begin + TEXT)?;
-        self.put(HEAD, 0)?;
+        self.memory.read_exact_at(&mut text, self.begin + TEXT_OFFSET)?;
+        self.put(HEADER_OFFSET, 0)?;
         Ok(Some((kind, text)))
     }
 
     /// Interrupts the guest.
     pub(crate) fn interrupt(&self) -> io::Result<()> {
-        self.put(INTERRUPTS, self.interrupts()?.wrapping_add(1))
+        self.put(INTERRUPTS_OFFSET, self.interrupts()?.wrapping_add(1))
     }
 
     /// Returns how often the host has interrupted the guest.
     pub(crate) fn interrupts(&self) -> io::Result<u64> {
-        self.get(INTERRUPTS)
+        self.get(INTERRUPTS_OFFSET)
     }
 
     fn get(&self, place: u64) -> io::Result<u64> {
@@ -150,7 +150,7 @@ mod tests {
     fn lengths_beyond_the_memory_are_errors() {
         let [host, guest] = both();
         guest.write(FragmentKind::End, b"x").unwrap();
-        guest.put(HEAD + 8, u64::MAX).unwrap();
+        guest.put(HEADER_OFFSET + 8, u64::MAX).unwrap();
         assert_eq!(host.take(&MESSAGE_FRAGMENTS).unwrap().map(|(_, text)| text.len()), Some(MAX_FRAGMENT));
     }
 }

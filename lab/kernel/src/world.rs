@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// The default wall-clock limit of a run: this, plus an amount for each message.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
 /// A kernel as a world. The first run boots it; then any number of runs may start, in any number of threads.
@@ -91,7 +91,7 @@ impl Kernel {
         let job = Job { scenario: scenario.clone(), seed: seed.0, capture, series_ns, shell: false };
         let job = serde_json::to_vec(&job).expect("a job is plain data");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
-        let limit = limit()?.unwrap_or(LIMIT + LIMIT_PER_MESSAGE * messages);
+        let limit = user_time_limit()?.unwrap_or(DEFAULT_TIME_LIMIT + LIMIT_PER_MESSAGE * messages);
         let root = Root::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), is_interactive: false, limit };
         let TaskResult { mail, console, provenance, .. } = self.instance()?.run(&task, goes_on)?;
@@ -256,11 +256,11 @@ impl From<KernelError> for RunError {
 }
 
 /// Returns the wall-clock limit that the user has set for every run.
-fn limit() -> Result<Option<Duration>, KernelError> {
-    let Some(text) = std::env::var_os(error::LIMIT) else { return Ok(None) };
+fn user_time_limit() -> Result<Option<Duration>, KernelError> {
+    let Some(text) = std::env::var_os(error::LIMIT_VARIABLE) else { return Ok(None) };
     let text = text.to_string_lossy();
     let wrong = |problem: ParseUnitError| KernelError::Unsupported {
-        what: format!("{}={text}", error::LIMIT),
+        what: format!("{}={text}", error::LIMIT_VARIABLE),
         why: problem.to_string(),
     };
     let limit: hol_base::Duration = text.parse().map_err(wrong)?;

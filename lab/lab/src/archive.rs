@@ -23,9 +23,9 @@ pub struct Archive {
 }
 
 /// Subdirectories of a result directory.
-const RECORDS: &str = "records";
-const SERIES: &str = "series";
-const FILES: &str = "out";
+const RECORDS_DIRECTORY: &str = "records";
+const SERIES_DIRECTORY: &str = "series";
+const FILES_DIRECTORY: &str = "out";
 
 fn name(key: RunKey) -> String {
     format!("{}-{}", key.point, key.repetition)
@@ -37,27 +37,27 @@ fn table(dir: &Path, key: RunKey) -> PathBuf {
 
 /// Returns the Parquet files of a run that a result directory keeps.
 pub(crate) fn tables_of(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
-    let records = (manifest.records == RecordsKept::All).then_some(RECORDS);
-    let series = manifest.series.map(|_| SERIES);
+    let records = (manifest.records == RecordsKept::All).then_some(RECORDS_DIRECTORY);
+    let series = manifest.series.map(|_| SERIES_DIRECTORY);
     records.into_iter().chain(series).map(|dir| table(Path::new(dir), key)).collect()
 }
 
 /// Returns the path of a run's time series in a result directory.
 pub(crate) fn series_of(key: RunKey) -> PathBuf {
-    table(Path::new(SERIES), key)
+    table(Path::new(SERIES_DIRECTORY), key)
 }
 
 /// Returns the directory of the files that programs wrote in a run, in a result directory.
 pub(crate) fn files_of(key: RunKey) -> PathBuf {
-    Path::new(FILES).join(name(key))
+    Path::new(FILES_DIRECTORY).join(name(key))
 }
 
 impl Archive {
     /// Creates the archive of a result directory.
     pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
-        let records = (manifest.records == RecordsKept::All).then(|| dir.join(RECORDS));
-        let series = manifest.series.map(|_| dir.join(SERIES));
-        Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES)) }
+        let records = (manifest.records == RecordsKept::All).then(|| dir.join(RECORDS_DIRECTORY));
+        let series = manifest.series.map(|_| dir.join(SERIES_DIRECTORY));
+        Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES_DIRECTORY)) }
     }
 
     /// Creates an archive that keeps nothing. The interval must be that of the compared runs, because sampling a kernel takes time.

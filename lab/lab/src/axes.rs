@@ -39,10 +39,11 @@ impl Assignment<'_> {
 /// Returns the value as text, such as `{max=15p,min=5p}`, `[3,7]` or `true`: a table's keys in alphabetical order, strings quoted only if
 /// ambiguous.
 pub(crate) fn label(value: &DeValue<'_>) -> String {
-    const PLAIN: &str = "._%/:+-";
+    const PLAIN_CHARACTERS: &str = "._%/:+-";
     match value {
         DeValue::String(text)
-            if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || PLAIN.contains(c)) =>
+            if !text.is_empty()
+                && text.chars().all(|c| c.is_alphanumeric() || PLAIN_CHARACTERS.contains(c)) =>
         {
             text.to_string()
         }

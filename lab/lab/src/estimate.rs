@@ -20,7 +20,7 @@ const TIME_LIMIT: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
 /// The cost of a run in µs, apart from its messages, from which on a point is not measured.
-const EXPENSIVE: u64 = 10_000;
+const EXPENSIVE_RUN_US: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,7 +95,7 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
 
 /// Returns the points to measure: those with a cheap run, spread evenly over the plan.
 fn pilots(points: &[Point]) -> Vec<Point> {
-    let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < EXPENSIVE);
+    let cheap = |point: &&Point| point.world.open().is_ok_and(|world| world.cost().run < EXPENSIVE_RUN_US);
     let cheap: Vec<&Point> = points.iter().filter(cheap).collect();
     let count = cheap.len().min(MAX_PILOTS);
     (0..count).map(|index| cheap[index * cheap.len() / count].clone()).collect()

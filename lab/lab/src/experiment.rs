@@ -35,7 +35,7 @@ use crate::transport_options;
 use crate::worlds::WorldName;
 
 /// The default number of messages over all repetitions.
-const MESSAGES: u64 = 10_000;
+const DEFAULT_MESSAGES: u64 = 10_000;
 
 /// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
 const MAX_RUNS: u64 = 1_000_000;
@@ -61,7 +61,7 @@ pub struct Experiment {
     /// The statements of the topology's script that have no effect, with line and reason.
     pub ignored: Vec<String>,
     /// The SHA-256 of its file and of the text files that it names, by path.
-    pub inputs: BTreeMap<String, String>,
+    pub input_digests: BTreeMap<String, String>,
 }
 
 /// Which records of single messages are kept in addition to the summaries.
@@ -258,10 +258,10 @@ impl Experiment {
         let figures =
             figures.collect::<Result<_, _>>().map_err(|(span, problem)| source.error(&span, problem))?;
         let title = first.title.clone().unwrap_or_else(|| name.to_owned());
-        let (name, records, ignored) = (name.to_owned(), first.records, source.ignored()?);
-        let inputs = source.hashes();
+        let (name, records, ignored) = (name.to_owned(), first.records, source.ignored_statements()?);
+        let input_digests = source.hashes();
         let series = first.series.as_ref().map(|interval| *interval.get_ref());
-        Ok((Self { name, title, records, series, points, figures, ignored, inputs }, places))
+        Ok((Self { name, title, records, series, points, figures, ignored, input_digests }, places))
     }
 
     /// Moves the experiment to another world; returns each point that this world cannot run, with the
@@ -624,7 +624,7 @@ impl ExperimentFile {
     /// Returns the number of messages over all repetitions; programs run once in each.
     fn messages(&self) -> u64 {
         let once = u64::from(self.repetitions.get_ref().min);
-        let usual = if self.runs_programs() { once } else { MESSAGES };
+        let usual = if self.runs_programs() { once } else { DEFAULT_MESSAGES };
         self.messages.as_ref().map_or(usual, |given| *given.get_ref())
     }
 

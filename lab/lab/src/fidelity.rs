@@ -29,7 +29,7 @@ pub struct Ranges {
 }
 
 /// The ranges in which the model was compared with Linux 6.12.
-pub const COMPARED: Ranges = Ranges {
+pub const COMPARED_RANGES: Ranges = Ranges {
     size: [1.0, 256_000.0],
     rate: [1.0, 1000.0],
     delay_ms: [0.2, 150.0],
@@ -39,7 +39,7 @@ pub const COMPARED: Ranges = Ranges {
 };
 
 /// The stack that was compared.
-const STACK: &str = "linux-6.12";
+const COMPARED_STACK: &str = "linux-6.12";
 
 /// A known difference between the model and Linux 6.12.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct KnownDifference {
 }
 
 /// All known differences, those with the largest effect on results first.
-pub const KNOWN: &[KnownDifference] = &[
+pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     KnownDifference {
         what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux but not in the model",
         size: "throughput by a factor of 60",
@@ -139,7 +139,7 @@ impl Fidelity {
         let is_touched = |known: &&KnownDifference| {
             known.touches.is_some_and(|touches| points.iter().any(|point| touches(point)))
         };
-        let known = KNOWN.iter().filter(is_touched).collect();
+        let known = KNOWN_DIFFERENCES.iter().filter(is_touched).collect();
         (!points.is_empty()).then(|| Self { known, outside: outside(&points) })
     }
 }
@@ -148,45 +148,45 @@ impl Fidelity {
 struct ComparedQuantity {
     name: &'static str,
     unit: &'static str,
-    of: fn(&Point) -> Vec<f64>,
+    values_of: fn(&Point) -> Vec<f64>,
     compared: [f64; 2],
 }
 
-const QUANTITIES: [ComparedQuantity; 5] = [
+const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
     ComparedQuantity {
         name: "messages",
         unit: " octets",
-        of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
-        compared: COMPARED.size,
+        values_of: |point| point.workload.longest().map(|octets| octets as f64).into_iter().collect(),
+        compared: COMPARED_RANGES.size,
     },
     ComparedQuantity {
         name: "rates",
         unit: "/s",
-        of: |point| {
+        values_of: |point| {
             let of_each = point.workload.rate().map(|rate| rate.per_second());
             of_each.map(|rate| rate * f64::from(point.workload.sources())).into_iter().collect()
         },
-        compared: COMPARED.rate,
+        compared: COMPARED_RANGES.rate,
     },
     ComparedQuantity {
         name: "one-way delays",
         unit: " ms",
-        of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
-        compared: COMPARED.delay_ms,
+        values_of: |point| point.network.directions().map(|settings| settings.delay.as_millis_f64()).to_vec(),
+        compared: COMPARED_RANGES.delay_ms,
     },
     ComparedQuantity {
         name: "bit rates",
         unit: " kbit/s",
-        of: |point| {
+        values_of: |point| {
             let kbps = |settings: Settings| settings.rate.bits_per_second() as f64 / 1e3;
             point.network.directions().map(kbps).to_vec()
         },
-        compared: COMPARED.bandwidth_kbps,
+        compared: COMPARED_RANGES.bandwidth_kbps,
     },
     ComparedQuantity {
         name: "losses",
         unit: " %",
-        of: |point| {
+        values_of: |point| {
             let percent = |settings: Settings| match settings.loss {
                 // Rounded, because converting the fraction to a percentage adds a small error.
                 LossSpec::Independent(ratio) => Some((ratio.value() * 1e8).round() / 1e6),
@@ -194,14 +194,14 @@ const QUANTITIES: [ComparedQuantity; 5] = [
             };
             point.network.directions().into_iter().filter_map(percent).collect()
         },
-        compared: COMPARED.loss_percent,
+        compared: COMPARED_RANGES.loss_percent,
     },
 ];
 
 impl ComparedQuantity {
     /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
-        let Self { name, unit, of, compared: [min, max] } = self;
+        let Self { name, unit, values_of: of, compared: [min, max] } = self;
         let is_outside = |value: &f64| value > max || (value < min && *value != 0.0);
         let values: Vec<f64> = points.iter().flat_map(|point| of(point)).filter(is_outside).collect();
         let low = values.iter().copied().reduce(f64::min)?;
@@ -217,8 +217,8 @@ fn outside(points: &[&Point]) -> Vec<String> {
         points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
     stacks.sort_unstable();
     stacks.dedup();
-    let stacks = stacks.into_iter().filter(|stack| *stack != STACK);
-    let stacks = stacks.map(|stack| format!("the stack {stack} (only {STACK} was compared)"));
+    let stacks = stacks.into_iter().filter(|stack| *stack != COMPARED_STACK);
+    let stacks = stacks.map(|stack| format!("the stack {stack} (only {COMPARED_STACK} was compared)"));
     let any = |is_there: fn(&Point) -> bool| points.iter().any(|point| is_there(point));
     let kinds = [
         (any(|point| !point.background.is_empty()), "background flows"),
@@ -227,7 +227,10 @@ fn outside(points: &[&Point]) -> Vec<String> {
         (any(|point| point.network.trace.is_some()), "a trace of rates and delays"),
     ];
     let kinds = kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.to_owned());
-    stacks.chain(QUANTITIES.iter().filter_map(|quantity| quantity.outside(points))).chain(kinds).collect()
+    stacks
+        .chain(COMPARED_QUANTITIES.iter().filter_map(|quantity| quantity.outside(points)))
+        .chain(kinds)
+        .collect()
 }
 
 fn has_graph(point: &Point) -> bool {

@@ -9,7 +9,7 @@ impl PointResult {
     /// Returns the rate of completed messages, per second.
     pub fn messages_per_s(&self) -> Option<Interval> {
         self.interval_over_runs(|run| {
-            per_second(run, run.summary.completed).filter(|_| run.stopped.is_none())
+            per_second(run, run.summary.completed).filter(|_| run.stop_reason.is_none())
         })
     }
 
@@ -37,7 +37,7 @@ impl PointResult {
 /// Returns the octets of completed requests per time from the first message sent to the last delivered, in kbit/s; `None` if the run
 /// ended early, because its deliveries are not representative.
 pub(crate) fn throughput(run: &RunResult) -> Option<f64> {
-    kbps(run, run.summary.bytes).filter(|_| run.stopped.is_none())
+    kbps(run, run.summary.bytes).filter(|_| run.stop_reason.is_none())
 }
 
 fn kbps(run: &RunResult, octets: u64) -> Option<f64> {

@@ -96,7 +96,7 @@ impl Manifest {
         let keep = experiments.iter().any(|e| e.records == RecordsKept::All);
         let files = match study {
             Some(study) => study::hashes(study),
-            None => experiments.iter().flat_map(|e| e.inputs.clone()).collect(),
+            None => experiments.iter().flat_map(|e| e.input_digests.clone()).collect(),
         };
         Self {
             format: FORMAT,

@@ -133,7 +133,7 @@ pub const METRICS: [&str; TABLE.len()] = {
     names
 };
 
-const TIME: MetricInfo = MetricInfo {
+const TIME_METRIC: MetricInfo = MetricInfo {
     metric: Metric::ResponseTime,
     name: "response-time",
     title: "mean response time",
@@ -151,19 +151,19 @@ const TIME: MetricInfo = MetricInfo {
     columns: &[],
 };
 
-const FLOWS: MetricRequirement = MetricRequirement {
+const REQUIRES_FLOWS: MetricRequirement = MetricRequirement {
     is_met: Point::has_flow_metrics,
     cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
 };
-const FRAMES: MetricRequirement = MetricRequirement {
+const REQUIRES_FRAMES: MetricRequirement = MetricRequirement {
     is_met: Point::is_played,
     cure: "only media frames have one; use the workload media",
 };
-const DISRUPTED: MetricRequirement = MetricRequirement {
+const REQUIRES_DISRUPTION: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
     cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
 };
-const COMPETITORS: MetricRequirement = MetricRequirement {
+const REQUIRES_COMPETITORS: MetricRequirement = MetricRequirement {
     is_met: |point| point.competitors() > 0,
     cure: "add a [[background]] that competes with the workload",
 };
@@ -173,7 +173,7 @@ pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         needs_load: true,
         theory: Some(["closed_form_ms", "the closed form, where it applies"]),
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Tail,
@@ -182,7 +182,7 @@ pub const TABLE: [MetricInfo; 17] = [
         needs_load: true,
         column: "p99_ms",
         extract: Extract::Summary(|run| run.latency.quantile(0.99).map(|at| at.as_millis_f64())),
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Throughput,
@@ -192,7 +192,7 @@ pub const TABLE: [MetricInfo; 17] = [
         better: Better::More,
         column: "throughput_kbps",
         theory: Some(["ceiling_kbps", "the link rate minus the headers of this transport"]),
-        needs: Some(FLOWS),
+        needs: Some(REQUIRES_FLOWS),
         extract: Extract::Run(|_, run| throughput(run)),
         columns: &[
             printed_column("throughput_kbps", |point| mean(point.mean_of(Metric::Throughput))),
@@ -200,7 +200,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("messages_per_s", |point| mean(point.messages_per_s())),
             printed_column("messages_ci95_per_s", |point| half_width(point.messages_per_s())),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::ConnectTime,
@@ -208,14 +208,14 @@ pub const TABLE: [MetricInfo; 17] = [
         title: "time to connect",
         is_time_of_run: true,
         column: "connect_ms",
-        needs: Some(FLOWS),
+        needs: Some(REQUIRES_FLOWS),
         extract: Extract::Run(|_, run| run.connect_time.map(|time| time.as_millis_f64())),
         columns: &[
             printed_column("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
             printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
             printed_column("unconnected", |point| json!(point.unconnected())),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Fairness,
@@ -227,7 +227,7 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as fair",
         max: Some(1.0),
         column: "fairness",
-        needs: Some(COMPETITORS),
+        needs: Some(REQUIRES_COMPETITORS),
         extract: Extract::Run(|point, run| {
             let background = run.background.iter().map(|share| share.octets);
             let octets = background.chain([run.summary.bytes]).map(|octets| octets as f64);
@@ -239,7 +239,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("fairness", |point| mean(point.mean_of(Metric::Fairness))),
             stored_column("fairness_ci95", |point| half_width(point.mean_of(Metric::Fairness))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Delivered,
@@ -255,7 +255,7 @@ pub const TABLE: [MetricInfo; 17] = [
         extract: Extract::Summary(|run| {
             (run.offered > 0).then(|| 100.0 * run.completed as f64 / run.offered as f64)
         }),
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::FirstOctets,
@@ -268,7 +268,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("first_octets_ms", |point| mean(point.mean_of(Metric::FirstOctets))),
             stored_column("first_octets_ci95_ms", |point| half_width(point.mean_of(Metric::FirstOctets))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::ObjectTime,
@@ -284,7 +284,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("objects_ms", |point| mean(point.mean_of(Metric::ObjectTime))),
             stored_column("objects_ci95_ms", |point| half_width(point.mean_of(Metric::ObjectTime))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Playable,
@@ -296,13 +296,13 @@ pub const TABLE: [MetricInfo; 17] = [
         equal: "as playable",
         max: Some(100.0),
         column: "playable_percent",
-        needs: Some(FRAMES),
+        needs: Some(REQUIRES_FRAMES),
         extract: Extract::Summary(|run| run.playback.as_ref().map(Playback::playable_percent)),
         columns: &[
             printed_column("playable_percent", |point| mean(point.mean_of(Metric::Playable))),
             stored_column("playable_ci95_percent", |point| half_width(point.mean_of(Metric::Playable))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Glitches,
@@ -312,13 +312,13 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["fewer glitches", "more glitches"],
         equal: "as many glitches",
         column: "glitches_per_minute",
-        needs: Some(FRAMES),
+        needs: Some(REQUIRES_FRAMES),
         extract: Extract::Summary(|run| run.playback.as_ref().and_then(Playback::glitches_per_minute)),
         columns: &[
             printed_column("glitches_per_minute", |point| mean(point.mean_of(Metric::Glitches))),
             stored_column("glitches_ci95_per_minute", |point| half_width(point.mean_of(Metric::Glitches))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::PacketsLost,
@@ -337,7 +337,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("packets_lost_each", |point| mean(point.mean_of(Metric::PacketsLost))),
             stored_column("packets_lost_each_ci95", |point| half_width(point.mean_of(Metric::PacketsLost))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Retransmissions,
@@ -352,7 +352,7 @@ pub const TABLE: [MetricInfo; 17] = [
             let counts = run.counts.as_ref().filter(|_| completed > 0)?;
             Some((counts.fast_retransmissions + counts.timeout_retransmissions) as f64 / completed as f64)
         }),
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Outage,
@@ -361,14 +361,14 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["quicker to recover", "slower to recover"],
         equal: "as quick to recover",
         column: "outage_ms",
-        needs: Some(DISRUPTED),
+        needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|_, run| run.outage_ms()),
         columns: &[
             printed_column("outage_ms", |point| mean(point.mean_of(Metric::Outage))),
             printed_column("outage_ci95_ms", |point| half_width(point.mean_of(Metric::Outage))),
             printed_column("runs_not_recovered", |point| json!(point.unrecovered_runs())),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::LateMessages,
@@ -378,7 +378,7 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["fewer late messages", "more late messages"],
         equal: "as many late messages",
         column: "late_messages",
-        needs: Some(DISRUPTED),
+        needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|_, run| {
             let late = run.outages.iter().map(|outage| outage.late).sum::<u64>() as f64;
             (!run.outages.is_empty()).then_some(late)
@@ -387,33 +387,33 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("late_messages", |point| mean(point.mean_of(Metric::LateMessages))),
             stored_column("late_messages_ci95", |point| half_width(point.mean_of(Metric::LateMessages))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::BacklogFirst,
         name: "backlog-first",
         title: "time until the first late message",
         column: "backlog_first_ms",
-        needs: Some(DISRUPTED),
+        needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.first))),
         columns: &[
             printed_column("backlog_first_ms", |point| mean(point.mean_of(Metric::BacklogFirst))),
             stored_column("backlog_first_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogFirst))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::BacklogLast,
         name: "backlog-last",
         title: "time until the last late message",
         column: "backlog_last_ms",
-        needs: Some(DISRUPTED),
+        needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|_, run| longest(run.outages.iter().map(|outage| outage.last))),
         columns: &[
             printed_column("backlog_last_ms", |point| mean(point.mean_of(Metric::BacklogLast))),
             stored_column("backlog_last_ci95_ms", |point| half_width(point.mean_of(Metric::BacklogLast))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
     MetricInfo {
         metric: Metric::Noticed,
@@ -422,7 +422,7 @@ pub const TABLE: [MetricInfo; 17] = [
         comparatives: ["quicker to report the failure", "slower to report the failure"],
         equal: "as quick to report the failure",
         column: "noticed_ms",
-        needs: Some(DISRUPTED),
+        needs: Some(REQUIRES_DISRUPTION),
         extract: Extract::Run(|point, run| {
             let disrupted = point.network_of(run.key.repetition).disruptions().first()?.at;
             Some(run.failed_at?.saturating_sub(disrupted).as_millis_f64())
@@ -431,7 +431,7 @@ pub const TABLE: [MetricInfo; 17] = [
             printed_column("noticed_ms", |point| mean(point.mean_of(Metric::Noticed))),
             stored_column("noticed_ci95_ms", |point| half_width(point.mean_of(Metric::Noticed))),
         ],
-        ..TIME
+        ..TIME_METRIC
     },
 ];
 
@@ -475,7 +475,7 @@ impl Metric {
                 equal: defined.equal(),
                 column: defined.name,
                 extract: Extract::Run(|_, _| None),
-                ..TIME
+                ..TIME_METRIC
             };
         }
         *TABLE.iter().find(|info| info.metric == self).expect("every metric has an entry")

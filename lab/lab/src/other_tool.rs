@@ -9,14 +9,14 @@ struct Kind {
 }
 
 /// The first octets of compressed files, the program of the format, and the end of a sentence about the file.
-const COMPRESSED: [(&[u8], &str, &str); 3] = [
+const COMPRESSED_FORMATS: [(&[u8], &str, &str); 3] = [
     (b"\x1f\x8b", "gzip", "is compressed by gzip; decompress it with `gunzip`"),
     (b"\x28\xb5\x2f\xfd", "zstd", "is compressed by zstd; decompress it with `zstd -d`"),
     (b"\xfd7zXZ\0", "xz", "is compressed by xz; decompress it with `xz -d`"),
 ];
 
 /// The first octets of other files, and the end of a sentence about the file.
-const BINARY: [(&[u8], &str); 7] = [
+const BINARY_FORMATS: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
     (b"\xd4\xc3\xb2\xa1", CAPTURE),
     (b"\xa1\xb2\xc3\xd4", CAPTURE),
@@ -28,7 +28,7 @@ const BINARY: [(&[u8], &str); 7] = [
 
 const CAPTURE: &str = "is a capture of packets; `hol path learn FILE` derives a [network] from it, and `hol replay FILE` a workload";
 
-const TEXTS: [Kind; 9] = [
+const TEXT_FORMATS: [Kind; 9] = [
     Kind {
         all: &[&["\"qlog_version\"", "\"qlog_format\""]],
         sentence: "is a qlog of QUIC, which qvis displays; to derive a [network], use a capture of the same connection with `hol path \
@@ -72,24 +72,24 @@ const TEXTS: [Kind; 9] = [
 ];
 
 /// The number of octets at the start of a file that are searched.
-const SEARCHED: usize = 64 << 10;
+const SEARCHED_OCTETS: usize = 64 << 10;
 
 /// Returns the program that decompresses a file with this beginning, if it is compressed.
 pub fn compression(octets: &[u8]) -> Option<&'static str> {
-    COMPRESSED.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
+    COMPRESSED_FORMATS.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
 }
 
 /// Returns which other tool's file this is and what to do with it, as the end of a sentence that begins with the file's name; `None` if the
 /// tool is unknown.
 pub fn describe_other_tool(octets: &[u8]) -> Option<&'static str> {
-    let compressed = COMPRESSED.iter().map(|(magic, _, sentence)| (magic, sentence));
-    let mut binary = compressed.chain(BINARY.iter().map(|(magic, sentence)| (magic, sentence)));
+    let compressed = COMPRESSED_FORMATS.iter().map(|(magic, _, sentence)| (magic, sentence));
+    let mut binary = compressed.chain(BINARY_FORMATS.iter().map(|(magic, sentence)| (magic, sentence)));
     if let Some((_, sentence)) = binary.find(|(magic, _)| octets.starts_with(magic)) {
         return Some(sentence);
     }
-    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(SEARCHED)]);
+    let text: Cow<'_, str> = String::from_utf8_lossy(&octets[..octets.len().min(SEARCHED_OCTETS)]);
     let has_one = |texts: &&[&str]| texts.iter().any(|wanted| text.contains(wanted));
-    TEXTS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
+    TEXT_FORMATS.iter().find(|kind| kind.all.iter().all(has_one)).map(|kind| kind.sentence)
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@ use crate::experiment::ExperimentFile;
 use crate::worlds::WorldName;
 
 /// The prefix of files of the project.
-pub const PROJECT: &str = "project:";
+pub const PROJECT_PREFIX: &str = "project:";
 
 /// The family of worlds that open sockets of this machine.
-const LIVE: &str = "live";
+const LIVE_WORLD: &str = "live";
 
 /// What an experiment may use of the machine that reads it. By default everything; a public server grants
 /// less. The permission is checked with the values of each point, before any file is opened and any world is
@@ -57,12 +57,12 @@ impl Default for Permission {
 impl Permission {
     /// Checks a file; returns the position of the part that is not permitted, and the problem.
     pub(crate) fn check(&self, file: &ExperimentFile) -> Result<(), (Range<usize>, String)> {
-        const PROGRAMS: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \
+        const PROGRAMS_REFUSED: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \
             to start the server with --programs";
         let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
         let program = file.programs.first().map(|program| program.span());
         if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
-            return Err((span, PROGRAMS.to_owned()));
+            return Err((span, PROGRAMS_REFUSED.to_owned()));
         }
         self.check_world(file.world.get_ref()).map_err(|problem| (file.world.span(), problem))?;
         self.check_network(file.network.get_ref()).map_err(|problem| (file.network.span(), problem))
@@ -70,7 +70,7 @@ impl Permission {
 
     fn check_world(&self, world: &WorldName) -> Result<(), String> {
         let is_granted = |live: &Vec<String>| live.contains(&world.to_string());
-        if world.family() != LIVE || self.live.as_ref().is_none_or(is_granted) {
+        if world.family() != LIVE_WORLD || self.live.as_ref().is_none_or(is_granted) {
             return Ok(());
         }
         Err(format!(
@@ -122,7 +122,7 @@ impl Permission {
 /// Returns the path of a file that an experiment names as `project:PATH`: within `directory`, even if there are symbolic links. `None` if
 /// the name has no such prefix.
 pub(crate) fn file_of_project(name: &Path, directory: Option<&Path>) -> Option<Result<PathBuf, String>> {
-    let path = Path::new(name.to_str()?.strip_prefix(PROJECT)?);
+    let path = Path::new(name.to_str()?.strip_prefix(PROJECT_PREFIX)?);
     let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
     let whole = || {
         let directory = fs::canonicalize(directory?).ok()?;

@@ -15,7 +15,7 @@ type Column = (&'static str, fn(&Record) -> Option<u64>);
 
 /// The column with the flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. A trace of ns-2
 /// has the same number.
-const FLOW: &str = "flow";
+const FLOW_COLUMN: &str = "flow";
 
 const COLUMNS: [Column; 16] = [
     ("id", |r| Some(r.id)),
@@ -51,10 +51,10 @@ const fn outcome(outcome: Outcome) -> &'static str {
 }
 
 /// The version of the layout, in the metadata; every change increments it.
-const SCHEMA: &str = "4";
+const SCHEMA_VERSION: &str = "4";
 
 /// The number of rows in a group, which is also the number of a flow's records that are buffered at most.
-const GROUP: usize = 1 << 17;
+const ROWS_PER_GROUP: usize = 1 << 17;
 
 /// A Parquet file that is being written.
 pub(crate) struct RecordsFile {
@@ -80,9 +80,9 @@ impl RecordsFile {
     ) -> Result<Self, LabError> {
         let numbers = COLUMNS.map(|(name, _)| format!("optional int64 {name};")).concat();
         let columns = format!(
-            "required int64 {FLOW}; {numbers} required binary kind (utf8); required binary outcome (utf8);"
+            "required int64 {FLOW_COLUMN}; {numbers} required binary kind (utf8); required binary outcome (utf8);"
         );
-        let about = [("schema", SCHEMA.to_owned())];
+        let about = [("schema", SCHEMA_VERSION.to_owned())];
         let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
         Ok(Self { file, flows: std::iter::repeat_with(UnwrittenRecords::default).take(flows).collect() })
     }
@@ -91,7 +91,7 @@ impl RecordsFile {
     pub(crate) fn add(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let waiting = &mut self.flows[flow].records;
         waiting.push(*record);
-        if waiting.len() < GROUP { Ok(()) } else { self.write_group(flow) }
+        if waiting.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group(flow) }
     }
 
     /// Writes the remaining records.
@@ -195,9 +195,9 @@ mod tests {
                 .unwrap()
         };
         let mut file = begin(0);
-        for id in 0..=GROUP as u64 {
+        for id in 0..=ROWS_PER_GROUP as u64 {
             file.add(0, &record(id)).unwrap();
-            assert!(file.flows[0].records.len() < GROUP);
+            assert!(file.flows[0].records.len() < ROWS_PER_GROUP);
         }
         file.finish().unwrap();
         drop(begin(1));
@@ -205,6 +205,6 @@ mod tests {
         assert_eq!(files.len(), 1, "{files:?}");
         let reader = SerializedFileReader::new(File::open(&files[0]).unwrap()).unwrap();
         let rows = reader.metadata().row_groups().iter().map(|group| group.num_rows());
-        assert_eq!(rows.collect::<Vec<_>>(), [GROUP as i64, 1]);
+        assert_eq!(rows.collect::<Vec<_>>(), [ROWS_PER_GROUP as i64, 1]);
     }
 }

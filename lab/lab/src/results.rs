@@ -110,7 +110,7 @@ impl PointResult {
     /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because
     /// the slowest messages are missing.
     pub fn sorted_means_ms(&self) -> Vec<f64> {
-        let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stopped.is_none());
+        let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stop_reason.is_none());
         let mut means: Vec<f64> = self.runs.iter().map(|run| mean(run).unwrap_or(f64::INFINITY)).collect();
         means.sort_by(f64::total_cmp);
         means
@@ -218,8 +218,8 @@ impl PointResult {
     }
 
     /// Returns why a run ended early, if one did.
-    pub fn stopped(&self) -> Option<&str> {
-        self.runs.iter().find_map(|run| run.stopped.as_deref())
+    pub fn stop_reason(&self) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.stop_reason.as_deref())
     }
 
     /// Returns the mean of a value over all runs, with its confidence interval.

@@ -18,7 +18,7 @@ use crate::point::Point;
 /// A Parquet file that is being written.
 pub(crate) struct RowsFile {
     path: PathBuf,
-    part: PathBuf,
+    part_path: PathBuf,
     writer: SerializedFileWriter<File>,
     /// The columns that identify the run in every row: its point's id, its transport, and the swept keys with their values as written.
     origin: Vec<(String, String)>,
@@ -49,7 +49,7 @@ impl RowsFile {
         let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
         let origin = origin(point);
         let writer = writer(file, &origin, columns, about).map_err(|e| unwritten(&path, e))?;
-        Ok(Self { path, part, writer, origin, repetition: repetition.into() })
+        Ok(Self { path, part_path: part, writer, origin, repetition: repetition.into() })
     }
 
     /// Writes this many rows; `columns` writes the columns after those that identify the run.
@@ -74,14 +74,14 @@ impl RowsFile {
     /// Completes the file and renames it to its final name.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
         self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
-        fs::rename(&self.part, &self.path).map_err(|e| LabError::file("write", &self.path, e))
+        fs::rename(&self.part_path, &self.path).map_err(|e| LabError::file("write", &self.path, e))
     }
 }
 
 impl Drop for RowsFile {
     /// Removes a file that was not finished.
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.part);
+        let _ = fs::remove_file(&self.part_path);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::series::SeriesFile;
 pub(crate) struct RunObserver<'a> {
     kinds: Vec<Kind>,
     /// The length of the parts of the timeline, if there is one.
-    part: Option<Duration>,
+    part_length: Option<Duration>,
     /// The times at which the path is disrupted.
     disruptions: Vec<Time>,
     /// The waterfall of a page, if one is drawn.
@@ -74,7 +74,7 @@ impl<'a> RunObserver<'a> {
     ) -> Self {
         Self {
             kinds: Vec::new(),
-            part,
+            part_length: part,
             disruptions: Vec::new(),
             waterfall: None,
             classes: Vec::new(),
@@ -126,7 +126,7 @@ impl<'a> RunObserver<'a> {
 
     fn summarize(&mut self, record: &Record) {
         let at = self.kinds.iter().position(|of| of.kind == record.kind).unwrap_or_else(|| {
-            self.kinds.push(Kind::new(record.kind, self.part, self.disruptions.clone()));
+            self.kinds.push(Kind::new(record.kind, self.part_length, self.disruptions.clone()));
             self.kinds.len() - 1
         });
         self.kinds[at].add(record);

@@ -67,7 +67,8 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<Counts>,
     /// Why the run ended early, if it did.
-    pub stopped: Option<String>,
+    #[serde(rename = "stopped")]
+    pub stop_reason: Option<String>,
     /// The wall-clock time of the run, in seconds.
     pub wall_s: f64,
     /// Whether the records contain when the first packet of a message was sent and when the last one arrived, so that the delay can be
@@ -88,7 +89,8 @@ pub struct BackgroundFlowResult {
     #[serde(rename = "connect_time_ns", with = "nanoseconds::if_any")]
     pub connect_time: Option<Duration>,
     /// Why the flow ended before the workload, if it did.
-    pub stopped: Option<String>,
+    #[serde(rename = "stopped")]
+    pub stop_reason: Option<String>,
 }
 
 /// The counters of both endpoints, added up.
@@ -115,7 +117,7 @@ pub struct Counts {
 impl RunResult {
     /// Returns the value of the metric `name` that a program reported; `None` if the run ended early.
     pub fn defined(&self, name: &str) -> Option<f64> {
-        let programs = &self.world_report.as_ref().filter(|_| self.stopped.is_none())?.programs;
+        let programs = &self.world_report.as_ref().filter(|_| self.stop_reason.is_none())?.programs;
         programs.iter().find_map(|program| program.metrics.get(name)).copied()
     }
 
@@ -134,7 +136,7 @@ impl RunResult {
     /// Returns whether the run did not carry its load: it ended early, or was more than a second behind
     /// schedule.
     pub fn collapsed(&self) -> bool {
-        self.stopped.is_some() || self.summary.fell_behind()
+        self.stop_reason.is_some() || self.summary.fell_behind()
     }
 
     /// Creates the result of a run that took `wall_s` seconds from its outcome and the summaries of its
@@ -161,7 +163,7 @@ impl RunResult {
             packets_lost: run.drops.map(Drops::total),
             packets_marked: run.marked.filter(|marked| *marked > 0),
             counts: run.endpoints.as_ref().map(Counts::of),
-            stopped: run.run_end.reason(),
+            stop_reason: run.run_end.reason(),
             wall_s,
             has_delivery_times: run.has_delivery_times,
             world_report: run.world_report,
@@ -171,8 +173,8 @@ impl RunResult {
 
 impl BackgroundFlowResult {
     fn of(run: &BackgroundRun) -> Self {
-        let stopped = run.run_end.as_ref().and_then(RunEnd::reason);
-        Self { octets: run.octets, connect_time: run.connect_time, stopped }
+        let stop_reason = run.run_end.as_ref().and_then(RunEnd::reason);
+        Self { octets: run.octets, connect_time: run.connect_time, stop_reason }
     }
 }
 
@@ -229,7 +231,7 @@ impl RunResult {
             packets_lost: None,
             packets_marked: None,
             counts: None,
-            stopped: None,
+            stop_reason: None,
             wall_s: 0.0,
             has_delivery_times: true,
             world_report: None,

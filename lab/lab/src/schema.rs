@@ -103,7 +103,7 @@ pub struct Key {
 }
 
 /// The name of each table, by the type that reads it.
-const TABLES: [(&str, &str); 26] = [
+const TABLE_NAMES: [(&str, &str); 26] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
     ("LossSpec", "network.loss"),
@@ -137,7 +137,8 @@ pub fn reference() -> Vec<Section> {
     let schema = schema();
     let definitions = &schema["definitions"];
     let experiment = section(&schema, "An experiment file".into(), definitions);
-    let tables = TABLES.iter().map(|(name, table)| section(&definitions[name], (*table).into(), definitions));
+    let tables =
+        TABLE_NAMES.iter().map(|(name, table)| section(&definitions[name], (*table).into(), definitions));
     let kinds = definitions["WorkloadSpec"]["oneOf"].as_array().map(Vec::as_slice).unwrap_or_default();
     let kinds = kinds.iter().filter_map(|kind| {
         let name = kind["properties"]["kind"]["const"].as_str()?;
@@ -225,7 +226,7 @@ fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
     let keys = properties.filter(|(_, key)| key.get("const").is_none());
     keys.map(|(name, key)| Key {
         name: name.clone(),
-        value: value(key, definitions),
+        value: describe_value(key, definitions),
         about: Some(text(key)).filter(|about| !about.is_empty()).unwrap_or_else(|| text(table)),
         is_required: required.iter().any(|one| one == name),
     })
@@ -247,7 +248,7 @@ fn resolved<'s>(schema: &'s Value, definitions: &'s Value) -> &'s Value {
 }
 
 /// Returns a description of a value's type.
-fn value(schema: &Value, definitions: &Value) -> String {
+fn describe_value(schema: &Value, definitions: &Value) -> String {
     let target = resolved(schema, definitions);
     let words = words(target);
     if !words.is_empty() {
@@ -255,7 +256,8 @@ fn value(schema: &Value, definitions: &Value) -> String {
     }
     for choices in ["anyOf", "oneOf"] {
         if let Some(choices) = target[choices].as_array() {
-            let mut kinds: Vec<String> = choices.iter().map(|choice| value(choice, definitions)).collect();
+            let mut kinds: Vec<String> =
+                choices.iter().map(|choice| describe_value(choice, definitions)).collect();
             kinds.dedup();
             return kinds.join(", or ");
         }
@@ -264,10 +266,10 @@ fn value(schema: &Value, definitions: &Value) -> String {
     match target["type"].as_str() {
         Some("string") if is_unit || target.get("pattern").is_some() => text(target),
         Some("string") => "text".into(),
-        Some("integer") => number(target),
+        Some("integer") => describe_number(target),
         Some("number") => "a number".into(),
         Some("boolean") => "true or false".into(),
-        Some("array") => format!("a list, each {}", value(&target["items"], definitions)),
+        Some("array") => format!("a list, each {}", describe_value(&target["items"], definitions)),
         Some("object") if target.get("properties").is_none() => "a table with names of its own".into(),
         _ => "a table".into(),
     }
@@ -287,7 +289,7 @@ fn words(schema: &Value) -> Vec<String> {
     all.unwrap_or_default()
 }
 
-fn number(schema: &Value) -> String {
+fn describe_number(schema: &Value) -> String {
     match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
         (Some(min), Some(max)) => format!("a whole number from {min} to {max}"),
         (Some(min), None) if min > 0 => format!("a whole number from {min} on"),
@@ -302,7 +304,7 @@ mod tests {
     #[test]
     fn every_key_of_every_table_has_a_description() {
         let reference = reference();
-        assert_eq!(reference.len(), 1 + TABLES.len() + Kind::all().len());
+        assert_eq!(reference.len(), 1 + TABLE_NAMES.len() + Kind::all().len());
         for section in &reference {
             let has_keys = !section.keys.is_empty() || !section.inherited.is_empty();
             assert!(!section.about.is_empty() && has_keys, "{section:?}");

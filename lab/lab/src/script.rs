@@ -9,25 +9,25 @@ use hol_testbed::{Flow, FlowLoad, Program, Script};
 use crate::error::InputError;
 
 /// The world in which programs run.
-const WORLD: &str = "kernel";
+const PROGRAM_WORLD: &str = "kernel";
 
 /// Octets of the headers of a segment.
-const HEADERS: u64 = 40;
+const HEADER_OCTETS: u64 = 40;
 
 /// Octets that may wait in the queues of a path and in the sender when a greedy flow stops.
-const QUEUED: f64 = 1e6;
+const MAX_QUEUED_OCTETS: f64 = 1e6;
 
 /// The prefix of an experiment's lines in a script.
-pub const MARK: &str = "#hol ";
+pub const LINE_PREFIX: &str = "#hol ";
 
 /// Returns the experiment in the `#hol` lines of a script. Each is at its line and column, so that errors
 /// refer to the script.
 pub(crate) fn hol_lines(text: &str) -> Option<String> {
-    let line = |line: &str| match line.strip_prefix(MARK) {
-        Some(said) => format!("{:width$}{said}\n", "", width = MARK.len()),
+    let line = |line: &str| match line.strip_prefix(LINE_PREFIX) {
+        Some(said) => format!("{:width$}{said}\n", "", width = LINE_PREFIX.len()),
         None => "\n".to_owned(),
     };
-    text.lines().any(|line| line.starts_with(MARK)).then(|| text.lines().map(line).collect())
+    text.lines().any(|line| line.starts_with(LINE_PREFIX)).then(|| text.lines().map(line).collect())
 }
 
 /// Converts the script to an experiment. The result contains `topology = name`, and the command line can
@@ -39,7 +39,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
             // Nodes have any names; the programs open their connections themselves.
             let [from, to] = [0, 1].map(|node| script.network.nodes.get(node).map_or("", String::as_str));
             return Ok(format!(
-                "title = {}\ntransports = [\"tcp\"]\nworld = {WORLD:?}\nrepetitions = 1\ntopology = {}\n\
+                "title = {}\ntransports = [\"tcp\"]\nworld = {PROGRAM_WORLD:?}\nrepetitions = 1\ntopology = {}\n\
                  workload = {{ kind = \"programs\", from = {}, to = {} }}\n{programs}",
                 quoted(&format!("{name}: its programs")),
                 quoted(name),
@@ -55,7 +55,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     // Its routes, which all flows need, are computed once.
     let topology = Topology::new(&script.network).expect("the network was read with its script");
     let workload = workload(measured);
-    let world = if programs.is_empty() { String::new() } else { format!("world = {WORLD:?}\n") };
+    let world = if programs.is_empty() { String::new() } else { format!("world = {PROGRAM_WORLD:?}\n") };
     let mut text = format!(
         "{world}title = {}\ntransports = [{}]\nmessages = {}\nrepetitions = 1\ntopology = {}\nworkload = {workload}\n",
         quoted(&format!("{name}: what {} sends to {}", measured.from, measured.to)),
@@ -144,8 +144,8 @@ fn messages(flow: &Flow, topology: &Topology) -> u64 {
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
         // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
         FlowLoad::Greedy { size, packets: None } => {
-            let octets = lasts.as_secs_f64() * narrowest(flow, topology) / 8.0 + QUEUED;
-            (octets / (size + HEADERS) as f64) as u64
+            let octets = lasts.as_secs_f64() * narrowest(flow, topology) / 8.0 + MAX_QUEUED_OCTETS;
+            (octets / (size + HEADER_OCTETS) as f64) as u64
         }
     };
     count.max(1)

@@ -15,9 +15,9 @@ use crate::point::{Point, PointId, RunKey};
 #[serde(into = "String", try_from = "String")]
 pub struct Shard {
     /// The number of parts.
-    of: usize,
+    part_count: usize,
     /// The number of this part, from 1.
-    number: usize,
+    part_number: usize,
 }
 
 /// The largest number of parts; more are considered a mistake.
@@ -42,17 +42,17 @@ enum Unit {
 impl Shard {
     /// Returns all parts of a division into `of`.
     pub fn all(of: usize) -> impl Iterator<Item = Self> {
-        (1..=of.min(MAX_PARTS)).map(move |number| Self { of, number })
+        (1..=of.min(MAX_PARTS)).map(move |number| Self { part_count: of, part_number: number })
     }
 
     /// Returns the number of parts.
     pub const fn of(self) -> usize {
-        self.of
+        self.part_count
     }
 
     /// Returns the runs of this part.
     pub(crate) fn share(self, points: &[Point]) -> Share {
-        shares(points, self.of).swap_remove(self.number - 1)
+        shares(points, self.part_count).swap_remove(self.part_number - 1)
     }
 }
 
@@ -114,7 +114,7 @@ impl FromStr for Shard {
             text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         parts
             .filter(|(number, of)| (1..=*of).contains(number) && *of <= MAX_PARTS)
-            .map(|(number, of)| Self { of, number })
+            .map(|(number, of)| Self { part_count: of, part_number: number })
             .ok_or_else(|| {
                 format!(
                     "{text:?} is not a shard; write 1/4 to 4/4 for the parts of four (maximum {MAX_PARTS} parts)"
@@ -125,7 +125,7 @@ impl FromStr for Shard {
 
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.number, self.of)
+        write!(f, "{}/{}", self.part_number, self.part_count)
     }
 }
 

@@ -16,13 +16,13 @@ use toml::de::{DeTable, DeValue};
 use crate::error::{InputError, LabError};
 use crate::origin::{sha256, sha256_of_file};
 use crate::other_tool::describe_other_tool;
-use crate::permission::{PROJECT, Permission, file_of_project};
+use crate::permission::{PROJECT_PREFIX, Permission, file_of_project};
 use crate::script;
 use crate::toml_reader::{self, ReadError};
 use crate::topology;
 
 /// The name of standard input in messages.
-const STDIN: &str = "<stdin>";
+const STDIN_NAME: &str = "<stdin>";
 
 /// The largest file that an experiment may name, in octets.
 const LONGEST_FILE: u64 = 64 << 20;
@@ -78,9 +78,9 @@ impl Source {
     /// Reads an experiment from a file; `-` is standard input, with files relative to the working directory.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         if path == Path::new("-") {
-            let text =
-                io::read_to_string(io::stdin()).map_err(|e| LabError::file("read", Path::new(STDIN), e))?;
-            return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN, text) });
+            let text = io::read_to_string(io::stdin())
+                .map_err(|e| LabError::file("read", Path::new(STDIN_NAME), e))?;
+            return Ok(Self { directory: Some(PathBuf::new()), ..Self::new(STDIN_NAME, text) });
         }
         let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;
         let text = String::from_utf8(octets).map_err(|wrong| {
@@ -93,7 +93,7 @@ impl Source {
         let is_script = match path.extension().and_then(OsStr::to_str) {
             Some("toml") => false,
             Some("ns") => true,
-            _ => Script::is_one(&text),
+            _ => Script::looks_like_script(&text),
         };
         if is_script {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
@@ -184,7 +184,7 @@ impl Source {
 
     /// Returns the experiment's name: that of its file without the extension.
     pub fn stem(&self) -> String {
-        let name = if self.name == STDIN { "stdin" } else { &self.name };
+        let name = if self.name == STDIN_NAME { "stdin" } else { &self.name };
         let stem = Path::new(name).file_stem();
         stem.map_or("experiment".to_owned(), |stem| stem.to_string_lossy().into_owned())
     }
@@ -250,7 +250,7 @@ impl Source {
     }
 
     /// Returns the statements of the script that have no effect: where, what, and why.
-    pub(crate) fn ignored(&self) -> Result<Vec<String>, InputError> {
+    pub(crate) fn ignored_statements(&self) -> Result<Vec<String>, InputError> {
         let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
         let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
         let runs_alone = self.files.iter().any(|(file, _)| *file == self.name);
@@ -283,7 +283,7 @@ impl Source {
     /// Returns the files of the project that have been read because the experiment names them, without `project:`.
     pub fn project_files(&self) -> Vec<String> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        read.keys().filter_map(|name| Some(name.strip_prefix(PROJECT)?.to_owned())).collect()
+        read.keys().filter_map(|name| Some(name.strip_prefix(PROJECT_PREFIX)?.to_owned())).collect()
     }
 
     /// Returns the text of a file that the experiment names: relative to the experiment file, or `project:PATH` in its project.

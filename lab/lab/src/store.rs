@@ -13,9 +13,9 @@ use crate::run_results::RunResults;
 use crate::sweep::EndedRun;
 use crate::table;
 
-const MANIFEST: &str = "manifest.json";
-const JOURNAL: &str = "runs.jsonl";
-const FAILED: &str = "failed";
+const MANIFEST_FILE: &str = "manifest.json";
+const JOURNAL_FILE: &str = "runs.jsonl";
+const FAILED_DIRECTORY: &str = "failed";
 
 /// A result directory that is being written.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Store {
             _ => {
                 let (store, _) = Self::begin(dir, manifest)?;
                 let emptied = store.journal.set_len(0);
-                emptied.map_err(|e| LabError::file("write", &dir.join(JOURNAL), e))?;
+                emptied.map_err(|e| LabError::file("write", &dir.join(JOURNAL_FILE), e))?;
                 Ok((store, RunResults::default()))
             }
         }
@@ -67,13 +67,13 @@ impl Store {
 
     /// Writes the manifest, and continues with the runs that exist.
     fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        write_whole(&dir.join(MANIFEST), manifest.to_json().as_bytes())?;
+        write_whole(&dir.join(MANIFEST_FILE), manifest.to_json().as_bytes())?;
         Self::attach(dir, manifest)
     }
 
     /// Locks the journal and reads it.
     fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        let path = dir.join(JOURNAL);
+        let path = dir.join(JOURNAL_FILE);
         let journal = OpenOptions::new().create(true).append(true).open(&path);
         let journal = journal.map_err(|e| LabError::file("write", &path, e))?;
         lock(dir, &journal)?;
@@ -108,11 +108,11 @@ impl Store {
         };
         let line = line.expect("a run is JSON") + "\n";
         let written = self.journal.write_all(line.as_bytes());
-        written.map_err(|e| LabError::file("write", &self.dir.join(JOURNAL), e))
+        written.map_err(|e| LabError::file("write", &self.dir.join(JOURNAL_FILE), e))
     }
 
     fn write_log(&self, run: &FailedRun) -> Result<(), LabError> {
-        let dir = self.dir.join(FAILED);
+        let dir = self.dir.join(FAILED_DIRECTORY);
         fs::create_dir_all(&dir).map_err(|e| LabError::file("create", &dir, e))?;
         let text = format!("{run}\n\nconsole output of its machine:\n{}", run.log);
         write_whole(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
@@ -144,13 +144,13 @@ impl Results {
 
 /// Returns whether a directory is a result directory.
 pub(crate) fn is_result_directory(dir: &Path) -> bool {
-    dir.join(MANIFEST).is_file()
+    dir.join(MANIFEST_FILE).is_file()
 }
 
 /// Returns the manifest and the runs of a directory.
 pub(crate) fn load(dir: &Path) -> Result<(Manifest, RunResults), LabError> {
     let manifest = read_manifest(dir)?;
-    let (finished, _) = read_journal(&dir.join(JOURNAL))?;
+    let (finished, _) = read_journal(&dir.join(JOURNAL_FILE))?;
     Ok((manifest, finished))
 }
 
@@ -176,14 +176,14 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
 /// other contents.
 fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
-    if dir.join(MANIFEST).exists() {
+    if dir.join(MANIFEST_FILE).exists() {
         return read_manifest(dir).map(Some);
     }
     check_empty(dir).map(|()| None)
 }
 
 fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
-    let path = dir.join(MANIFEST);
+    let path = dir.join(MANIFEST_FILE);
     let text = fs::read(&path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound if dir.is_dir() => no_manifest(dir),
         _ => LabError::file("read", &path, e),
@@ -252,12 +252,12 @@ fn check_same(dir: &Path, old: &Manifest, new: &Manifest) -> Result<(), LabError
 }
 
 fn no_manifest(dir: &Path) -> LabError {
-    let problem = format!("{MANIFEST} is missing; restore the file, or use another directory");
+    let problem = format!("{MANIFEST_FILE} is missing; restore the file, or use another directory");
     LabError::Directory { path: dir.to_owned(), problem }
 }
 
 fn check_empty(dir: &Path) -> Result<(), LabError> {
-    if dir.join(JOURNAL).exists() {
+    if dir.join(JOURNAL_FILE).exists() {
         return Err(no_manifest(dir));
     }
     let mut entries = fs::read_dir(dir).map_err(|e| LabError::file("read", dir, e))?;
@@ -313,7 +313,7 @@ mod tests {
         let networks =
             |manifest: &Manifest| manifest.points.iter().map(|p| p.network.clone()).collect::<Vec<_>>();
         assert_eq!(networks(&read), networks(&written));
-        let file = fs::read_to_string(dir.path().join(MANIFEST)).unwrap();
+        let file = fs::read_to_string(dir.path().join(MANIFEST_FILE)).unwrap();
         assert_eq!(file.matches("\"317Mbit\"").count(), 1);
     }
 
@@ -369,7 +369,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']")).map(|_| ());
         open().unwrap();
-        let path = dir.path().join(MANIFEST);
+        let path = dir.path().join(MANIFEST_FILE);
         for damaged in ["", "{\"format\": 1,", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
             let error = open().unwrap_err().to_string();

@@ -125,7 +125,7 @@ fn follow(
     stop: &AtomicBool,
     tell: &dyn Fn(Result<RunReport, LabError>) -> bool,
 ) -> Result<RunReport, LabError> {
-    const MESSAGES: u64 = 1 << 16;
+    const MESSAGES_PER_REPORT: u64 = 1 << 16;
     let whole = Step { messages: job.messages(), work: job.work() };
     let (mut left, mut untold) = (whole, 0);
     let (watch, mut told) = (Stopwatch::start(), 0.0);
@@ -133,7 +133,7 @@ fn follow(
         untold += messages;
         let mut is_heard = true;
         let now = watch.seconds();
-        if untold >= MESSAGES || now >= told + REPORT_INTERVAL {
+        if untold >= MESSAGES_PER_REPORT || now >= told + REPORT_INTERVAL {
             told = now;
             let step = whole.part(std::mem::take(&mut untold));
             left = left.after(step);

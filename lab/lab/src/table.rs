@@ -94,7 +94,7 @@ fn row(result: &PointResult) -> Row {
             cell("p99_ms", of_messages(0.99)),
         ]
     }));
-    row.push(("stopped".to_owned(), json!(result.stopped())));
+    row.push(("stopped".to_owned(), json!(result.stop_reason())));
     row.push(("digest".to_owned(), json!(result.digest().to_string())));
     row.extend(result.defined().flat_map(|defined| {
         let (name, mean) = (defined.name, result.mean_of(Metric::Defined(defined)));

@@ -15,7 +15,7 @@ pub(crate) struct Bottleneck {
     /// Properties of the path, in the direction from the measured client's side to the other side.
     pub(crate) network: NetworkSpec,
     /// The nodes on the measured client's side.
-    near: BTreeSet<String>,
+    client_side: BTreeSet<String>,
 }
 
 impl Bottleneck {
@@ -23,10 +23,13 @@ impl Bottleneck {
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, Unsupported> {
         let spec = &scenario.network;
         if spec.nodes.is_empty() {
-            return Ok(Self { network: spec.clone(), near: [scenario.workload.from().to_owned()].into() });
+            return Ok(Self {
+                network: spec.clone(),
+                client_side: [scenario.workload.from().to_owned()].into(),
+            });
         }
         let link = only_shaped(spec)?;
-        let from_side = side(spec, link);
+        let from_side = nodes_on_side(spec, link);
         let LinkSpec { from: one, to: other, .. } = &spec.links[link];
         for [from, to] in flows(scenario) {
             if from_side.contains(from) == from_side.contains(to) {
@@ -44,12 +47,12 @@ impl Bottleneck {
             std::mem::swap(&mut network.up, &mut network.down);
         }
         let is_near = |node: &&String| from_side.contains(node.as_str()) == is_along;
-        Ok(Self { network, near: spec.nodes.iter().filter(is_near).cloned().collect() })
+        Ok(Self { network, client_side: spec.nodes.iter().filter(is_near).cloned().collect() })
     }
 
     /// Returns whether a node is on the measured client's side.
     pub(crate) fn has_near(&self, node: &str) -> bool {
-        self.near.contains(node)
+        self.client_side.contains(node)
     }
 }
 
@@ -80,7 +83,7 @@ fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
 }
 
 /// Returns the nodes connected to the `from` of a link by the other links.
-fn side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
+fn nodes_on_side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     let others = spec.links.iter().enumerate().filter(|(place, _)| *place != link);
     let links = others.map(|(_, LinkSpec { from, to, .. })| vec![from.as_str(), to.as_str()]);
     let lans = spec.lans.iter().map(|lan| lan.nodes.iter().map(String::as_str).collect());
@@ -134,7 +137,7 @@ mod tests {
     #[test]
     fn the_link_that_has_settings_is_the_path_from_the_client_to_the_server() {
         let whole = Bottleneck::of(&scenario(LINK, "")).unwrap();
-        assert_eq!(whole.near.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "client", "left"]);
+        assert_eq!(whole.client_side.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "client", "left"]);
         let path = whole.network;
         let expected = "delay = '20ms'\nup = { loss = '1%' }\ndown = { delay = '5ms' }";
         assert_eq!(path, toml::from_str(expected).unwrap());

@@ -26,18 +26,18 @@ pub(crate) enum Path {
 
 /// Returns an error that names the first feature that this machine does not support, or for which it would have to be changed.
 pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), RunError> {
-    scenario.check().map_err(|problem| refused("scenario", problem))?;
+    scenario.check().map_err(|problem| unsupported_error("scenario", problem))?;
     network(scenario, path)?;
     if let Some(program) = scenario.programs.first() {
         let what = format!("[[program]] on {:?}", program.node);
-        return Err(refused(
+        return Err(unsupported_error(
             &what,
             "the live world would run programs without confinement on this machine; use --world kernel",
         ));
     }
     if let Some((name, _)) = scenario.hosts.iter().find(|(_, host)| host.filter != Filter::None) {
         let what = format!("hosts.{name}.filter");
-        return Err(refused(
+        return Err(unsupported_error(
             &what,
             "the live world would change the packet filter of this machine; use --world kernel",
         ));
@@ -50,7 +50,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
         let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
-        return both.map(drop).map_err(|Unsupported { what, why }| refused(&what, why));
+        return both.map(drop).map_err(|Unsupported { what, why }| unsupported_error(&what, why));
     }
     // The loopback interface has addresses of both IP versions.
     let ip = if path == Path::Loopback { spec.ip } else { Ip::V4 };
@@ -66,7 +66,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let why = format!(
         "the path is {what}, whose properties hol does not change; remove the key, {who}, or use --world model or kernel"
     );
-    Err(refused(&format!("network.{key}"), why))
+    Err(unsupported_error(&format!("network.{key}"), why))
 }
 
 /// Checks that every flow's protocol is available with its options.
@@ -76,10 +76,10 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
         let transport = &assignment.transport;
         if transport.kind() == Kind::Unix && path != Path::Loopback {
             let why = "both ends of a UNIX socket are on one host; use tcp, or omit --peer";
-            return Err(refused(&transport.to_string(), why));
+            return Err(unsupported_error(&transport.to_string(), why));
         }
-        let asked =
-            host::requested_sysctls(transport).map_err(|problem| refused(&transport.to_string(), problem))?;
+        let asked = host::requested_sysctls(transport)
+            .map_err(|problem| unsupported_error(&transport.to_string(), problem))?;
         for Sysctl { name, value } in asked {
             let here = setting(name).unwrap_or_else(|| "none".to_owned());
             if here != value {
@@ -88,13 +88,13 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
                     "this transport needs {name} = {value}, but this machine has {here}; set the sysctl (`sysctl -w {name}='{value}'`), \
                     or use --world kernel"
                 );
-                return Err(refused(&transport.to_string(), why));
+                return Err(unsupported_error(&transport.to_string(), why));
             }
         }
         assignment
             .check()
             .and_then(|()| assignment.probe())
-            .map_err(|problem| refused(&transport.to_string(), problem))?;
+            .map_err(|problem| unsupported_error(&transport.to_string(), problem))?;
     }
     Ok(())
 }
@@ -102,13 +102,14 @@ fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
 /// Checks that every flow's protocol is available.
 pub(crate) fn check_protocols(scenario: &Scenario) -> Result<(), RunError> {
     let all = assignments(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
-    let probe =
-        |flow: &Assignment| flow.probe().map_err(|problem| refused(&flow.transport.to_string(), problem));
+    let probe = |flow: &Assignment| {
+        flow.probe().map_err(|problem| unsupported_error(&flow.transport.to_string(), problem))
+    };
     all.iter().try_for_each(probe)
 }
 
 /// Creates the error of an unsupported feature.
-pub(crate) fn refused(what: &str, why: impl std::fmt::Display) -> RunError {
+pub(crate) fn unsupported_error(what: &str, why: impl std::fmt::Display) -> RunError {
     RunError::Refused(format!("the live world does not support `{what}`: {why}"))
 }
 

@@ -37,4 +37,4 @@ pub use ports::Ports;
 pub use router::{Router, guard};
 pub use secret::{SECRET_VARIABLE, Secret};
 pub use server::{Server, Service};
-pub use world::{Live, VIA};
+pub use world::{Live, VIA_SEPARATOR};

@@ -12,11 +12,11 @@ use hol_stack::Kind;
 use hol_traffic::Unsupported;
 
 use crate::bottleneck::Bottleneck;
-use crate::check::refused;
+use crate::check::unsupported_error;
 use crate::clocks::Clocks;
 use crate::control::{ControlError, LinkCounters, Plan};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, failed, measured};
+use crate::outcome::{POLL_INTERVAL, measured, run_error};
 use crate::path_router::{RouterPath, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
@@ -60,13 +60,15 @@ impl<'a> HostRun<'a> {
         let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
         let path = match &others.via {
             None => Bottleneck::default(),
-            Some(_) => Bottleneck::of(scenario).map_err(|Unsupported { what, why }| refused(&what, why))?,
+            Some(_) => {
+                Bottleneck::of(scenario).map_err(|Unsupported { what, why }| unsupported_error(&what, why))?
+            }
         };
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, assignments })
     }
 
     /// Calls `ask` for each of the other hosts.
-    fn each<T>(
+    fn ask_each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &Session) -> Result<T, RunError>,
     ) -> Result<Vec<T>, RunError> {
@@ -79,7 +81,7 @@ impl<'a> HostRun<'a> {
         &self,
         mut ask: impl FnMut(usize, &Session) -> Result<Result<T, String>, ControlError>,
     ) -> Result<Vec<T>, RunError> {
-        self.each(|host, peer, session| {
+        self.ask_each(|host, peer, session| {
             let answer = ask(host, session).map_err(|problem| peer.run_failed(&problem.to_string()))?;
             answer.map_err(|why| peer.run_failed(&why))
         })
@@ -107,7 +109,7 @@ impl<'a> HostRun<'a> {
     ) -> Result<Run, RunError> {
         let server_host = self.server_host();
         let before =
-            self.each(|_, peer, session| session.compare().map_err(|problem| peer.no_reply(&problem)))?;
+            self.ask_each(|_, peer, session| session.compare().map_err(|problem| peer.no_reply(&problem)))?;
         if let Some(way) = way {
             way.shape(&self.path.network, self.seed)?;
             let now = self.sessions[server_host].round_trip();
@@ -160,7 +162,7 @@ impl<'a> HostRun<'a> {
         way.check_counters(passed, run.summary.packets)?;
         let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
         world_report.router = Some(way.world_report());
-        world_report.lines = link_direction_counters(&self.path.network, passed);
+        world_report.link_counters = link_direction_counters(&self.path.network, passed);
         Ok(())
     }
 
@@ -187,7 +189,7 @@ impl<'a> HostRun<'a> {
             (&tell, &relay.local_reports),
             *interval,
         );
-        let (mut halves, mut ports) = listening.map_err(|problem| failed(&problem))?;
+        let (mut halves, mut ports) = listening.map_err(|problem| run_error(&problem))?;
         let theirs = self.each_in_run(|own, session| {
             let placement = Placement { own, ..self.placement.clone() };
             session.plan(Plan {
@@ -204,15 +206,17 @@ impl<'a> HostRun<'a> {
             }
         }
         self.each_in_run(|_, session| session.start(ports.clone()).map(Ok))?;
-        halves.start(&ports).map_err(|problem| failed(&problem))?;
+        halves.start(&ports).map_err(|problem| run_error(&problem))?;
         while !halves.has_ended(0, POLL_INTERVAL) {
             if !goes_on() {
                 return Err(RunError::Interrupted);
             }
-            self.each(|_, peer, session| session.check_alive().map_err(|problem| peer.run_failed(&problem)))?;
+            self.ask_each(|_, peer, session| {
+                session.check_alive().map_err(|problem| peer.run_failed(&problem))
+            })?;
             way.map_or(Ok(()), RouterPath::check_alive)?;
         }
-        let clients = halves.end_clients().map_err(|problem| failed(&problem))?;
+        let clients = halves.end_clients().map_err(|problem| run_error(&problem))?;
         // The path is restored after all clients have ended, and no server ends before its client.
         self.each_in_run(|_, session| session.end_clients())?;
         Ok((halves, clients))
@@ -233,7 +237,7 @@ impl<'a> HostRun<'a> {
     /// Collects the results of all ends, local and of each other host.
     fn collect_results(&self, mut halves: LocalEnds, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
         let there = self.each_in_run(|_, session| session.end())?;
-        let servers = halves.end_servers().map_err(|problem| failed(&problem))?;
+        let servers = halves.end_servers().map_err(|problem| run_error(&problem))?;
         self.others.relay.set_routes(BTreeMap::new());
         Ok(([clients, servers].concat(), there))
     }
@@ -249,7 +253,7 @@ impl<'a> HostRun<'a> {
         world_report.warn(check_server_reached(
             &run.records,
             &run.summary.run_end,
-            &self.others.peers[server_host].place.host,
+            &self.others.peers[server_host].address.host,
         ));
         let beside =
             self.assignments.iter().skip(1).zip(run.summary.background.iter().zip(&run.background_records));
@@ -266,7 +270,7 @@ impl<'a> HostRun<'a> {
             if place == server_host {
                 world_report.peer = Some(PeerHostReport { disordered, ..of_host });
             } else {
-                world_report.others.insert(self.others.peers[place].place.to_string(), of_host);
+                world_report.others.insert(self.others.peers[place].address.to_string(), of_host);
             }
         }
     }

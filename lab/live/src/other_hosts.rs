@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use hol_base::{Duration, Seed};
 use hol_scenario::{Run, RunError, Scenario};
 
-use crate::check::refused;
+use crate::check::unsupported_error;
 use crate::control::HostDescription;
 use crate::host::{self, Host};
 use crate::multi_host_run::HostRun;
@@ -28,7 +28,7 @@ pub(crate) struct OtherHosts {
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
     /// Address pairs known to pass through the router.
-    passed: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
+    routed_pairs: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
 
@@ -45,7 +45,7 @@ impl OtherHosts {
             peers: (LOCAL_HOST + 1..).zip(&places.hosts).map(peer).collect(),
             places,
             via,
-            passed: Mutex::default(),
+            routed_pairs: Mutex::default(),
             relay,
         }
     }
@@ -80,7 +80,7 @@ impl OtherHosts {
         if let Some(via) = &self.via {
             with_all(&self.peers, &[], &mut |sessions| {
                 let ways = HostRun::new(self, sessions, scenario, (Seed(0), None))?.address_pairs();
-                let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut passed = self.routed_pairs.lock().unwrap_or_else(PoisonError::into_inner);
                 if !passed.contains(&ways) {
                     via.with(&ways, |_| Ok(()))?;
                     passed.insert(ways);
@@ -109,7 +109,7 @@ impl OtherHosts {
 
     /// Creates the error of a host that refuses a scenario.
     pub(crate) fn refused(&self, why: &str) -> RunError {
-        refused(&format!("--peer {}", self.places), why)
+        unsupported_error(&format!("--peer {}", self.places), why)
     }
 
     /// Performs a run, as long as `goes_on` returns true.
@@ -132,7 +132,7 @@ impl OtherHosts {
         let world_report = run.summary.world_report.as_deref_mut().expect("a live run has a report");
         world_report.provenance = provenance;
         for (peer, settings) in self.peers.iter().zip(settings) {
-            let place = peer.place.to_string();
+            let place = peer.address.to_string();
             let caution = host::difference_from_stack(scenario, &settings);
             world_report.warn(caution.map(|caution| format!("on {place}: {caution}")));
             let of_host = world_report.others.get_mut(&place).or(world_report.peer.as_mut());

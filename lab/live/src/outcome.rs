@@ -69,6 +69,6 @@ fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
 }
 
 /// Creates the error of this run; features that no machine has were rejected before.
-pub(crate) fn failed(problem: &SocketsError) -> RunError {
+pub(crate) fn run_error(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

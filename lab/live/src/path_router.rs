@@ -30,7 +30,7 @@ impl PathRouter {
 
     /// Returns the address of the router.
     pub(crate) fn place(&self) -> &HostAndPort {
-        &self.host.place
+        &self.host.address
     }
 
     /// Describes the router, so that results of two routers are not mixed: `Linux 6.12.1, eth0 – eth1`.
@@ -53,7 +53,7 @@ impl PathRouter {
         if interfaces.get_or_insert_with(|| now.clone()) == now {
             return Ok(());
         }
-        let place = &self.host.place;
+        let place = &self.host.address;
         Err(RunError::Unusable(format!(
             "router {place}: the interfaces between the two hosts have changed; run the same command again"
         )))

@@ -26,9 +26,9 @@ pub(crate) struct PeerIdentity {
 #[derive(Debug)]
 pub(crate) struct Peer {
     role: HostRole,
-    pub(crate) place: HostAndPort,
+    pub(crate) address: HostAndPort,
     /// The identity at first contact, which is the same for all runs of a process.
-    known: Mutex<Option<PeerIdentity>>,
+    identity: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<Session>>,
     /// Forwards reports of flows whose servers run on the host.
     relay: Relay,
@@ -39,7 +39,14 @@ pub(crate) struct Peer {
 impl Peer {
     /// Creates a host, without contacting it.
     pub(crate) fn new(role: HostRole, place: HostAndPort, relay: Relay) -> Self {
-        Self { role, place, known: Mutex::default(), session: Mutex::default(), relay, fit: Mutex::default() }
+        Self {
+            role,
+            address: place,
+            identity: Mutex::default(),
+            session: Mutex::default(),
+            relay,
+            fit: Mutex::default(),
+        }
     }
 
     /// Calls `work` with the host, connecting first if necessary; after a failure it reconnects next time.
@@ -51,7 +58,7 @@ impl Peer {
         }
         if session.is_none() {
             let secret = Secret::find().map_err(RunError::Refused)?;
-            let opened = Session::open(self.role, &self.place, &secret, self.relay.clone())?;
+            let opened = Session::open(self.role, &self.address, &secret, self.relay.clone())?;
             self.check_identity(&opened)?;
             *session = Some(opened);
         }
@@ -69,11 +76,11 @@ impl Peer {
             own: session.own_address,
             address: session.peer_address,
         };
-        let mut known = lock(&self.known);
+        let mut known = lock(&self.identity);
         match known.get_or_insert_with(|| now.clone()) {
             before if *before == now => Ok(()),
             _ => {
-                let (what, place) = (self.role.name(), &self.place);
+                let (what, place) = (self.role.name(), &self.address);
                 Err(RunError::Unusable(format!(
                     "{what} {place}: its kernel, clock or address has changed; run the same command again"
                 )))
@@ -83,10 +90,10 @@ impl Peer {
 
     /// Returns the identity and the path of the host.
     pub(crate) fn identity(&self) -> Result<PeerIdentity, RunError> {
-        if lock(&self.known).is_none() {
+        if lock(&self.identity).is_none() {
             self.with(|_| Ok(()))?;
         }
-        Ok(lock(&self.known).clone().expect("the identity is known after a connection"))
+        Ok(lock(&self.identity).clone().expect("the identity is known after a connection"))
     }
 
     /// Asks whether the host can run a scenario, once for each set of transports.
@@ -105,24 +112,24 @@ impl Peer {
 
     /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not require the host.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
-        let is_known = lock(&self.known).is_some();
+        let is_known = lock(&self.identity).is_some();
         // A host that does not reply cannot run anything either.
         is_known.then(|| self.check(scenario).ok()).flatten()
     }
 
     /// Creates the error of a host that did not reply.
     pub(crate) fn no_reply(&self, problem: &ControlError) -> RunError {
-        RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.place))
+        RunError::Unusable(format!("{} {}: {problem}", self.role.name(), self.address))
     }
 
     /// Creates the error of a host that cannot do what is requested.
     pub(crate) fn refused(&self, why: &str) -> RunError {
-        RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.place))
+        RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.address))
     }
 
     /// Creates the error of a failure in this run only.
     pub(crate) fn run_failed(&self, problem: &str) -> RunError {
-        let problem = format!("{} {}: {problem}", self.role.name(), self.place);
+        let problem = format!("{} {}: {problem}", self.role.name(), self.address);
         RunError::Failed { problem, log: String::new() }
     }
 }

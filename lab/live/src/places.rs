@@ -19,14 +19,14 @@ pub(crate) struct Places {
     /// The host number of each node.
     nodes: BTreeMap<String, usize>,
     /// The host number of all unnamed nodes, except that of the measured client.
-    others: usize,
+    default_host: usize,
 }
 
 impl Places {
     /// Parses host addresses separated by commas. One without a node name has all other nodes; if there is none, those nodes are on this
     /// host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), others: LOCAL_HOST };
+        let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), default_host: LOCAL_HOST };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
         let mut entries: Vec<&str> = text.split(',').collect();
         // The order in which the user gave them does not matter.
@@ -37,7 +37,7 @@ impl Places {
             let host = places.number_of(place.trim().parse()?);
             let is_new = match node {
                 Some(node) => places.nodes.insert(node.to_owned(), host).is_none(),
-                None => std::mem::replace(&mut places.others, host) == LOCAL_HOST,
+                None => std::mem::replace(&mut places.default_host, host) == LOCAL_HOST,
             };
             if !is_new {
                 let what = node.map_or("all other nodes".to_owned(), |node| format!("{node:?}"));
@@ -74,7 +74,7 @@ impl Places {
         let number = |name: &String| match self.nodes.get(name) {
             Some(host) => *host,
             None if name == first => LOCAL_HOST,
-            None => self.others,
+            None => self.default_host,
         };
         Ok(names.iter().map(|name| (name.clone(), number(name))).collect())
     }
@@ -83,7 +83,7 @@ impl Places {
 impl fmt::Display for Places {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = self.nodes.iter().map(|(node, host)| format!("{node}={}", self.hosts[host - 1]));
-        let others = self.others.checked_sub(1).map(|host| self.hosts[host].to_string());
+        let others = self.default_host.checked_sub(1).map(|host| self.hosts[host].to_string());
         f.write_str(&others.into_iter().chain(named).collect::<Vec<_>>().join(","))
     }
 }

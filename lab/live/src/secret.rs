@@ -14,7 +14,7 @@ pub struct Secret(Vec<u8>);
 pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 
 /// The secret from the command line.
-static GIVEN: OnceLock<Secret> = OnceLock::new();
+static COMMAND_LINE_SECRET: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
     /// Creates the secret from the user's text, without surrounding white space.
@@ -57,12 +57,12 @@ impl Secret {
     /// Sets the secret of this process for runs with other hosts.
     pub fn give(self) {
         // The secret is set once, before the first run.
-        let _ = GIVEN.set(self);
+        let _ = COMMAND_LINE_SECRET.set(self);
     }
 
     /// Returns the secret that was set, or that of the environment.
     pub(crate) fn find() -> Result<Self, String> {
-        match GIVEN.get() {
+        match COMMAND_LINE_SECRET.get() {
             Some(secret) => Ok(secret.clone()),
             None => Self::of_environment()?.ok_or_else(|| {
                 format!("the secret is missing; set --secret-file FILE or {SECRET_VARIABLE} to the secret that `hol live serve` prints on \

@@ -20,7 +20,7 @@ use crate::ports::Ports;
 use crate::router::{Router, RouterService};
 use crate::secret::Secret;
 use crate::service::ClientService;
-use crate::session::{SILENCE, send, send_keepalives, split_stream};
+use crate::session::{MAX_SILENCE, send, send_keepalives, split_stream};
 
 /// Maximum number of simultaneous connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 16;
@@ -168,7 +168,7 @@ fn within_time_limit<T>(
     let (halves, late) = (split_stream(stream)?, stream.try_clone()?);
     let (met, waiting) = channel::<()>();
     thread::spawn(move || {
-        if waiting.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+        if waiting.recv_timeout(MAX_SILENCE) == Err(RecvTimeoutError::Timeout) {
             let _ = late.shutdown(Shutdown::Both);
         }
     });

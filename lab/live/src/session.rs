@@ -23,20 +23,20 @@ use crate::relay::Relay;
 use crate::secret::Secret;
 
 /// Time without a message after which a host is considered unreachable.
-pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// Keepalive interval.
-pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
+pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// Maximum time for a reply, even if the host is busy with another client.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for the reply to a request to end the run, with which the host sends its results.
-const NOTES: Duration = Duration::from_secs(300);
+const RESULTS_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Maximum number of queries to compare clocks.
 const MAX_PINGS: usize = 16;
 /// Minimum number of queries.
 const MIN_PINGS: usize = 4;
 /// Time after which the minimum is enough, in ns.
-const PINGING: u64 = 1_000_000_000;
+const PINGING_NS: u64 = 1_000_000_000;
 
 /// The connection to the other host.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Session {
     ) -> Result<Self, RunError> {
         let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", role.name()));
         let address = resolve(role, place).map_err(unusable)?;
-        let stream = TcpStream::connect_timeout(&address, SILENCE)
+        let stream = TcpStream::connect_timeout(&address, MAX_SILENCE)
             .map_err(|problem| unusable(unreached(&problem, role, place)))?;
         let prepared = split_stream(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
@@ -121,10 +121,10 @@ impl Session {
     /// Compares the clocks with at most `max` queries.
     fn ping(&self, max: usize) -> Result<Comparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
-        while all.len() < MIN_PINGS || (all.len() < max && monotonic() - begin < PINGING) {
+        while all.len() < MIN_PINGS || (all.len() < max && monotonic() - begin < PINGING_NS) {
             let sent_at = monotonic();
             self.send(&Request::Ping)?;
-            match self.receive(SILENCE)? {
+            match self.receive(MAX_SILENCE)? {
                 (Reply::Pong { received, sent }, answered_at) => {
                     all.push(Comparison { sent_at, received, sent, answered_at });
                 }
@@ -162,7 +162,7 @@ impl Session {
         &self,
         scenario: &Scenario,
     ) -> Result<Result<BTreeMap<String, String>, String>, ControlError> {
-        self.ask_for(&Request::Check(Box::new(scenario.clone())), PATIENCE, |reply| match reply {
+        self.ask_for(&Request::Check(Box::new(scenario.clone())), REPLY_TIMEOUT, |reply| match reply {
             Reply::Supported(settings) => Ok(settings),
             other => Err(other),
         })
@@ -170,7 +170,7 @@ impl Session {
 
     /// Makes the host listen for a run; returns the ports by flow.
     pub(crate) fn plan(&self, plan: Plan) -> Result<Result<Vec<u16>, String>, ControlError> {
-        self.ask_for(&Request::Plan(Box::new(plan)), PATIENCE, |reply| match reply {
+        self.ask_for(&Request::Plan(Box::new(plan)), REPLY_TIMEOUT, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
             other => Err(other),
         })
@@ -183,7 +183,7 @@ impl Session {
 
     /// Ends the clients on the host.
     pub(crate) fn end_clients(&self) -> Result<Result<(), String>, ControlError> {
-        self.ask_for(&Request::EndClients, NOTES, |reply| match reply {
+        self.ask_for(&Request::EndClients, RESULTS_TIMEOUT, |reply| match reply {
             Reply::ClientsEnded => Ok(()),
             other => Err(other),
         })
@@ -194,7 +194,7 @@ impl Session {
         self.send(&Request::End)?;
         let mut seen = Vec::new();
         loop {
-            match self.receive(NOTES)?.0 {
+            match self.receive(RESULTS_TIMEOUT)?.0 {
                 // No part is empty, so the number of parts is limited.
                 Reply::Samples(part) if !part.is_empty() && seen.len() + part.len() <= MAX_SAMPLES => {
                     seen.extend(part);
@@ -212,7 +212,7 @@ impl Session {
         client: IpAddr,
         server: IpAddr,
     ) -> Result<Result<[String; 2], String>, ControlError> {
-        self.ask_for(&Request::Between { client, server }, PATIENCE, |reply| match reply {
+        self.ask_for(&Request::Between { client, server }, REPLY_TIMEOUT, |reply| match reply {
             Reply::Interfaces(interfaces) => Ok(interfaces),
             other => Err(other),
         })
@@ -225,7 +225,7 @@ impl Session {
         seed: Seed,
     ) -> Result<Result<(), String>, ControlError> {
         let shape = Request::Shape { network: Box::new(network.clone()), seed: seed.0 };
-        self.ask_for(&shape, PATIENCE, |reply| match reply {
+        self.ask_for(&shape, REPLY_TIMEOUT, |reply| match reply {
             Reply::Shaped => Ok(()),
             other => Err(other),
         })
@@ -233,7 +233,7 @@ impl Session {
 
     /// Makes a router restore the path; returns its counters.
     pub(crate) fn restore(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
-        self.ask_for(&Request::Restore, PATIENCE, |reply| match reply {
+        self.ask_for(&Request::Restore, REPLY_TIMEOUT, |reply| match reply {
             Reply::LinkCounters(passed) => Ok(passed),
             other => Err(other),
         })
@@ -284,15 +284,15 @@ pub(crate) fn send_keepalives(mut alive: impl FnMut() -> bool) {
     // No message arrives on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
     while alive() {
-        let _ = ticks.recv_timeout(HEARTBEAT);
+        let _ = ticks.recv_timeout(HEARTBEAT_INTERVAL);
     }
 }
 
 /// Sets timeouts and returns both halves of a stream.
 pub(crate) fn split_stream(stream: &TcpStream) -> std::io::Result<(TcpStream, TcpStream)> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(SILENCE))?;
-    stream.set_write_timeout(Some(SILENCE))?;
+    stream.set_read_timeout(Some(MAX_SILENCE))?;
+    stream.set_write_timeout(Some(MAX_SILENCE))?;
     Ok((stream.try_clone()?, stream.try_clone()?))
 }
 

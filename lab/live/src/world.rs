@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::check::{self, Path};
 use crate::host::{self, Host, loopback};
 use crate::other_hosts::OtherHosts;
-use crate::outcome::{POLL_INTERVAL, failed, measured};
+use crate::outcome::{POLL_INTERVAL, measured, run_error};
 use crate::path_router::PathRouter;
 use crate::places::Places;
 
@@ -20,7 +20,7 @@ use crate::places::Places;
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
 /// The separator between a peer and a router in the name of a world.
-pub const VIA: &str = " via ";
+pub const VIA_SEPARATOR: &str = " via ";
 
 /// The live world: both ends on this machine, or some on others. Runs take turns, because concurrent ones
 /// would disturb each other.
@@ -40,7 +40,7 @@ impl Live {
     /// nodes, `server=HOST,cross=HOST`; and optionally a router between them that runs `hol live route`:
     /// `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
-        let (places, via) = match places.split_once(VIA) {
+        let (places, via) = match places.split_once(VIA_SEPARATOR) {
             Some((places, router)) => (places, Some(PathRouter::new(router.parse()?))),
             None => (places, None),
         };
@@ -61,9 +61,9 @@ impl Live {
         }
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
-        let stop = Stop::new().map_err(|problem| failed(&problem.into()))?;
+        let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
         let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
-        let runs = runs.map_err(|problem| failed(&problem))?;
+        let runs = runs.map_err(|problem| run_error(&problem))?;
         if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
 
@@ -79,7 +79,7 @@ impl Live {
 impl World for Live {
     fn name(&self) -> String {
         let Some(OtherHosts { places, via, .. }) = &self.others else { return "live".to_owned() };
-        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA}{}", via.place()));
+        let via = via.as_ref().map_or(String::new(), |via| format!("{VIA_SEPARATOR}{}", via.place()));
         format!("live:{places}{via}")
     }
 

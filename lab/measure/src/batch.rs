@@ -11,7 +11,7 @@ pub struct BatchMeans {
     /// The mean with its confidence interval over the batches.
     pub interval: Interval,
     /// Number of samples in a batch.
-    pub batch: usize,
+    pub batch_size: usize,
     /// Correlation of each batch's mean with the next one's.
     pub lag1: f64,
 }
@@ -27,7 +27,7 @@ impl BatchMeans {
         let kept = &kept[kept.len() - batch * batches..];
         let means: Vec<f64> =
             kept.chunks(batch).map(|part| part.iter().sum::<f64>() / batch as f64).collect();
-        Some(Self { interval: Interval::of(&means, confidence)?, batch, lag1: lag1(&means) })
+        Some(Self { interval: Interval::of(&means, confidence)?, batch_size: batch, lag1: lag1(&means) })
     }
 
     /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
@@ -88,7 +88,7 @@ mod tests {
     fn the_warm_up_and_the_rest_are_left_out() {
         let run: Vec<f64> = [1000.0; 7].into_iter().chain([1.0; 40]).collect();
         let means = BatchMeans::of(&run, 5, 20, 0.95).unwrap();
-        assert_eq!((means.interval.mean, means.batch, means.lag1), (1.0, 2, 0.0));
+        assert_eq!((means.interval.mean, means.batch_size, means.lag1), (1.0, 2, 0.0));
         assert_eq!(BatchMeans::of(&run, 5, 19, 0.95), None);
         assert_eq!(BatchMeans::of(&run, 50, 20, 0.95), None);
         assert_eq!(BatchMeans::of(&run[..10], 0, 20, 0.95), None);

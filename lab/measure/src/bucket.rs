@@ -4,7 +4,7 @@
 use hol_base::Duration;
 
 /// Significant bits of a bucket: its width is at most 2^-14 of the value, so its middle is at most 0.003 % off.
-const SIGNIFICANT: u32 = 15;
+const SIGNIFICANT_BITS: u32 = 15;
 
 /// A range of latencies that are counted together; the buckets are numbered in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,15 +14,15 @@ impl Bucket {
     /// Returns the bucket that contains `latency`.
     pub fn of(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
-        let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT);
+        let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
         // The mantissa is at least 2^14 once the shift is above zero, so the octaves join without a gap.
-        Self((shift << (SIGNIFICANT - 1)) + (nanos >> shift) as u32)
+        Self((shift << (SIGNIFICANT_BITS - 1)) + (nanos >> shift) as u32)
     }
 
     /// Returns the middle of the bucket, rounded down.
     pub fn middle(self) -> Duration {
-        let shift = (self.0 >> (SIGNIFICANT - 1)).saturating_sub(1);
-        let mantissa = u64::from(self.0 - (shift << (SIGNIFICANT - 1)));
+        let shift = (self.0 >> (SIGNIFICANT_BITS - 1)).saturating_sub(1);
+        let mantissa = u64::from(self.0 - (shift << (SIGNIFICANT_BITS - 1)));
         Duration::from_nanos((mantissa << shift) + ((1 << shift) - 1) / 2)
     }
 }

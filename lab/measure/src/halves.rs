@@ -12,7 +12,7 @@ const MAX_PARTS: usize = 64;
 const MAX_DIFFERENCE: f64 = 0.1;
 /// The significance level of a difference between the means of the halves. Every point of a study is tested,
 /// so one in twenty would discard many means.
-pub const UNSTEADY: f64 = 0.001;
+pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
 /// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
@@ -105,11 +105,11 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     if halves.len() < 2 || !middle.is_finite() {
         return true;
     }
-    let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY);
+    let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY_SIGNIFICANCE);
     let far = test.difference.mean.abs() > MAX_DIFFERENCE * middle;
     let ranked = halves.len() >= MIN_RANKED;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
-    !(far && test.p < UNSTEADY && one_way)
+    !(far && test.p < UNSTEADY_SIGNIFICANCE && one_way)
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ const ON_TIME_MESSAGES: u32 = 10;
 
 /// Number of messages before the event in a drawing.
 const MESSAGES_BEFORE: usize = 64;
-/// Number of equal parts of the time until the backlog was gone. Each part after that is [`GROWTH`] times as long as the one before.
-const PARTS: u64 = 256;
-const GROWTH: f64 = 1.05;
+/// Number of equal parts of the time until the backlog was gone. Each part after that is [`PART_GROWTH`] times as long as the one before.
+const PARTS_TO_RECOVERY: u64 = 256;
+const PART_GROWTH: f64 = 1.05;
 
 /// The effect of an event on the application.
 ///
@@ -80,7 +80,7 @@ impl PendingMessage {
 pub struct OutagesBuilder {
     /// Times of the events, ascending.
     events: Vec<Time>,
-    before: Recorder,
+    latencies_before: Recorder,
     /// The time from each delivery before the first event to the next one.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
@@ -103,7 +103,7 @@ impl OutagesBuilder {
         let due = record.scheduled;
         match record.latency() {
             Some(latency) if due + latency <= *first => {
-                self.before.complete(latency);
+                self.latencies_before.complete(latency);
                 if let Some(last) = self.last.filter(|last| *last < due + latency) {
                     self.silences.complete((due + latency).since(last));
                 }
@@ -123,7 +123,7 @@ impl OutagesBuilder {
     /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
     /// delivered before the first event, and nothing for events after the last message.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
-        let Self { events, before, silences, recent, last, mut after } = self;
+        let Self { events, latencies_before: before, silences, recent, last, mut after } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // A message that was never due is not missing.
         after.retain(|message| message.delivered.is_some() || message.due <= ended);
@@ -252,10 +252,12 @@ impl Run {
         let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
         let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
-        let part = (gone.saturating_since(first).as_nanos() / PARTS).max(1);
+        let part = (gone.saturating_since(first).as_nanos() / PARTS_TO_RECOVERY).max(1);
         let place = |due: i64| match (due / part as i64) as u64 {
             // After the backlog, the parts grow.
-            at if at >= PARTS => PARTS + ((at as f64 / PARTS as f64).ln() / GROWTH.ln()) as u64,
+            at if at >= PARTS_TO_RECOVERY => {
+                PARTS_TO_RECOVERY + ((at as f64 / PARTS_TO_RECOVERY as f64).ln() / PART_GROWTH.ln()) as u64
+            }
             at => at,
         };
         let mut at = None;

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 use crate::CONFIDENCE;
 
 /// Number of events of a kind from which the sample itself shows their cost.
-pub const RARE: u64 = 10;
+pub const MIN_TIMEOUTS: u64 = 10;
 
 /// The retransmission timeouts of a point's runs, and the cost of another one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,9 +36,9 @@ pub struct Allowance {
 impl TimeoutCounts {
     /// Returns whether there were too few events to show their effect on the mean.
     ///
-    /// Timeouts are too few below [`RARE`]; backoffs are too few below that number if some were expected.
+    /// Timeouts are too few below [`MIN_TIMEOUTS`]; backoffs are too few below that number if some were expected.
     pub fn are_rare(&self) -> bool {
-        self.timeouts < RARE || (self.backoffs < RARE && self.expected_backoffs() >= 0.05)
+        self.timeouts < MIN_TIMEOUTS || (self.backoffs < MIN_TIMEOUTS && self.expected_backoffs() >= 0.05)
     }
 
     /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
@@ -54,10 +54,10 @@ impl TimeoutCounts {
         let (one, two) = (ms(self.stall_s), ms(3.0 * self.stall_s));
         let mut unseen = Allowance::default();
         let mut variance = 0.0;
-        if self.timeouts < RARE {
+        if self.timeouts < MIN_TIMEOUTS {
             variance += ((poisson_upper_end(self.timeouts) - self.timeouts as f64) * one).powi(2);
         }
-        if self.backoffs < RARE {
+        if self.backoffs < MIN_TIMEOUTS {
             let due = self.expected_backoffs();
             unseen.expected = (due - self.backoffs as f64).max(0.0) * two;
             variance += due * two * two;

@@ -28,10 +28,10 @@ pub struct TransferBuilder {
 #[derive(Debug, Clone)]
 pub struct BackgroundTransfer {
     /// Earliest possible start of the transfer.
-    since: Time,
+    earliest_start: Time,
     octets: u64,
     /// Octets delivered outside the transfer as known so far, by the time of delivery.
-    outside: BTreeMap<Time, u64>,
+    octets_outside: BTreeMap<Time, u64>,
 }
 
 impl Transfer {
@@ -72,21 +72,22 @@ impl TransferBuilder {
 impl BackgroundTransfer {
     /// Creates a count for a transfer that does not start before `since`.
     pub const fn new(since: Time) -> Self {
-        Self { since, octets: 0, outside: BTreeMap::new() }
+        Self { earliest_start: since, octets: 0, octets_outside: BTreeMap::new() }
     }
 
     /// Adds the next record of the background flow.
     pub fn add(&mut self, record: &Record) {
-        if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.since) {
-            *self.outside.entry(delivered).or_default() += record.octets();
+        if let Some(delivered) = record.carried().filter(|delivered| *delivered >= self.earliest_start) {
+            *self.octets_outside.entry(delivered).or_default() += record.octets();
         }
     }
 
     /// Counts the octets delivered during `transfer`, which only grows.
     pub fn count(&mut self, transfer: Transfer) {
         let during = transfer.first..=transfer.last;
-        let inside: Vec<Time> = self.outside.range(during).map(|(delivered, _)| *delivered).collect();
-        self.octets += inside.iter().filter_map(|delivered| self.outside.remove(delivered)).sum::<u64>();
+        let inside: Vec<Time> = self.octets_outside.range(during).map(|(delivered, _)| *delivered).collect();
+        self.octets +=
+            inside.iter().filter_map(|delivered| self.octets_outside.remove(delivered)).sum::<u64>();
     }
 
     /// Returns the octets delivered during the transfer.
@@ -147,7 +148,7 @@ mod tests {
         let mut octets_until = |last, delivered: &[Option<u64>]| {
             delivered.iter().for_each(|delivered| background.add(&record(0, 0, *delivered)));
             background.count(until(last));
-            (background.octets(), background.outside.len())
+            (background.octets(), background.octets_outside.len())
         };
         assert_eq!(octets_until(20, &[Some(4), Some(9), Some(10), Some(20), None, Some(21)]), (1000, 2));
         assert_eq!(octets_until(20, &[]), (1000, 2), "nothing counts twice");

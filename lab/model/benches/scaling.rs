@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::{Duration, Seed};
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::{Background, Scenario};
 
 const TRANSACTIONS: &str = "kind = 'simco'\nrate = '1000/s'";
@@ -28,7 +28,7 @@ fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item
     for (value, scenario) in points {
         let summarize = || {
             let mut summarizer = Summarizer::default();
-            let summary = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+            let summary = run_with_observer(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
             black_box(summarizer.finish());
             summary.packets
         };

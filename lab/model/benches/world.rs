@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hol_base::Seed;
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_network::NetworkSpec;
 use hol_scenario::Scenario;
 use hol_workloads::{Page, Simco, Sizes, WorkloadSpec};
@@ -36,7 +36,7 @@ fn transactions(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new(transport, loss), |bencher| {
                 bencher.iter(|| {
                     let mut summarizer = Summarizer::default();
-                    follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+                    run_with_observer(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
                     black_box(summarizer.finish())
                 });
             });
@@ -59,7 +59,7 @@ fn objects(criterion: &mut Criterion) {
         group.bench_function(transport, |bencher| {
             bencher.iter(|| {
                 let mut summarizer = Summarizer::default();
-                follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+                run_with_observer(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
                 black_box(summarizer.finish())
             });
         });

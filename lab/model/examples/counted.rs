@@ -3,7 +3,7 @@
 
 use hol_base::Seed;
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::Scenario;
 
 fn main() {
@@ -26,7 +26,7 @@ fn main() {
         messages.parse().expect("a number of messages"),
     );
     let mut summarizer = Summarizer::default();
-    let summary = follow(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
+    let summary = run_with_observer(&scenario, Seed(1), None, &mut summarizer).expect("it runs");
     let offered = summarizer.finish().offered;
     println!("{}", if matches!(what.as_str(), "bulk" | "connections") { summary.packets } else { offered });
 }

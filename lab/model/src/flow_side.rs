@@ -14,9 +14,9 @@ pub(crate) struct FlowSide {
     /// Index of each connection's endpoint in the simulation.
     pub(crate) sockets: Vec<usize>,
     /// The number of connections that have closed in an orderly way.
-    pub(crate) closed: usize,
+    pub(crate) closed_connections: usize,
     /// Endpoints that buffer received data until the application reads again, the longest waiting first.
-    held: VecDeque<usize>,
+    unread_endpoints: VecDeque<usize>,
     framing: Framing,
 }
 
@@ -42,7 +42,13 @@ impl Framing {
 impl FlowSide {
     /// Creates an end without connections.
     pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
-        Self { application, sockets: Vec::new(), closed: 0, held: VecDeque::new(), framing }
+        Self {
+            application,
+            sockets: Vec::new(),
+            closed_connections: 0,
+            unread_endpoints: VecDeque::new(),
+            framing,
+        }
     }
 
     /// Adds an endpoint; returns the number of its connection.
@@ -64,22 +70,23 @@ impl FlowSide {
     #[inline]
     pub(crate) fn holds_back(&mut self, socket: usize, more: bool) -> bool {
         let acts_first = more && matches!(self.framing, Framing::Messages { .. });
-        let holds = (acts_first || !self.application.is_reading()) && !self.held.contains(&socket);
+        let holds =
+            (acts_first || !self.application.is_reading()) && !self.unread_endpoints.contains(&socket);
         if holds {
-            self.held.push_back(socket);
+            self.unread_endpoints.push_back(socket);
         }
         holds
     }
 
     /// Returns the endpoint to read next, if the application reads.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
-        let reads = !self.held.is_empty() && self.application.is_reading();
-        if reads { self.held.pop_front() } else { None }
+        let reads = !self.unread_endpoints.is_empty() && self.application.is_reading();
+        if reads { self.unread_endpoints.pop_front() } else { None }
     }
 
     /// Returns whether all connections have closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed == self.sockets.len()
+        self.closed_connections == self.sockets.len()
     }
 
     /// Returns the command that sends the first `length` octets of a message, and removes them from the message.

@@ -7,7 +7,7 @@ use hol_wire::Address;
 /// The addresses that hosts have at a time of the run.
 #[derive(Debug)]
 pub(crate) struct HostAddresses {
-    absent: Vec<Address>,
+    absent_addresses: Vec<Address>,
     /// Future changes, the next one last.
     changes: Vec<AddressChange>,
 }
@@ -17,7 +17,7 @@ impl HostAddresses {
     pub(crate) fn new(topology: &Topology) -> Self {
         let changes: Vec<_> = topology.address_changes().iter().rev().copied().collect();
         let absent = changes.iter().filter(|change| change.is_added).map(|change| change.address).collect();
-        Self { absent, changes }
+        Self { absent_addresses: absent, changes }
     }
 
     /// Returns the time of the next change.
@@ -28,9 +28,9 @@ impl HostAddresses {
     /// Applies the next change and returns it.
     pub(crate) fn change(&mut self) -> Option<AddressChange> {
         let change = self.changes.pop()?;
-        self.absent.retain(|absent| *absent != change.address);
+        self.absent_addresses.retain(|absent| *absent != change.address);
         if !change.is_added {
-            self.absent.push(change.address);
+            self.absent_addresses.push(change.address);
         }
         Some(change)
     }
@@ -42,6 +42,6 @@ impl HostAddresses {
 
     /// Returns whether the host has this address.
     pub(crate) fn has(&self, address: Address) -> bool {
-        !self.absent.contains(&address)
+        !self.absent_addresses.contains(&address)
     }
 }

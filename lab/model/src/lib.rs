@@ -63,7 +63,7 @@ impl World for Model {
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<RunSummary, RunError> {
-        follow(scenario, seed, None, observer)
+        run_with_observer(scenario, seed, None, observer)
     }
 
     fn trace(
@@ -99,11 +99,11 @@ impl Tap for Ends<'_> {
 
 /// Runs `scenario` in the model world; the same scenario and seed give the same run.
 pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result<Run, RunError> {
-    Run::collect(|observer| follow(scenario, seed, tap, observer))
+    Run::collect(|observer| run_with_observer(scenario, seed, tap, observer))
 }
 
 /// Runs `scenario` and passes the records to an observer.
-pub fn follow(
+pub fn run_with_observer(
     scenario: &Scenario,
     seed: Seed,
     tap: Option<&mut dyn Tap>,

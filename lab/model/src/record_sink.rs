@@ -19,7 +19,7 @@ impl<'o> RecordSink<'o> {
     /// Creates a sink for the measured flow and the background flows.
     pub(crate) fn new(observer: &'o mut dyn Observer, flows: &[RunningFlow]) -> Self {
         let (measured, background) = flows.split_first().expect("a flow is measured");
-        let background = vec![BackgroundTransfer::new(measured.flow.start()); background.len()];
+        let background = vec![BackgroundTransfer::new(measured.flow.start_time()); background.len()];
         Self { observer, transfer: TransferBuilder::default(), background }
     }
 

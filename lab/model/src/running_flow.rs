@@ -101,7 +101,7 @@ impl RunningFlow {
             Event::PeerClosed => Input::PeerClosed(connection),
             Event::Failed { reason } => Input::Failed(connection, reason.text()),
             Event::Closed => {
-                self.flow_side(role).closed += 1;
+                self.flow_side(role).closed_connections += 1;
                 Input::Closed(connection)
             }
         };

@@ -11,24 +11,24 @@ use crate::connection::Connection;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleTimes {
     interval: Option<Duration>,
-    next: Time,
+    next_sample: Time,
 }
 
 impl SampleTimes {
     /// Creates the times of samples at this interval.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
-        Self { interval, next: if interval.is_some() { Time::ZERO } else { Time::MAX } }
+        Self { interval, next_sample: if interval.is_some() { Time::ZERO } else { Time::MAX } }
     }
 
     /// Returns the time of the next sample; events at that time come before it.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        self.next
+        self.next_sample
     }
 
     /// Advances to the next sample.
     pub(crate) fn advance(&mut self) {
-        self.next = self.interval.map_or(Time::MAX, |interval| self.next + interval);
+        self.next_sample = self.interval.map_or(Time::MAX, |interval| self.next_sample + interval);
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn senders(
     let sent_again = Some(fast_retransmissions + timeout_retransmissions);
     endpoint.paths(&mut |path| {
         let sender = SenderSample { flow, connection, side, path, sent_again };
-        see(&Sample { at, of: SampleValue::Sender(sender) });
+        see(&Sample { at, value: SampleValue::Sender(sender) });
     });
 }
 
@@ -55,6 +55,6 @@ pub(crate) fn queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Ba
     let lost = Some(drops.total() - drops.queue);
     Sample {
         at,
-        of: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
+        value: SampleValue::Queue(QueueSample { line: queue, packets, octets, dropped: drops.queue, lost }),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct Simulation<'t> {
 }
 
 /// The index of the measured flow.
-const MEASURED: usize = 0;
+const MEASURED_FLOW: usize = 0;
 
 /// An endpoint, and its host and flow.
 struct Socket {
@@ -66,8 +66,8 @@ impl<'t> Simulation<'t> {
         free_port: u16,
         wake_ups: Option<WakeUps>,
     ) -> Self {
-        let mut agenda = EventQueue::new(ENTRIES * running_flows.len() + 1);
-        agenda.set(ENTRIES * running_flows.len(), host_addresses.next_change());
+        let mut agenda = EventQueue::new(ENTRIES_PER_FLOW * running_flows.len() + 1);
+        agenda.set(ENTRIES_PER_FLOW * running_flows.len(), host_addresses.next_change());
         let (sockets, timers) = (Vec::new(), EventQueue::new(1));
         let awaiting_address = Vec::new();
         Self {
@@ -88,14 +88,15 @@ impl<'t> Simulation<'t> {
     /// Starts every flow at its time and runs until the measured one has ended; returns that time, or an error if the observer stops the
     /// run. Records are passed on every few steps, while they are still in the cache.
     pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
-        const STEPS: usize = 256;
+        const STEPS_AT_ONCE: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
         for running_flow in 0..self.running_flows.len() {
-            self.agenda.set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start());
+            self.agenda
+                .set(entry(running_flow, Side::Client), self.running_flows[running_flow].flow.start_time());
         }
-        while self.running_flows[MEASURED].flow.run_end().is_none() {
+        while self.running_flows[MEASURED_FLOW].flow.run_end().is_none() {
             record_sink.settle(&mut self.running_flows)?;
-            if !self.run_for(STEPS, sample_times.next()) {
+            if !self.run_for(STEPS_AT_ONCE, sample_times.next()) {
                 self.sample(sample_times.next(), record_sink);
                 sample_times.advance();
             }
@@ -114,7 +115,7 @@ impl<'t> Simulation<'t> {
                 let (now, measured) = (self.now, self.measured());
                 measured.flow.deadlock(now, measured.progress());
             }
-            if self.running_flows[MEASURED].flow.run_end().is_some() {
+            if self.running_flows[MEASURED_FLOW].flow.run_end().is_some() {
                 return true;
             }
         }
@@ -136,7 +137,7 @@ impl<'t> Simulation<'t> {
     pub(crate) fn settle(&mut self, record_sink: &mut RecordSink<'_>) -> Result<(), RunError> {
         let ended = self.now;
         while !self.measured().client.application.end(ended) {
-            record_sink.settle_all(&mut self.running_flows[..=MEASURED])?;
+            record_sink.settle_all(&mut self.running_flows[..=MEASURED_FLOW])?;
         }
         self.measured().server.application.end(ended);
         record_sink.settle_all(&mut self.running_flows)
@@ -145,11 +146,11 @@ impl<'t> Simulation<'t> {
     /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
     /// done, or `None` if it failed.
     pub(crate) fn close(&mut self) -> Option<Time> {
-        for running_flow in MEASURED + 1..self.running_flows.len() {
+        for running_flow in MEASURED_FLOW + 1..self.running_flows.len() {
             self.abort(running_flow);
         }
         let limit = self.now + Self::MAX_CLOSE;
-        self.begin_to_close(MEASURED);
+        self.begin_to_close(MEASURED_FLOW);
         while !self.measured().is_closed() {
             if !self.step(limit) {
                 return None;
@@ -160,12 +161,12 @@ impl<'t> Simulation<'t> {
 
     /// Returns the measured flow.
     pub(crate) fn measured(&mut self) -> &mut RunningFlow {
-        &mut self.running_flows[MEASURED]
+        &mut self.running_flows[MEASURED_FLOW]
     }
 
     /// Returns the other flows, background flows first.
     pub(crate) fn others(&self) -> &[RunningFlow] {
-        &self.running_flows[MEASURED + 1..]
+        &self.running_flows[MEASURED_FLOW + 1..]
     }
 
     /// Returns the record sink for an observer of the run.
@@ -190,7 +191,8 @@ impl<'t> Simulation<'t> {
 
     /// Returns the summed counters of all endpoints at one end of the measured flow.
     pub(crate) fn statistics(&self, role: Side) -> Statistics {
-        let own = self.sockets.iter().filter(|socket| socket.running_flow == MEASURED && socket.role == role);
+        let own =
+            self.sockets.iter().filter(|socket| socket.running_flow == MEASURED_FLOW && socket.role == role);
         own.fold(Statistics::default(), |total, socket| add(total, socket.connection.statistics()))
     }
 
@@ -216,10 +218,10 @@ impl<'t> Simulation<'t> {
             }
         } else if timer_at == next {
             self.serve(socket);
-        } else if entry == ENTRIES * self.running_flows.len() {
+        } else if entry == ENTRIES_PER_FLOW * self.running_flows.len() {
             self.change_address();
         } else {
-            self.act(entry / ENTRIES, entry % ENTRIES);
+            self.act(entry / ENTRIES_PER_FLOW, entry % ENTRIES_PER_FLOW);
         }
         true
     }
@@ -229,7 +231,7 @@ impl<'t> Simulation<'t> {
         let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.change() else {
             return;
         };
-        self.agenda.set(ENTRIES * self.running_flows.len(), self.host_addresses.next_change());
+        self.agenda.set(ENTRIES_PER_FLOW * self.running_flows.len(), self.host_addresses.next_change());
         for socket in 0..self.sockets.len() {
             if self.sockets[socket].node == node {
                 let has_event =
@@ -387,7 +389,7 @@ impl<'t> Simulation<'t> {
         self.poll_application(running_flow, role);
         self.schedule_woken();
         // The measured flow closes when its records have been passed on.
-        if running_flow != MEASURED {
+        if running_flow != MEASURED_FLOW {
             self.begin_to_close(running_flow);
         }
     }
@@ -490,15 +492,15 @@ impl<'t> Simulation<'t> {
 }
 
 /// Number of entries of a flow in the agenda: its client, its server, the check of its end.
-const ENTRIES: usize = 3;
+const ENTRIES_PER_FLOW: usize = 3;
 
 /// Returns the index of an application in the agenda.
 const fn entry(running_flow: usize, role: Side) -> usize {
-    ENTRIES * running_flow + role as usize
+    ENTRIES_PER_FLOW * running_flow + role as usize
 }
 
 const fn watch_entry(running_flow: usize) -> usize {
-    ENTRIES * running_flow + 2
+    ENTRIES_PER_FLOW * running_flow + 2
 }
 
 fn add(total: Statistics, one: &Statistics) -> Statistics {

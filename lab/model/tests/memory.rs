@@ -3,7 +3,7 @@
 
 use hol_base::Seed;
 use hol_measure::Summarizer;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::Scenario;
 use peak_alloc::PeakAlloc;
 
@@ -21,7 +21,7 @@ fn megabytes(transport: &str, workload: &str, network: &str, messages: u64) -> f
     let before = MEMORY.current_usage_as_mb();
     MEMORY.reset_peak_usage();
     let mut summarizer = Summarizer::default();
-    follow(&scenario, Seed(1), None, &mut summarizer).unwrap();
+    run_with_observer(&scenario, Seed(1), None, &mut summarizer).unwrap();
     assert_eq!(summarizer.finish().offered, messages);
     MEMORY.peak_usage_as_mb() - before
 }

@@ -140,9 +140,9 @@ impl Topology {
         addresses: &[Address],
         medium: Medium,
     ) -> Result<(), NetworkError> {
-        const MAX: usize = 30_000;
+        const MAX_SEGMENTS: usize = 30_000;
         let number = self.segments.len() + 1;
-        if number > MAX || self.interfaces.len() + members.len() > usize::from(u16::MAX) {
+        if number > MAX_SEGMENTS || self.interfaces.len() + members.len() > usize::from(u16::MAX) {
             return Err(NetworkError::TooMany(number));
         }
         if !addresses.is_empty() && addresses.len() != members.len() {

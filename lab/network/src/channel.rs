@@ -16,7 +16,7 @@ pub(crate) struct Channel {
     /// Indices of the links, ascending.
     pub(crate) members: Vec<usize>,
     /// Index into `members`.
-    last: usize,
+    last_member: usize,
 }
 
 impl Channel {
@@ -28,13 +28,13 @@ impl Channel {
         {
             channels.entry(&link.settings.channel).or_default().push(place);
         }
-        channels.into_values().map(|members| Self { last: members.len() - 1, members }).collect()
+        channels.into_values().map(|members| Self { last_member: members.len() - 1, members }).collect()
     }
 
     /// Starts the due transmissions, in turns.
     pub(crate) fn advance(&mut self, now: Time, links: &mut [Link], observer: &mut Observer<'_>) {
         while let Some(next) = self.next(now, links) {
-            self.last = next;
+            self.last_member = next;
             links[self.members[next]].start_next(observer);
             self.occupy(self.members[next], links);
         }
@@ -60,7 +60,7 @@ impl Channel {
 
     /// Returns the index of the member whose turn it is, if one waits and may transmit.
     fn next(&self, now: Time, links: &[Link]) -> Option<usize> {
-        let mut after = (1..=self.members.len()).map(|step| (self.last + step) % self.members.len());
+        let mut after = (1..=self.members.len()).map(|step| (self.last_member + step) % self.members.len());
         after.find(|place| links[self.members[*place]].is_due(now))
     }
 }

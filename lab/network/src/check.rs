@@ -55,7 +55,7 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
         return Err(NetworkError::MtuTooSmall { link, mtu: settings.mtu.0, ip });
     }
     if let PoliceSpec(Some(TokenBucket { burst, .. })) = settings.police
-        && !(settings.mtu.0..=TokenBucket::MAX).contains(&burst.0)
+        && !(settings.mtu.0..=TokenBucket::MAX_OCTETS).contains(&burst.0)
     {
         return Err(NetworkError::Burst { link, burst: burst.0, mtu: settings.mtu.0 });
     }

@@ -248,7 +248,7 @@ impl Codel {
 #[derive(Debug)]
 pub(crate) struct CodelQueue {
     codel: Codel,
-    waiting: VecDeque<QueuedPacket>,
+    packets: VecDeque<QueuedPacket>,
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
@@ -257,7 +257,7 @@ pub(crate) struct CodelQueue {
 impl CodelQueue {
     /// Creates a queue. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest packet.
     pub(crate) fn new(spec: CodelSpec, overhead: u64, longest: u64) -> Self {
-        Self { codel: Codel::new(spec, longest), waiting: VecDeque::new(), octets: 0, overhead }
+        Self { codel: Codel::new(spec, longest), packets: VecDeque::new(), octets: 0, overhead }
     }
 
     /// Returns the packets marked so far.
@@ -267,25 +267,25 @@ impl CodelQueue {
 
     /// Returns the queued packets and their octets.
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
+        (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }
 
     /// Queues a packet, or drops it if there is no room.
     pub(crate) fn push(&mut self, now: Time, transit: Transit) {
         self.octets += transit.length() + self.overhead;
-        self.waiting.push_back(QueuedPacket { since: now, transit });
+        self.packets.push_back(QueuedPacket { since: now, transit });
     }
 
     /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(Transit)) -> Option<Transit> {
-        let Self { codel, waiting, octets, overhead } = self;
+        let Self { codel, packets: waiting, octets, overhead } = self;
         codel.next(now, || take(waiting, octets, *overhead), lose)
     }
 
     /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
+        std::mem::take(&mut self.packets).into_iter().map(|waiting| waiting.transit)
     }
 }
 

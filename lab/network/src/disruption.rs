@@ -8,7 +8,7 @@ use crate::loss::LossSpec;
 use crate::spec::NetworkSpec;
 
 /// Maximum number of disruptions; further ones of a link that goes up and down all the time are ignored.
-const MAX: usize = 64;
+const MAX_DISRUPTIONS: usize = 64;
 
 /// An event that may interrupt the traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl NetworkSpec {
             }
             is_same
         });
-        all.truncate(MAX);
+        all.truncate(MAX_DISRUPTIONS);
         all
     }
 

@@ -17,9 +17,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 /// One `jitter` in the units of a table: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
 pub(crate) const UNIT: i64 = 8192;
 /// Entries of a built-in table, as in iproute2.
-const SIZE: usize = 4096;
+const TABLE_SIZE: usize = 4096;
 /// Maximum entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
-const MAX: usize = 16_384;
+const MAX_TABLE_SIZE: usize = 16_384;
 
 /// The distribution of the delay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +39,7 @@ pub enum Distribution {
     Table(Arc<[i16]>),
 }
 
-const WORDS: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
+const DISTRIBUTION_NAMES: [&str; 4] = ["uniform", "normal", "pareto", "paretonormal"];
 
 impl Distribution {
     /// Returns the table from which the delay of each packet is drawn; `None` for the uniform distribution
@@ -73,7 +73,7 @@ impl Distribution {
                         "is below the number before it; a distribution is an ascending list of quantiles; sort it",
                     );
                 }
-                if numbers.len() == MAX {
+                if numbers.len() == MAX_TABLE_SIZE {
                     return refuse(
                         "is number 16385, but netem accepts at most 16384; remove every other number",
                     );
@@ -96,7 +96,7 @@ impl Distribution {
             Self::File(_) => {
                 Some("only an experiment file can name a file; give the numbers of the file here, as `table`")
             }
-            Self::Table(numbers) if numbers.is_empty() || numbers.len() > MAX => {
+            Self::Table(numbers) if numbers.is_empty() || numbers.len() > MAX_TABLE_SIZE => {
                 Some("`table` must have 1 to 16384 numbers")
             }
             _ => None,
@@ -111,7 +111,7 @@ impl Distribution {
             Self::ParetoNormal => 3,
             Self::File(_) | Self::Table(_) => return None,
         };
-        Some(WORDS[place])
+        Some(DISTRIBUTION_NAMES[place])
     }
 }
 
@@ -128,11 +128,11 @@ impl fmt::Display for Distribution {
 /// Returns the quantiles of a distribution at the middle of equal shares.
 fn quantiles(quantile: impl Fn(f64) -> f64) -> Arc<[i16]> {
     let number = |place: usize| {
-        let share = (place as f64 + 0.5) / SIZE as f64;
+        let share = (place as f64 + 0.5) / TABLE_SIZE as f64;
         // The conversion saturates at the ends of the range.
         (quantile(share) * UNIT as f64).round() as i16
     };
-    (0..SIZE).map(number).collect()
+    (0..TABLE_SIZE).map(number).collect()
 }
 
 fn normal(share: f64) -> f64 {
@@ -164,7 +164,7 @@ impl JsonSchema for Distribution {
     }
 
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "enum": WORDS }, of.subschema_for::<OwnDistribution>()] })
+        json_schema!({ "anyOf": [{ "enum": DISTRIBUTION_NAMES }, of.subschema_for::<OwnDistribution>()] })
     }
 }
 
@@ -242,7 +242,10 @@ mod tests {
             let found = quantile(&Distribution::Normal, share);
             // The tolerance is half an entry of the table, at the density there.
             let density = (-due * due / 2.0_f64).exp() / std::f64::consts::TAU.sqrt();
-            assert!((found - due).abs() < 0.6 / SIZE as f64 / density + 1e-4, "{share}: {found}, {due}");
+            assert!(
+                (found - due).abs() < 0.6 / TABLE_SIZE as f64 / density + 1e-4,
+                "{share}: {found}, {due}"
+            );
         }
     }
 

@@ -96,7 +96,7 @@ pub(crate) struct FairQueue {
 impl FairQueue {
     /// Maximum packets dropped from the longest queue when there is no room, since finding it takes time. As
     /// in Linux.
-    const BATCH: u32 = 64;
+    const MAX_DROPPED_AT_ONCE: u32 = 64;
 
     /// Creates the queues. `overhead`: octets of each packet beyond IP; `longest`: octets of the longest
     /// packet.
@@ -139,7 +139,7 @@ impl FairQueue {
             let nothing = self.pop(now, |_| unreachable!("the queue is empty"));
             debug_assert!(nothing.is_none(), "an empty queue has a packet");
         }
-        let place = self.place(&transit);
+        let place = self.queue_index(&transit);
         let length = transit.length() + self.overhead;
         let flow = &mut self.flows[place];
         flow.waiting.push_back(QueuedPacket { since: now, transit });
@@ -225,7 +225,7 @@ impl FairQueue {
             let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
             lose(transit);
-            if dropped == Self::BATCH || gone >= half {
+            if dropped == Self::MAX_DROPPED_AT_ONCE || gone >= half {
                 break;
             }
         }
@@ -243,7 +243,7 @@ impl FairQueue {
     }
 
     /// Returns the index of the queue of the packet's flow.
-    fn place(&self, transit: &Transit) -> usize {
+    fn queue_index(&self, transit: &Transit) -> usize {
         let packet = &transit.packet;
         let [source, destination] = [packet.source, packet.destination].map(|address| match address {
             Address::V4(address) => u64::from(address.to_bits()),
@@ -342,9 +342,9 @@ mod tests {
     fn flows_are_those_of_addresses_ports_and_protocol() {
         let queue = queue(10);
         let places: std::collections::BTreeSet<usize> =
-            (0..100).map(|port| queue.place(&transit(port, 0, 100))).collect();
+            (0..100).map(|port| queue.queue_index(&transit(port, 0, 100))).collect();
         assert!(places.len() > 85, "100 flows in 1024 queues meet seldom: {}", places.len());
-        assert_eq!(queue.place(&transit(7, 0, 100)), queue.place(&transit(7, 1, 1500)));
+        assert_eq!(queue.queue_index(&transit(7, 0, 100)), queue.queue_index(&transit(7, 1, 1500)));
     }
 
     #[test]

@@ -74,8 +74,8 @@ impl Default for HandoverSpec {
 }
 
 /// Paths are counted from 1, as in events.
-const OLD: usize = 1;
-const NEW: usize = 2;
+const OLD_PATH: usize = 1;
+const NEW_PATH: usize = 2;
 
 impl HandoverSpec {
     /// Returns when the client leaves the overlap.
@@ -90,7 +90,7 @@ impl HandoverSpec {
 
     /// Checks that there are two paths.
     pub(crate) fn check(&self, paths: usize) -> Result<(), NetworkError> {
-        if paths == NEW { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
+        if paths == NEW_PATH { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
     }
 
     /// Returns the events of the links.
@@ -105,7 +105,11 @@ impl HandoverSpec {
             loss: None,
             delay: None,
         };
-        [event(Duration::ZERO, NEW, true), event(self.at, NEW, false), event(self.leaves(), OLD, true)]
+        [
+            event(Duration::ZERO, NEW_PATH, true),
+            event(self.at, NEW_PATH, false),
+            event(self.leaves(), OLD_PATH, true),
+        ]
     }
 
     /// Returns when the client's address on each path is added and removed, in order of time.
@@ -114,7 +118,8 @@ impl HandoverSpec {
             let interface = topology.interfaces[usize::from(ends(topology, path)[0].0)];
             AddressChange { at: Time::ZERO + at, node: interface.node, address: interface.address, is_added }
         };
-        let mut changes = vec![change(self.attached(), NEW, true), change(self.leaves(), OLD, false)];
+        let mut changes =
+            vec![change(self.attached(), NEW_PATH, true), change(self.leaves(), OLD_PATH, false)];
         changes.sort_by_key(|change| change.at);
         changes
     }
@@ -122,8 +127,8 @@ impl HandoverSpec {
     /// Returns the routes by which each end reaches the other's address on the first path once the client is
     /// attached to the second.
     pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
-        let [old, new] = [OLD, NEW].map(|path| ends(topology, path));
-        let Medium::Link { up, down } = topology.segments[NEW - 1].medium else {
+        let [old, new] = [OLD_PATH, NEW_PATH].map(|path| ends(topology, path));
+        let Medium::Link { up, down } = topology.segments[NEW_PATH - 1].medium else {
             unreachable!("a path is a link")
         };
         let change = |(link, own, peer): (LinkId, usize, usize)| {

@@ -184,10 +184,10 @@ impl Link {
     /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn forget_burst(&mut self) {
-        const SMALL: usize = 64;
+        const SMALL_RING: usize = 64;
         let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
-        if room > SMALL && length < room / 8 {
-            self.in_flight.shrink_to((2 * length).max(SMALL));
+        if room > SMALL_RING && length < room / 8 {
+            self.in_flight.shrink_to((2 * length).max(SMALL_RING));
         }
     }
 

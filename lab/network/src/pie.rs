@@ -38,7 +38,7 @@ impl Default for PieSpec {
 
 impl PieSpec {
     /// Maximum of `alpha` and `beta` in `tc`.
-    const MAX: u8 = 32;
+    const MAX_GAIN: u8 = 32;
 
     /// Returns what is wrong with the parameters and how to fix it.
     pub(crate) fn problem(self) -> Option<&'static str> {
@@ -48,7 +48,7 @@ impl PieSpec {
         if self.update < Duration::from_millis(1) {
             return Some("`update` is below 1ms; the usual value is 15ms");
         }
-        (self.alpha.max(self.beta) > Self::MAX)
+        (self.alpha.max(self.beta) > Self::MAX_GAIN)
             .then_some("`alpha` or `beta` exceeds the maximum of 32 (sixteenths of one per second); lower it")
     }
 }
@@ -76,7 +76,7 @@ impl Pie {
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
     const MAX_MARKED: f64 = 0.1;
     /// Where Linux' probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
-    const OVERFLOW: f64 = 256.0;
+    const PROBABILITY_OVERFLOW: f64 = 256.0;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {
         Self {
@@ -157,7 +157,7 @@ impl Pie {
             change += 0.02;
         }
         self.drop_prob = (self.drop_prob + change).max(0.0);
-        if self.drop_prob >= Self::OVERFLOW {
+        if self.drop_prob >= Self::PROBABILITY_OVERFLOW {
             self.drop_prob = 1.0;
         }
         if is_empty && now == 0.0 && before == 0.0 {

@@ -27,13 +27,13 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// Parts of a token: bits times nanoseconds, so that each nanosecond adds an integer number.
-    pub const PARTS: u64 = 8 * 1_000_000_000;
+    pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
     /// Maximum octets whose parts fit into 63 bits.
-    pub const MAX: u64 = 1_000_000_000;
+    pub const MAX_OCTETS: u64 = 1_000_000_000;
 
     /// Returns the capacity of the bucket in parts of tokens.
     pub const fn max(self) -> u64 {
-        self.burst.0 * Self::PARTS
+        self.burst.0 * Self::PARTS_PER_TOKEN
     }
 
     /// Returns the parts added per nanosecond, limited to the capacity.
@@ -97,23 +97,23 @@ pub(crate) struct Police {
     /// Tokens in parts.
     tokens: u64,
     /// The time for which `tokens` holds.
-    since: Time,
+    tokens_at: Time,
 }
 
 impl Police {
     /// Creates a full bucket.
     pub(crate) fn new(spec: PoliceSpec) -> Option<Self> {
-        spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), since: Time::ZERO })
+        spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
     }
 
     /// Returns whether an IP packet of `length` octets finds enough tokens, and takes them.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
-        let waited = now.since(self.since).as_nanos().min(self.bucket.fill_time());
+        let waited = now.since(self.tokens_at).as_nanos().min(self.bucket.fill_time());
         // Limited to the capacity before and after, the sums fit into 64 bits.
         let gained = (waited * self.bucket.gain()).min(self.bucket.max());
         self.tokens = (self.tokens + gained).min(self.bucket.max());
-        self.since = now;
-        let left = self.tokens.checked_sub(length * TokenBucket::PARTS);
+        self.tokens_at = now;
+        let left = self.tokens.checked_sub(length * TokenBucket::PARTS_PER_TOKEN);
         self.tokens = left.unwrap_or(self.tokens);
         left.is_some()
     }
@@ -151,13 +151,13 @@ mod tests {
 
     #[test]
     fn the_largest_bucket_and_the_fastest_rate_fit_into_64_bits() {
-        let mut police = police("1000Gbit", TokenBucket::MAX);
-        assert!(police.admits(Time::ZERO, TokenBucket::MAX));
+        let mut police = police("1000Gbit", TokenBucket::MAX_OCTETS);
+        assert!(police.admits(Time::ZERO, TokenBucket::MAX_OCTETS));
         assert!(!police.admits(Time::from_nanos(1), 126));
         assert!(police.admits(Time::from_nanos(1), 125));
-        assert!(police.admits(Time::from_nanos(u64::MAX), TokenBucket::MAX));
+        assert!(police.admits(Time::from_nanos(u64::MAX), TokenBucket::MAX_OCTETS));
         let rate = BitRate::from_bits_per_second(u64::MAX).unwrap();
-        for burst in [1, TokenBucket::MAX] {
+        for burst in [1, TokenBucket::MAX_OCTETS] {
             let bucket = TokenBucket { rate, burst: ByteCount(burst) };
             let mut police = Police::new(PoliceSpec(Some(bucket))).unwrap();
             assert!(

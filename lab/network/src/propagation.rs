@@ -34,12 +34,12 @@ impl Propagation {
 
     /// Returns the arrival of a packet that left at `departs` and that later ones may overtake.
     pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
-        let way = if self.jitter == Duration::ZERO { self.delay } else { self.way() };
+        let way = if self.jitter == Duration::ZERO { self.delay } else { self.draw_delay() };
         self.latest.max(departs + way)
     }
 
     /// Returns a delay with jitter, at least zero.
-    fn way(&mut self) -> Duration {
+    fn draw_delay(&mut self) -> Duration {
         let Self { delay, jitter, variation, rng, .. } = self;
         let (delay, jitter) = (*delay, *jitter);
         match variation {

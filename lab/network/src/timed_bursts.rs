@@ -9,7 +9,7 @@ use crate::topology::{ScheduledChange, Topology};
 
 /// All bursts are scheduled before the run starts: those of a day, or of the time in which `MAX_BURSTS` occur on
 /// average, if that is shorter.
-const HORIZON: Duration = Duration::from_secs(24 * 3600);
+const SCHEDULED_TIME: Duration = Duration::from_secs(24 * 3600);
 const MAX_BURSTS: u64 = 36_000;
 
 /// The minimum mean time from one burst to the next, at which `MAX_BURSTS` bursts cover an hour.
@@ -24,7 +24,7 @@ impl TimedBursts {
 
     /// Returns the changes of a link, by time.
     fn changes(self, link: LinkId, mut rng: Rng) -> Vec<ScheduledChange> {
-        let last = HORIZON.min((self.good_for + self.bad_for).saturating_mul(MAX_BURSTS));
+        let last = SCHEDULED_TIME.min((self.good_for + self.bad_for).saturating_mul(MAX_BURSTS));
         let (mut changes, mut at, mut is_bad) = (Vec::new(), Time::ZERO, false);
         loop {
             let mean = if is_bad { self.bad_for } else { self.good_for };

@@ -128,7 +128,7 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
 /// Reads a trace, in one direction or both.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     let first = lines(text).next().ok_or_else(|| refuse(1, "the trace is empty; add lines"))?;
-    let Round { steps, end, rounds } = if first.1.parse::<u64>().is_ok() {
+    let Round { steps, end, repetitions: rounds } = if first.1.parse::<u64>().is_ok() {
         opportunities(text)?
     } else if is_plain(first.1) {
         Round::once(plain(text)?)
@@ -156,13 +156,13 @@ struct Round {
     /// Time of the last line.
     end: Duration,
     /// How often a trace that repeats is played.
-    rounds: Option<u64>,
+    repetitions: Option<u64>,
 }
 
 impl Round {
     /// Creates a round after which the last values hold.
     fn once(steps: Vec<Step>) -> Self {
-        Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, rounds: None }
+        Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, repetitions: None }
     }
 }
 
@@ -194,19 +194,19 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Octets of the packet that an opportunity lets pass, including those beyond IP.
-const OPPORTUNITY: u64 = 1500 + 14;
+const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
 /// The opportunities within this time determine a rate.
-const BIN: Duration = Duration::from_millis(100);
+const BIN_WIDTH: Duration = Duration::from_millis(100);
 /// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
 const MAX_MS: u64 = 36_500 * 86_400_000;
 /// A trace of opportunities is repeated until it has lasted this long.
-const LASTS: Duration = Duration::from_secs(600);
+const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
 
 /// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes
 /// until the next opportunity.
 fn opportunities(text: &str) -> Result<Round, TraceError> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
-    let bin = BIN.as_millis_f64() as u64;
+    let bin = BIN_WIDTH.as_millis_f64() as u64;
     let (mut last, mut end) = (0, 0);
     for (count, (line, words)) in lines(text).enumerate() {
         let ms: u64 = words.parse().map_err(|_| {
@@ -254,10 +254,11 @@ fn opportunities(text: &str) -> Result<Round, TraceError> {
 
 /// Returns the rate of each slot of a tenth of a second until `end`, in ms, and of gaps between opportunities.
 fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
-    let bin = BIN.as_millis_f64() as u64;
-    let bits =
-        |packets: u64, ms: u64| BitRate::from_bits_per_second((packets * OPPORTUNITY * 8 * 1000 / ms).max(1));
-    let step = |slot: u64, rate| Step { at: BIN.saturating_mul(slot), rate, ..Step::default() };
+    let bin = BIN_WIDTH.as_millis_f64() as u64;
+    let bits = |packets: u64, ms: u64| {
+        BitRate::from_bits_per_second((packets * OPPORTUNITY_OCTETS * 8 * 1000 / ms).max(1))
+    };
+    let step = |slot: u64, rate| Step { at: BIN_WIDTH.saturating_mul(slot), rate, ..Step::default() };
     let mut steps = Vec::new();
     let mut next = 0;
     for &(slot, count) in counts {
@@ -273,11 +274,11 @@ fn rates(counts: &[(u64, usize)], end: u64) -> Vec<Step> {
 /// Repeats the steps until the trace is long enough, as mahimahi restarts at the end.
 fn repeated(steps: Vec<Step>, end: Duration) -> Round {
     if let [_] = steps[..] {
-        return Round { steps, end, rounds: None };
+        return Round { steps, end, repetitions: None };
     }
-    let rounds = (LASTS.as_nanos().div_ceil(end.as_nanos())).max(1);
+    let rounds = (MIN_REPEATED_TIME.as_nanos().div_ceil(end.as_nanos())).max(1);
     let rounds = rounds.min((MAX_EVENTS / steps.len()).max(1) as u64);
-    Round { steps, end, rounds: Some(rounds) }
+    Round { steps, end, repetitions: Some(rounds) }
 }
 
 /// Returns the two numbers of a line.
@@ -346,7 +347,7 @@ fn seconds_of(text: &str) -> Option<i64> {
 }
 
 /// If the first time is later than this, times are those of a calendar.
-const CALENDAR: Duration = Duration::from_secs(100_000_000);
+const MIN_CALENDAR_TIME: Duration = Duration::from_secs(100_000_000);
 
 /// The columns of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -412,7 +413,8 @@ fn rows<'t>(
             return Err(refuse(line, &format!("the table has more than {MAX_LINES} lines; shorten it")));
         }
         let (mut step, stands_still) = read(line, words)?;
-        let origin = *origin.get_or_insert(if step.at > CALENDAR { step.at } else { Duration::ZERO });
+        let origin =
+            *origin.get_or_insert(if step.at > MIN_CALENDAR_TIME { step.at } else { Duration::ZERO });
         if step.at < origin {
             return Err(refuse(line, "the time is before that of the first line; sort the lines"));
         }
@@ -449,17 +451,17 @@ fn rows<'t>(
 fn release(steps: &mut [Step], until: Duration) {
     if let Some(stopped) = steps.first_mut() {
         let nanos = until.saturating_sub(stopped.at).as_nanos().max(1);
-        let rate = u128::from(OPPORTUNITY) * 8_000_000_000 / u128::from(nanos);
+        let rate = u128::from(OPPORTUNITY_OCTETS) * 8_000_000_000 / u128::from(nanos);
         stopped.rate = BitRate::from_bits_per_second(u64::try_from(rate).unwrap_or(u64::MAX).max(1));
     }
 }
 
 /// Returns whether one of otherwise equidistant rows is missing.
 fn is_gap(steps: &[Step], gap: Duration) -> bool {
-    const MIN: usize = 20;
+    const MIN_ROWS: usize = 20;
     let [first, .., last] = steps else { return false };
     let mean = last.at.saturating_sub(first.at).as_nanos() / (steps.len() as u64 - 1);
-    steps.len() >= MIN && gap.as_nanos() > mean.saturating_mul(100)
+    steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
 /// Parses a row; also returns whether its rate is 0.

@@ -69,12 +69,13 @@ pub(crate) struct Values {
 impl Values {
     /// Takes the values of an event. Returns it without those that held already; `None` if it changes nothing.
     pub(crate) fn replace(&mut self, event: EventSpec) -> Option<EventSpec> {
-        fn changed<T: PartialEq + Clone>(held: &mut Option<T>, new: Option<T>) -> Option<T> {
+        fn take_change<T: PartialEq + Clone>(held: &mut Option<T>, new: Option<T>) -> Option<T> {
             let new = new.filter(|new| held.as_ref() != Some(new));
             new.inspect(|new| *held = Some(new.clone()))
         }
-        let (rate, delay) = (changed(&mut self.rate, event.rate), changed(&mut self.delay, event.delay));
-        let loss = changed(&mut self.loss, event.loss);
+        let (rate, delay) =
+            (take_change(&mut self.rate, event.rate), take_change(&mut self.delay, event.delay));
+        let loss = take_change(&mut self.loss, event.loss);
         let is_change = rate.is_some() || delay.is_some() || loss.is_some();
         is_change.then_some(EventSpec { rate, delay, loss, ..event })
     }

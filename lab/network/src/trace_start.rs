@@ -14,7 +14,7 @@ use crate::spec::NetworkSpec;
 use crate::trace::TraceSpec;
 use crate::trace_playback::TracePlayback;
 
-const RANDOM: &str = "random";
+const RANDOM_START: &str = "random";
 
 /// The position at which a run begins in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,12 +63,12 @@ impl FromStr for TraceStart {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == RANDOM {
+        if text == RANDOM_START {
             return Ok(Self::Random);
         }
-        text.parse().map(Self::At).map_err(|problem| match nearest(text, [RANDOM]) {
+        text.parse().map(Self::At).map_err(|problem| match nearest(text, [RANDOM_START]) {
             Some(near) => format!("{text:?} is not a position in a trace; did you mean {near:?}?"),
-            None => format!("{problem}, nor {RANDOM:?}"),
+            None => format!("{problem}, nor {RANDOM_START:?}"),
         })
     }
 }
@@ -76,7 +76,7 @@ impl FromStr for TraceStart {
 impl fmt::Display for TraceStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Random => f.write_str(RANDOM),
+            Self::Random => f.write_str(RANDOM_START),
             Self::At(position) => position.fmt(f),
         }
     }
@@ -110,7 +110,7 @@ impl JsonSchema for TraceStart {
     }
 
     fn json_schema(of: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "const": RANDOM }, of.subschema_for::<Duration>()] })
+        json_schema!({ "anyOf": [{ "const": RANDOM_START }, of.subschema_for::<Duration>()] })
     }
 }
 

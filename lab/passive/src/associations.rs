@@ -11,7 +11,7 @@ pub(crate) struct Associations {
 }
 
 /// Maximum number of remembered associations; further ones are identified by their addresses.
-const MAX: usize = 1 << 16;
+const MAX_ASSOCIATIONS: usize = 1 << 16;
 
 impl Associations {
     /// Returns the sockets between which the association of this packet was opened; those of the packet itself if the association is
@@ -21,7 +21,7 @@ impl Associations {
         let [from, to] = own;
         let known = self.by_tag.get(&(from.port(), to.port(), tag)).copied();
         let [from, to] = known.unwrap_or(own);
-        if let Some(announced) = announced.filter(|_| self.by_tag.len() < MAX) {
+        if let Some(announced) = announced.filter(|_| self.by_tag.len() < MAX_ASSOCIATIONS) {
             // Packets to its sender carry the tag that it announces.
             self.by_tag.insert((to.port(), from.port(), announced), [to, from]);
         }

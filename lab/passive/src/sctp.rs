@@ -59,7 +59,7 @@ impl Associations {
                 let place = association.places[direction].of(data.tsn.0);
                 let Ok(place) = u64::try_from(place) else { continue };
                 let range = place..place + 1;
-                let repeats = connection.handle_sent(direction, range.clone(), now, |_| piece(data));
+                let repeats = connection.handle_sent(direction, range.clone(), now, |_| piece_of_chunk(data));
                 content.repeated += u64::from(repeats);
                 content.ranges.push(range);
                 continue;
@@ -126,7 +126,7 @@ impl Associations {
 
 /// Returns the piece of a chunk. Ordered messages form a byte stream; unordered ones (section 6.6) have no position in it. With
 /// interleaving (RFC 8260), the chunks of one stream are still in order.
-fn piece(data: UserData<'_>) -> Piece {
+fn piece_of_chunk(data: UserData<'_>) -> Piece {
     let is_ordered = !data.flags.contains(DataFlags::UNORDERED);
     Piece { stream: is_ordered.then_some(data.stream), payload: data.payload.clone() }
 }

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 pub(crate) struct Spans<T> {
     /// End and value of each span, by start.
     spans: BTreeMap<u64, (u64, T)>,
-    total: u64,
+    total_length: u64,
 }
 
 /// Parts of a range.
@@ -18,7 +18,7 @@ pub(crate) type Parts = SmallVec<[Range<u64>; 1]>;
 
 impl<T> Default for Spans<T> {
     fn default() -> Self {
-        Self { spans: BTreeMap::new(), total: 0 }
+        Self { spans: BTreeMap::new(), total_length: 0 }
     }
 }
 
@@ -28,7 +28,7 @@ impl<T: Copy> Spans<T> {
         let parts = self.gaps(range);
         for part in &parts {
             self.spans.insert(part.start, (part.end, value));
-            self.total += part.end - part.start;
+            self.total_length += part.end - part.start;
         }
         parts
     }
@@ -91,7 +91,7 @@ impl<T: Copy> Spans<T> {
 
     /// Returns the total length of all spans.
     pub const fn total(&self) -> u64 {
-        self.total
+        self.total_length
     }
 }
 

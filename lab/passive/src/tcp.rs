@@ -63,7 +63,7 @@ impl Subflows {
             connection.reset();
         }
         let side = &mut subflow.sides[side];
-        let place = side.place(segment);
+        let place = side.position_of(segment);
         let option = segment.options.mptcp.as_deref();
         let data_fin = option.is_some_and(|option| {
             self.sessions.handle_option(option, index, direction, connection, place, &mut side.mappings)
@@ -138,7 +138,7 @@ impl Side {
     }
 
     /// Returns the position of the segment's first octet; a SYN comes before it. RFC 9293 section 3.4.
-    fn place(&mut self, segment: &Segment) -> i64 {
+    fn position_of(&mut self, segment: &Segment) -> i64 {
         let syn = u32::from(segment.flags.contains(Flags::SYN));
         if syn == 1 {
             self.places.begin(segment.seq.next().0);

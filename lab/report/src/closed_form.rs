@@ -7,7 +7,7 @@ use hol_theory::{Arrivals, Recovery, Transfer, applies};
 use crate::data::{Cell, Conditions};
 
 /// The number of points of a curve.
-const POINTS: i32 = 48;
+const CURVE_POINTS: i32 = 48;
 
 /// Returns the mean response time of the closed form, in ms; `None` if it does not apply.
 pub fn mean(cell: &Cell) -> Option<f64> {
@@ -20,9 +20,9 @@ pub fn mean(cell: &Cell) -> Option<f64> {
 pub fn ccdf(cell: &Cell) -> Vec<(f64, f64)> {
     let (Ok(transfer), Some(max)) = (applicable(cell), cell.latency.max()) else { return Vec::new() };
     let rtt = cell.conditions.rtt_ms();
-    let step = (max.as_millis_f64() / rtt).max(1.001).powf(1.0 / f64::from(POINTS));
+    let step = (max.as_millis_f64() / rtt).max(1.001).powf(1.0 / f64::from(CURVE_POINTS));
     let at = |ms: f64| (ms, transfer.ccdf(Duration::from_secs_f64(ms / 1000.0)));
-    (0..=POINTS).map(|index| at(rtt * step.powi(index))).filter(|(_, share)| *share > 0.0).collect()
+    (0..=CURVE_POINTS).map(|index| at(rtt * step.powi(index))).filter(|(_, share)| *share > 0.0).collect()
 }
 
 /// Returns the transfer of a point, or why the closed form does not apply to it.

@@ -51,7 +51,7 @@ pub struct Cell {
     /// The mean delay of a message by component; `None` if the world does not observe it.
     pub split: Option<MeanDelayBreakdown>,
     /// Why a run ended early, if one did.
-    pub stopped: Option<String>,
+    pub stop_reason: Option<String>,
     /// Whether each run ended early; empty if no run did.
     pub early: Vec<bool>,
     /// Offered and delivered octets, in Mbit/s, if time makes messages due.
@@ -277,7 +277,7 @@ impl Cell {
     /// Explains why the point has no mean response time; `None` if it has one.
     pub fn why_no_mean(&self) -> Option<String> {
         let unsteady = || format!("no steady state: {}", self.why_unsteady());
-        if self.is_steady { self.stopped.clone() } else { Some(unsteady()) }
+        if self.is_steady { self.stop_reason.clone() } else { Some(unsteady()) }
     }
 
     /// Returns the mean response time of each repetition, in ms; `None` if one of them delivered nothing, or there is no steady state.

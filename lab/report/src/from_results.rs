@@ -32,8 +32,8 @@ impl From<&PointResult> for Cell {
             outage_curve: result.runs.first().and_then(|run| run.outage_curve.as_deref().cloned()),
             latency: result.latency(),
             split: split(result),
-            stopped: result.stopped().map(str::to_owned),
-            early: result.runs.iter().map(|run| run.stopped.is_some()).collect(),
+            stop_reason: result.stop_reason().map(str::to_owned),
+            early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
             load: load(result),
             is_steady: result.is_steady(),
             timeouts: result.stalls(),
@@ -62,7 +62,7 @@ impl From<&Point> for Cell {
             outage_curve: None,
             latency: Distribution::default(),
             split: None,
-            stopped: None,
+            stop_reason: None,
             early: Vec::new(),
             load: None,
             is_steady: true,
@@ -155,10 +155,10 @@ fn disruptions(point: &Point) -> Vec<(f64, String)> {
 /// Returns whether the closed form may apply to the point's network and load.
 fn is_plain(point: &Point) -> bool {
     /// The utilisation above which queues are no longer rare.
-    const EASY: f64 = 0.3;
+    const EASY_UTILISATION: f64 = 0.3;
     /// User data that fits into one packet, and the approximate size of its headers, in octets.
-    const MAX: u64 = 1400;
-    const HEADERS: u64 = 80;
+    const MAX_PACKET_DATA: u64 = 1400;
+    const HEADER_OCTETS: u64 = 80;
     let network = &point.network;
     let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =
         network;
@@ -173,7 +173,7 @@ fn is_plain(point: &Point) -> bool {
     let size = point.workload.longest().unwrap_or(0);
     let load =
         point.workload.rate().map_or(0.0, |rate| rate.per_second()) * f64::from(point.workload.sources());
-    let share = load * 8.0 * (size + HEADERS) as f64 / rate.bits_per_second() as f64;
+    let share = load * 8.0 * (size + HEADER_OCTETS) as f64 / rate.bits_per_second() as f64;
     is_one_line
         && point.workload.record_kind().has_schedule()
         && !point.is_played()
@@ -183,8 +183,8 @@ fn is_plain(point: &Point) -> bool {
         && *discipline == Discipline::DropTail
         && *police == PoliceSpec::default()
         && channel == Settings::OWN_CHANNEL
-        && size <= MAX
-        && share <= EASY
+        && size <= MAX_PACKET_DATA
+        && share <= EASY_UTILISATION
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn few_runs_that_end_early_are_in_no_mean_and_most_of_them_leave_none() {
         let mut cell = cell("SCTP-8", 1.0, 100.0, &[21.0, 21.2, 900.0]);
-        (cell.stopped, cell.early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
+        (cell.stop_reason, cell.early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
         let mean = cell.mean_of(Metric::ResponseTime).unwrap();
         assert!((mean.mean - 21.1).abs() < 1e-9 && mean.n == 2, "{mean:?}");
         assert_eq!((cell.missing(Metric::ResponseTime), cell.collapsed()), (1, 1));

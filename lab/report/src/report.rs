@@ -21,7 +21,7 @@ use crate::survey::{Survey, SurveyResults};
 use crate::two_worlds::{KernelResults, Mismatch};
 
 /// The file with the answer of a report.
-const ANSWER: &str = "answer.json";
+const ANSWER_FILE: &str = "answer.json";
 
 /// The report of one result directory.
 #[derive(Debug, Clone)]
@@ -73,15 +73,15 @@ impl StudyFiles {
             Some(name) => {
                 let study = Study::load(name, false)?;
                 (
-                    part::<StudyFigures>(&study, "figures.toml")?,
-                    part::<StudyClaims>(&study, "claims.toml")?,
-                    share(&study, results),
+                    read_study_file::<StudyFigures>(&study, "figures.toml")?,
+                    read_study_file::<StudyClaims>(&study, "claims.toml")?,
+                    planned_share(&study, results),
                 )
             }
             None => (StudyFigures::default(), StudyClaims::default(), 1.0),
         };
         let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
-        let absent = layout.without_absent(&labels);
+        let absent = layout.take_absent_stacks(&labels);
         Ok(Self { layout, absent, claims, share })
     }
 
@@ -233,7 +233,7 @@ impl Report {
             file(figures.join(format!("{}.svg", diagram.id)), diagram.svg.standalone())?;
         }
         let answer = serde_json::to_string_pretty(&self.answer()).expect("sentences are JSON");
-        file(dir.join(ANSWER), answer + "\n")?;
+        file(dir.join(ANSWER_FILE), answer + "\n")?;
         file(page.to_owned(), self.html())
     }
 
@@ -264,7 +264,7 @@ struct Answer<'r> {
 }
 
 /// Returns the fraction of a study's messages that were planned for the points of `results`.
-fn share(study: &Study, results: &Results) -> f64 {
+fn planned_share(study: &Study, results: &Results) -> f64 {
     let name = |point: &Point| (point.experiment.clone(), point.label.clone(), point.axes.clone());
     let planned = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
     let planned: BTreeMap<_, u64> = planned.map(|point| (name(point), point.messages)).collect();
@@ -287,7 +287,7 @@ fn surveys_of<'d>(results: &Results, data: &'d Dataset) -> Vec<Survey<'d>> {
 }
 
 /// Reads one of a study's files for the report.
-fn part<T: for<'de> serde::Deserialize<'de> + Default>(
+fn read_study_file<T: for<'de> serde::Deserialize<'de> + Default>(
     study: &Study,
     file: &'static str,
 ) -> Result<T, ReportError> {

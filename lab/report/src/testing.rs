@@ -83,7 +83,7 @@ fn of_runs(transport: &str, loss: f64, rate: f64, runs: Vec<Summary>) -> Cell {
         outage_curve: None,
         latency,
         split: Some(MeanDelayBreakdown::default()),
-        stopped: None,
+        stop_reason: None,
         early: Vec::new(),
         load: None,
         is_steady: true,

@@ -42,7 +42,7 @@ impl Background {
     /// Returns the flow with this index in a run with this seed.
     pub(crate) fn flow(&self, seed: Seed) -> BackgroundFlow<'_> {
         let spread = self.spread + self.workload.spread;
-        let workload = WorkloadSpec { spread, ..self.workload.clone() }.started(seed);
+        let workload = WorkloadSpec { spread, ..self.workload.clone() }.with_drawn_start(seed);
         let messages = self.messages.unwrap_or(ENDLESS);
         BackgroundFlow { transport: &self.transport, workload, messages, seed }
     }

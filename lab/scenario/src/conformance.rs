@@ -135,7 +135,7 @@ impl Traffic {
     }
 }
 
-const GONE: &str = "events = [{ at = '135ms', down = true }]";
+const LINK_DOWN_EVENT: &str = "events = [{ at = '135ms', down = true }]";
 
 const FAULTS: [Fault; 11] = [
     Fault {
@@ -191,7 +191,7 @@ const FAULTS: [Fault; 11] = [
     },
     Fault {
         name: "the link goes down for good",
-        network: GONE,
+        network: LINK_DOWN_EVENT,
         workload: "",
         expectation: |it| Some(it.interrupted(ExpectedEnd::Lost)),
     },
@@ -227,7 +227,7 @@ const FAULTS: [Fault; 11] = [
     },
     Fault {
         name: "time is up before the last arrives",
-        network: GONE,
+        network: LINK_DOWN_EVENT,
         workload: "late_limit = '1s'",
         expectation: |it| has_a_load(it.workload).then(|| it.interrupted(ExpectedEnd::OutOfTime)),
     },

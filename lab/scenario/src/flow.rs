@@ -15,9 +15,9 @@ use hol_workloads::{AbortReason, Progress, WorkloadSpec};
 use crate::RunEnd;
 
 /// The minimum time from the last scheduled message to the end of a flow with a late limit.
-const GRACE: Duration = Duration::from_secs(120);
+const MIN_GRACE: Duration = Duration::from_secs(120);
 /// The silence after the last datagram that ends a flow.
-const SILENCE: Duration = Duration::from_secs(10);
+const FINAL_SILENCE: Duration = Duration::from_secs(10);
 /// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
 /// detect that the connection has failed.
 const STALLED_TIMEOUTS: u64 = 3;
@@ -104,15 +104,15 @@ impl FlowLimits {
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
-            Protocol::Udp { config } if config.sip == Sip::Off => Some(SILENCE),
-            Protocol::Quic { mapping: MessageMapping::Datagrams, .. } => Some(SILENCE),
+            Protocol::Udp { config } if config.sip == Sip::Off => Some(FINAL_SILENCE),
+            Protocol::Quic { mapping: MessageMapping::Datagrams, .. } => Some(FINAL_SILENCE),
             _ => transport.gives_up().then_some(retransmissions),
         };
         Self {
             start,
             connect_timeout: workload.connect_timeout,
             stalls_after,
-            grace: workload.late_limit().map(|limit| limit.max(GRACE)),
+            grace: workload.late_limit().map(|limit| limit.max(MIN_GRACE)),
             silence,
             has_replies: workload.has_replies(),
             settles_abandoned: workload.record_kind() != RecordKind::Frame,
@@ -141,7 +141,7 @@ impl Flow {
     }
 
     /// Returns when the flow starts.
-    pub const fn start(&self) -> Time {
+    pub const fn start_time(&self) -> Time {
         self.limits.start
     }
 
@@ -520,9 +520,9 @@ mod tests {
     #[test]
     fn quic_datagrams_are_lost_silently_and_sip_reports_abandoned_messages() {
         let silence = |transport: &str| limits(transport, ONEWAY).silence;
-        assert_eq!(silence("quic:datagrams"), Some(SILENCE));
+        assert_eq!(silence("quic:datagrams"), Some(FINAL_SILENCE));
         assert_eq!(silence("quic"), None);
-        assert_eq!(silence("udp"), Some(SILENCE));
+        assert_eq!(silence("udp"), Some(FINAL_SILENCE));
         assert_eq!(silence("udp:sip=invite"), Some(TIMEOUT_OF_DATAGRAMS * STALLED_TIMEOUTS));
     }
 }

@@ -136,7 +136,7 @@ impl Scenario {
         let seed = seed.derive("onward");
         self.onward.iter().enumerate().map(move |(number, OnwardRequests { transport, workload })| {
             let seed = seed.derive_index(number as u64);
-            OnwardFlow { transport, workload: workload.started(seed), seed }
+            OnwardFlow { transport, workload: workload.with_drawn_start(seed), seed }
         })
     }
 }

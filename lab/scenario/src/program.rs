@@ -115,8 +115,9 @@ impl Command {
 
     /// Returns the words that may name a program or a file.
     pub fn names(&self) -> Vec<&str> {
-        const BETWEEN: [char; 14] = [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
-        let is_between = |c: char| c.is_whitespace() || BETWEEN.contains(&c);
+        const WORD_SEPARATORS: [char; 14] =
+            [';', '|', '&', '(', ')', '<', '>', '\'', '"', '`', '$', '=', ',', ':'];
+        let is_between = |c: char| c.is_whitespace() || WORD_SEPARATORS.contains(&c);
         let parts = |text| str::split(text, is_between).filter(|part| !part.is_empty());
         match self {
             Self::Line(line) => parts(line).collect(),

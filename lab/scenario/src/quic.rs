@@ -15,7 +15,7 @@ pub fn check_quic(
     network: &Topology,
 ) -> Result<(), String> {
     /// Octets of a short header, the authentication tag, and the type and length of the frame.
-    const OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
+    const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
     let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
     let min = Config::MIN_MTU + headers;
@@ -24,7 +24,7 @@ pub fn check_quic(
             "QUIC needs an MTU of at least {min} octets (RFC 9000 section 14), but the network has {mtu}; raise `mtu`"
         ));
     }
-    let room = config.mtu.0.min(mtu - headers) - OVERHEAD;
+    let room = config.mtu.0.min(mtu - headers) - PACKET_OVERHEAD;
     match workload.longest() {
         Some(size) if *mapping == MessageMapping::Datagrams && size > room => Err(format!(
             "a message of {size} octets does not fit into a DATAGRAM frame of {room}; lower `size`, or `packet` of media, raise the transport's `mtu`, or use quic without datagrams"

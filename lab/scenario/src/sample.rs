@@ -10,7 +10,7 @@ pub struct Sample {
     /// The time since the start of the run. The sample includes every event at that time.
     pub at: Time,
     /// The sampled sender or queue.
-    pub of: SampleValue,
+    pub value: SampleValue,
 }
 
 /// The state of a sender or of a queue.
@@ -72,11 +72,11 @@ impl Sample {
     /// Returns the sample with this flow index, on the clock of the run, which started `late` before the flow.
     #[must_use]
     pub fn of_flow(self, flow: u32, late: Duration) -> Self {
-        let of = match self.of {
+        let value = match self.value {
             SampleValue::Sender(sender) => SampleValue::Sender(SenderSample { flow, ..sender }),
             queue @ SampleValue::Queue(_) => queue,
         };
-        Self { at: self.at + late, of }
+        Self { at: self.at + late, value }
     }
 }
 

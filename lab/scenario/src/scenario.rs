@@ -146,7 +146,7 @@ impl Scenario {
 
     /// Returns the measured workload in a run with this seed, which draws the start within `spread`.
     pub fn measured(&self, seed: Seed) -> WorkloadSpec {
-        self.workload.started(seed)
+        self.workload.with_drawn_start(seed)
     }
 
     /// Returns the names of all interfaces, in the order of [`TapPoint::interface`](hol_network::TapPoint::interface).

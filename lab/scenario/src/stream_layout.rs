@@ -28,30 +28,30 @@ const fn handshake(tls: Tls) -> Handshake {
     const CHANGE_CIPHER_SPEC: u16 = 6;
     const CLIENT_HELLO: u16 = 5 + 256;
     /// `pre_shared_key` with a ticket of 200 octets and a binder of SHA-256, and `psk_key_exchange_modes`.
-    const TICKET: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
+    const TICKET_OCTETS: u16 = 4 + 2 + 2 + 200 + 4 + 2 + 1 + 32 + 6;
     const SERVER_HELLO: u16 = 5 + 90 + CHANGE_CIPHER_SPEC;
-    const CERTIFICATES: u16 = 2500;
-    const FINISHED: u16 = 4 + 32;
-    const EXTENSIONS: u16 = 4 + 2 + 11;
-    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED + RECORD_OVERHEAD;
+    const CERTIFICATE_OCTETS: u16 = 2500;
+    const FINISHED_OCTETS: u16 = 4 + 32;
+    const EXTENSION_OCTETS: u16 = 4 + 2 + 11;
+    const CLIENT_FINISHED: u16 = CHANGE_CIPHER_SPEC + FINISHED_OCTETS + RECORD_OVERHEAD;
     match tls {
         Tls::Full => Handshake {
             hello: CLIENT_HELLO,
-            answer: SERVER_HELLO + CERTIFICATES + RECORD_OVERHEAD,
+            answer: SERVER_HELLO + CERTIFICATE_OCTETS + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Resumed => Handshake {
-            hello: CLIENT_HELLO + TICKET,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + FINISHED + RECORD_OVERHEAD,
+            hello: CLIENT_HELLO + TICKET_OCTETS,
+            answer: SERVER_HELLO + 6 + EXTENSION_OCTETS + FINISHED_OCTETS + RECORD_OVERHEAD,
             finished: CLIENT_FINISHED,
             is_early: false,
         },
         Tls::Early => Handshake {
-            hello: CLIENT_HELLO + TICKET + 4 + CHANGE_CIPHER_SPEC,
-            answer: SERVER_HELLO + 6 + EXTENSIONS + 4 + FINISHED + RECORD_OVERHEAD,
+            hello: CLIENT_HELLO + TICKET_OCTETS + 4 + CHANGE_CIPHER_SPEC,
+            answer: SERVER_HELLO + 6 + EXTENSION_OCTETS + 4 + FINISHED_OCTETS + RECORD_OVERHEAD,
             // EndOfEarlyData is in its own record.
-            finished: 4 + RECORD_OVERHEAD + FINISHED + RECORD_OVERHEAD,
+            finished: 4 + RECORD_OVERHEAD + FINISHED_OCTETS + RECORD_OVERHEAD,
             is_early: true,
         },
     }

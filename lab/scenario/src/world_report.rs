@@ -23,7 +23,8 @@ pub struct WorldReport {
     /// Every sysctl of the endpoints' namespaces that was written, with the value that the kernel then reported.
     pub sysctls: BTreeMap<String, String>,
     /// The counters of each direction of a link, by name.
-    pub lines: Vec<LinkDirectionCounters>,
+    #[serde(rename = "lines")]
+    pub link_counters: Vec<LinkDirectionCounters>,
     /// The delay of each direction of a link, measured before the run: what the machine adds to the
     /// configured delay and rate.
     pub floor: Vec<BaselineDelay>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::store::{DATABASE, Owner};
+use crate::store::{DATABASE_FILE, Owner};
 
 /// Why a backup failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub fn back_up(state: &Path, to: &Path) -> Result<(), BackupError> {
     if fs::read_dir(to).map_err(failed)?.next().is_some() {
         return Err(BackupError::Taken(to.to_owned()));
     }
-    let (database, copy) = (state.join(DATABASE), to.join(DATABASE));
+    let (database, copy) = (state.join(DATABASE_FILE), to.join(DATABASE_FILE));
     let unread = |error| BackupError::Database(database.clone(), error);
     // These flags do not create a missing database.
     let connection =

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::server::SharedServer;
 
 /// The suffix of compressed files.
-const GZIP: &str = ".gz";
+const GZIP_SUFFIX: &str = ".gz";
 
 static BUNDLE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web/dist");
 
@@ -24,11 +24,11 @@ pub fn routes() -> Router<SharedServer> {
 
 /// Returns a file of the bundle, compressed if the client accepts gzip and `web/build.js` has made a compressed copy.
 async fn file(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    let Some(plain) = BUNDLE.get_file(&path).filter(|_| !path.ends_with(GZIP)) else {
+    let Some(plain) = BUNDLE.get_file(&path).filter(|_| !path.ends_with(GZIP_SUFFIX)) else {
         return Refusal::not_found().into_response();
     };
     let takes_gzip = text(&headers, ACCEPT_ENCODING).split(',').any(|coding| coding.trim() == "gzip");
-    let small = BUNDLE.get_file(format!("{path}{GZIP}")).filter(|_| takes_gzip);
+    let small = BUNDLE.get_file(format!("{path}{GZIP_SUFFIX}")).filter(|_| takes_gzip);
     let contents = small.unwrap_or(plain).contents();
     let version = version(contents);
     let mut response = if text(&headers, IF_NONE_MATCH).split(',').any(|known| known.trim() == version) {

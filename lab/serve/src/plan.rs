@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Key of the axis of transports, which has no key in the file.
-const TRANSPORT: &str = "transport";
+const TRANSPORT_AXIS: &str = "transport";
 
 /// The axes and the points of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -109,7 +109,7 @@ fn named_axes(axes: &[Axis]) -> Vec<PlanAxis> {
 
 /// Returns what distinguishes a point from others: its transport, and its swept keys with their values.
 fn settings(point: &Point) -> Vec<(String, String)> {
-    let transport = (TRANSPORT.to_owned(), point.label.clone());
+    let transport = (TRANSPORT_AXIS.to_owned(), point.label.clone());
     std::iter::once(transport).chain(point.axes.iter().cloned()).collect()
 }
 

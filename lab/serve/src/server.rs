@@ -20,7 +20,7 @@ use crate::quota::Quota;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::shell::Shells;
-use crate::store::{DATABASE, Entry, Owner, StateChange, Store, StoreError, User};
+use crate::store::{DATABASE_FILE, Entry, Owner, StateChange, Store, StoreError, User};
 
 /// The server, shared by all requests.
 pub type SharedServer = Arc<Server>;
@@ -106,7 +106,7 @@ impl Server {
         scheduler: Sender<SchedulerMessage>,
     ) -> Result<Self, StateError> {
         let lock = lock_directory(&config.state)?;
-        let store = Store::open(&config.state.join(DATABASE))?;
+        let store = Store::open(&config.state.join(DATABASE_FILE))?;
         let local = if config.access == Access::Open { Some(create_local_user(&store)?) } else { None };
         let server = Self {
             config,

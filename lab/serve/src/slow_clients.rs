@@ -40,7 +40,7 @@ pub struct RateCheckedStream<C> {
     stream: C,
     timeout: Duration,
     /// Octets written since `waited` was zero.
-    taken: usize,
+    octets_written: usize,
     /// Time spent waiting to write, without the current wait.
     waited: Duration,
     waits_since: Option<Instant>,
@@ -49,7 +49,7 @@ pub struct RateCheckedStream<C> {
 
 impl<C> RateCheckedStream<C> {
     fn new(stream: C, timeout: Duration) -> Self {
-        Self { stream, timeout, taken: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
+        Self { stream, timeout, octets_written: 0, waited: Duration::ZERO, waits_since: None, alarm: None }
     }
 
     /// Counts the written octets; fails if too few were written for too long.
@@ -66,9 +66,9 @@ impl<C> RateCheckedStream<C> {
         };
         self.alarm = None;
         self.waited += self.waits_since.take().map_or(Duration::ZERO, |since| since.elapsed());
-        self.taken += *written.as_ref().unwrap_or(&0);
-        if self.taken >= MIN_OCTETS {
-            (self.taken, self.waited) = (0, Duration::ZERO);
+        self.octets_written += *written.as_ref().unwrap_or(&0);
+        if self.octets_written >= MIN_OCTETS {
+            (self.octets_written, self.waited) = (0, Duration::ZERO);
         }
         Poll::Ready(written)
     }

@@ -146,7 +146,7 @@ impl Server {
     }
 
     /// Submits a study that comes with the program.
-    pub fn run_study(
+    pub fn submit_study(
         &self,
         requester: &Requester,
         name: &str,
@@ -271,7 +271,7 @@ impl Server {
                 cores: Some(old.cores),
                 hold: rerun.hold,
             };
-            return self.run_study(requester, study, run);
+            return self.submit_study(requester, study, run);
         }
         let text = self.store.text(id, None)?.ok_or_else(Refusal::not_found)?;
         let (text, format) = with_values(&old.name, text, &rerun.set, &self.permission(own_project)?)?;

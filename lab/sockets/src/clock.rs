@@ -21,8 +21,8 @@ pub(crate) struct Clock {
 
 /// The file with the name of the kernel's clock source, and the name of one that stops during computation:
 /// User-Mode Linux with time-travel=inf-cpu.
-const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-const STANDING: &str = "time-travel-clock";
+const CLOCK_SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const STANDING_CLOCK_SOURCE: &str = "time-travel-clock";
 
 /// An alarm, readable from its set time, with the precision of the kernel's high-resolution timers; the
 /// timeouts of `epoll_wait` and `poll` have timer slack.
@@ -37,7 +37,7 @@ impl Clock {
 
     /// Starts the clock.
     pub(crate) fn start() -> Self {
-        let is_standing = clocksource() == STANDING;
+        let is_standing = clocksource() == STANDING_CLOCK_SOURCE;
         let start = monotonic();
         Self { start, stopped_at: is_standing.then(|| Cell::new(start)) }
     }
@@ -72,7 +72,7 @@ impl Clock {
 
 /// Returns the kernel's name of the clock source; empty if there is none.
 pub fn clocksource() -> String {
-    fs::read_to_string(SOURCE).unwrap_or_default().trim().to_owned()
+    fs::read_to_string(CLOCK_SOURCE_FILE).unwrap_or_default().trim().to_owned()
 }
 
 /// Returns the tick of the kernel's timer wheel, which is the resolution of its coarse clock. clock_getres(2)

@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
 
 /// Maximum of a number in a sample; the sum over all samples of a run fits into 64 bits.
-const MAX: u64 = 1 << 42;
+const MAX_NUMBER: u64 = 1 << 42;
 
 impl CompactSenderSample {
     /// Converts a sample; `None` if it is not of a sender.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
-        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.of else {
+        let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.value else {
             return None;
         };
         let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
@@ -30,10 +30,13 @@ impl CompactSenderSample {
     pub(crate) fn sample(self, side: Side) -> Sample {
         let Self(at, connection, peer, numbers) = self;
         let [cwnd, ssthresh, srtt, pacing_rate, in_flight, sent_again] =
-            numbers.map(|number| number.filter(|number| *number <= MAX));
+            numbers.map(|number| number.filter(|number| *number <= MAX_NUMBER));
         let srtt = srtt.map(Duration::from_nanos);
         let path = PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight };
-        Sample { at, of: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }) }
+        Sample {
+            at,
+            value: SampleValue::Sender(SenderSample { flow: 0, connection, side, path, sent_again }),
+        }
     }
 }
 
@@ -52,7 +55,7 @@ mod tests {
         };
         let sender =
             SenderSample { flow: 0, connection: 3, side: Side::Server, path, sent_again: Some(number) };
-        Sample { at: Time::from_millis(7), of: SampleValue::Sender(sender) }
+        Sample { at: Time::from_millis(7), value: SampleValue::Sender(sender) }
     }
 
     #[test]
@@ -64,10 +67,10 @@ mod tests {
 
     #[test]
     fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
-        assert!(MAX.checked_mul(Sample::MAX + 1).is_some());
-        for absurd in [MAX + 1, u64::MAX] {
+        assert!(MAX_NUMBER.checked_mul(Sample::MAX + 1).is_some());
+        for absurd in [MAX_NUMBER + 1, u64::MAX] {
             let SampleValue::Sender(decoded) =
-                CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).of
+                CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).value
             else {
                 unreachable!("it is of a sender")
             };

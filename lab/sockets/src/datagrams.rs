@@ -264,7 +264,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
-    use crate::turns::BUFFER;
+    use crate::turns::BUFFER_SIZE;
 
     /// Returns two connected sockets over loopback.
     fn pair(is_batching: bool) -> [Datagrams; 2] {
@@ -301,7 +301,7 @@ mod tests {
             sent.iter().for_each(|(octets, ecn)| one.push(octets.clone(), *ecn));
             one.flush().unwrap();
             assert!(!one.is_full());
-            let (mut received, mut buffer) = (Vec::new(), vec![0; BUFFER]);
+            let (mut received, mut buffer) = (Vec::new(), vec![0; BUFFER_SIZE]);
             while received.len() < sent.len() {
                 let take = |octets: &[u8], ecn| received.push((Bytes::copy_from_slice(octets), ecn));
                 match other.receive_all(&mut buffer, take) {

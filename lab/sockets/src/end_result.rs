@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(samples, [sample]);
         let here = there.from_remote(|time| time - UP).unwrap();
         let (run, _) = client.join(here, READING).unwrap();
-        let [Sample { at, of: SampleValue::Sender(sender) }] = run.samples[..] else {
+        let [Sample { at, value: SampleValue::Sender(sender) }] = run.samples[..] else {
             panic!("there is one")
         };
         assert_eq!((at, sender.side, sender.connection), (us(150), Side::Server, 1));

@@ -127,7 +127,7 @@ impl EventLoop<'_> {
             .as_mut()
             .map_or(Vec::new(), |sample_timer| std::mem::take(&mut sample_timer.samples));
         let is_clients = |sample: &Sample| {
-            matches!(sample.of, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
+            matches!(sample.value, SampleValue::Sender(SenderSample { side: Side::Client, .. }))
         };
         let (of_client, of_server) = samples.into_iter().partition(is_clients);
         let verdict = Verdict {
@@ -326,7 +326,7 @@ impl EventLoop<'_> {
         // The number is limited, because any host may send datagrams; then other events get their turn.
         for _ in 0..Self::MAX_READY {
             let Some(listener) = &self.listener else { return Ok(()) };
-            match early(listener, &mut self.buffer) {
+            match read_early(listener, &mut self.buffer) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 // An ICMP error for an earlier datagram.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -366,7 +366,7 @@ impl EventLoop<'_> {
         let at = |_| ConnectionFault::Protocol("the server has no socket for another client");
         let socket = self.opener.listen(&self.server_site).map_err(at)?;
         socket.connect(&from.into())?;
-        while let Ok((other, octets, ecn)) = early(&socket, &mut self.buffer) {
+        while let Ok((other, octets, ecn)) = read_early(&socket, &mut self.buffer) {
             if other == from {
                 own.push((octets, ecn));
             } else {
@@ -515,7 +515,7 @@ impl EventLoop<'_> {
 /// A datagram that arrived at a socket without peer: its source, content and mark.
 type Early = (SocketAddr, Bytes, Ecn);
 
-fn early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
+fn read_early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {
     let from = UdpSocket::from(socket.try_clone()?).peek_from(buffer)?.1;
     let DatagramBatch { octets, ecn, .. } = datagrams::read(socket, buffer)?;
     Ok((from, Bytes::copy_from_slice(octets), ecn))

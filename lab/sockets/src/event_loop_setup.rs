@@ -30,7 +30,7 @@ use crate::sctp::Sctp;
 use crate::tcp::Tcp;
 use crate::token::Token;
 use crate::transceiver::{Opener, failed_to, own_port};
-use crate::turns::{BUFFER, reads};
+use crate::turns::{BUFFER_SIZE, reads};
 use crate::udp::Udp;
 use crate::unix::Unix;
 use crate::userspace_sctp::UserspaceSctp;
@@ -167,7 +167,7 @@ pub(crate) fn event_loop<'p>(
         was_stopped: false,
         paths: Vec::new(),
         sample_timer,
-        buffer: vec![0; BUFFER].into_boxed_slice(),
+        buffer: vec![0; BUFFER_SIZE].into_boxed_slice(),
         clock,
     })
 }

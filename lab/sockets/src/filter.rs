@@ -11,7 +11,7 @@ use hol_simco::{Change, Rule};
 use hol_workloads::RuleEnforcer;
 
 /// Lifetimes end early by at most this: the kernel's longest tick (CONFIG_HZ=100).
-const TICK: Duration = Duration::from_millis(10);
+const KERNEL_TICK: Duration = Duration::from_millis(10);
 
 /// A packet filter. The middlebox uses it during the run, the event loop afterwards.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ impl RuleEnforcer for Filter {
     fn verify_rules(&mut self, now: Time, rules: &[Rule]) {
         let Inner { nftables, report } = &mut *self.0.borrow_mut();
         let world_report = |Corrections { missing, surplus }| {
-            let ending = rules.iter().filter(|rule| rule.expires <= now + TICK).count();
+            let ending = rules.iter().filter(|rule| rule.expires <= now + KERNEL_TICK).count();
             FilterReport { rules: rules.len(), ending, missing, surplus }
         };
         *report = Some(nftables.reconcile(now, rules).map(world_report));

@@ -137,7 +137,7 @@ impl FlowSide {
                 sent_again: Some(sending.retransmissions),
             };
             let path_samples =
-                sending.paths.iter().map(|path| Sample { at, of: SampleValue::Sender(sender(*path)) });
+                sending.paths.iter().map(|path| Sample { at, value: SampleValue::Sender(sender(*path)) });
             samples.extend(path_samples);
         }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Reporter<'p> {
 }
 
 impl<'p> Reporter<'p> {
-    const INTERVAL: Duration = Duration::from_millis(200);
+    const REPORT_INTERVAL: Duration = Duration::from_millis(200);
 
     /// Creates a reporter that uses `send_report`.
     pub(crate) fn new(send_report: ReportCallback<'p>) -> Self {
@@ -45,7 +45,7 @@ impl<'p> Reporter<'p> {
 
     fn send_due_report(&mut self, now: Time, progress: Progress) {
         if let Some(report) = self.report.take_if(|_| now >= self.next) {
-            self.next = now + Self::INTERVAL;
+            self.next = now + Self::REPORT_INTERVAL;
             (self.send_report)(PeerReport { progress, ..report });
         }
     }

@@ -70,10 +70,10 @@ impl AsFd for HostAddresses {
 
 /// Returns the address that a local route assigns to this host. linux/rtnetlink.h, `struct rtmsg`.
 fn local(route: &[u8]) -> Option<IpAddr> {
-    const LENGTH: usize = 12;
+    const RTMSG_LENGTH: usize = 12;
     const RTN_LOCAL: u8 = 2;
     const RTA_DST: u16 = 1;
-    let (head, rest) = route.split_at_checked(LENGTH)?;
+    let (head, rest) = route.split_at_checked(RTMSG_LENGTH)?;
     let is_own = head[1] == 32 && head[7] == RTN_LOCAL;
     let (_, destination) = attributes(rest).find(|(kind, _)| *kind == RTA_DST).filter(|_| is_own)?;
     Some(IpAddr::from(*destination.first_chunk::<4>()?))

@@ -19,7 +19,7 @@ pub(crate) struct IpOptions {
     pub(crate) report_service: c_int,
 }
 
-const V4: IpOptions = IpOptions {
+const IPV4_OPTIONS: IpOptions = IpOptions {
     level: libc::IPPROTO_IP,
     mtu: libc::IP_MTU,
     mtu_discover: libc::IP_MTU_DISCOVER,
@@ -27,7 +27,7 @@ const V4: IpOptions = IpOptions {
     report_service: libc::IP_RECVTOS,
 };
 
-const V6: IpOptions = IpOptions {
+const IPV6_OPTIONS: IpOptions = IpOptions {
     level: libc::IPPROTO_IPV6,
     mtu: libc::IPV6_MTU,
     mtu_discover: libc::IPV6_MTU_DISCOVER,
@@ -47,8 +47,8 @@ impl IpOptions {
     /// Returns the names for a socket with this address.
     pub(crate) const fn of(address: IpAddr) -> &'static Self {
         match address {
-            IpAddr::V4(_) => &V4,
-            IpAddr::V6(_) => &V6,
+            IpAddr::V4(_) => &IPV4_OPTIONS,
+            IpAddr::V6(_) => &IPV6_OPTIONS,
         }
     }
 

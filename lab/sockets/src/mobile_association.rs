@@ -27,13 +27,13 @@ pub(crate) struct MobileAssociation {
 /// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
 /// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. The peer
 /// never learns it.
-const ANCHOR: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const ANCHOR_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// Prepares a socket that is bound but not yet connected.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
     // The loopback interface of a namespace may be down.
     socket.set_freebind_v4(true).map_err(failed_to("set IP_FREEBIND"))?;
-    bindx(socket, BINDX_ADD, ANCHOR).map_err(failed_to("bind SCTP to the loopback address"))
+    bindx(socket, BINDX_ADD, ANCHOR_ADDRESS).map_err(failed_to("bind SCTP to the loopback address"))
 }
 
 impl MobileAssociation {
@@ -84,7 +84,7 @@ impl MobileAssociation {
 /// Returns the addresses of a socket, without the anchor.
 fn own_addresses(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
-    addresses.retain(|address| *address != ANCHOR);
+    addresses.retain(|address| *address != ANCHOR_ADDRESS);
     Ok(addresses)
 }
 

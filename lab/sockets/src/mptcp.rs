@@ -34,7 +34,7 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: self.0.stream(socket), of: Kind })
+        Box::new(Connection { stream: self.0.stream(socket), specific: Kind })
     }
 }
 
@@ -49,9 +49,9 @@ const MPTCP_SUBFLOW_ADDRS: i32 = 3;
 /// Octets of `struct mptcp_subflow_addrs` (two `struct sockaddr_storage`), and the offset of the peer's IPv4
 /// address.
 const ADDRESSES_LENGTH: usize = 256;
-const PEER: usize = 128 + 4;
+const PEER_OFFSET: usize = 128 + 4;
 /// In `mptcpi_flags` of `struct mptcp_info`.
-const FALLBACK: u32 = 1;
+const FALLBACK_FLAG: u32 = 1;
 
 impl StreamKind for Kind {
     /// Fails if the connection fell back to TCP, which would be measured under a wrong name.
@@ -60,7 +60,7 @@ impl StreamKind for Kind {
         system::option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
             .map_err(|_| ConnectionFault::Protocol("fell back to TCP"))?;
         match u32_at(&info, 8) {
-            Some(flags) if flags & FALLBACK == 0 => Ok(()),
+            Some(flags) if flags & FALLBACK_FLAG == 0 => Ok(()),
             _ => Err(ConnectionFault::Protocol("fell back to TCP")),
         }
     }
@@ -76,7 +76,7 @@ impl StreamKind for Kind {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
         let subflows = infos.iter().zip(&addresses).filter_map(|(info, addresses)| {
-            let peer: [u8; 4] = *addresses.get(PEER..)?.first_chunk()?;
+            let peer: [u8; 4] = *addresses.get(PEER_OFFSET..)?.first_chunk()?;
             tcp::info_sending(info, peer.into(), false)
         });
         let (paths, retransmissions): (Vec<_>, Vec<u64>) = subflows.unzip();
@@ -86,11 +86,11 @@ impl StreamKind for Kind {
 
 /// Returns the kernel's data on each subflow, `each` octets after `struct mptcp_subflow_data`. linux/mptcp.h
 fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
-    const HEADER: usize = 16;
-    const SUBFLOWS: usize = 8;
-    let mut data = vec![0; HEADER + SUBFLOWS * each];
-    data[..4].copy_from_slice(&(HEADER as u32).to_ne_bytes());
+    const HEADER_LENGTH: usize = 16;
+    const MAX_SUBFLOWS: usize = 8;
+    let mut data = vec![0; HEADER_LENGTH + MAX_SUBFLOWS * each];
+    data[..4].copy_from_slice(&(HEADER_LENGTH as u32).to_ne_bytes());
     data[12..16].copy_from_slice(&(each as u32).to_ne_bytes());
     let length = system::option(socket, SOL_MPTCP, option, &mut data).unwrap_or(0);
-    data[..length].get(HEADER..).unwrap_or_default().chunks(each).map(<[u8]>::to_vec).collect()
+    data[..length].get(HEADER_LENGTH..).unwrap_or_default().chunks(each).map(<[u8]>::to_vec).collect()
 }

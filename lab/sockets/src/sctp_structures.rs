@@ -36,14 +36,14 @@ const SNDINFO: i32 = 2;
 const RCVINFO: i32 = 3;
 const PRINFO: i32 = 5;
 /// Offsets of the stream and the association in the result of [`send_information`], after the item's header.
-const STREAM: usize = 16;
-const ASSOCIATION: usize = STREAM + 12;
+const STREAM_OFFSET: usize = 16;
+const ASSOCIATION: usize = STREAM_OFFSET + 12;
 /// Flag in `struct sctp_sndinfo`: end of data.
-const EOF: u16 = 0x200;
+const EOF_FLAG: u16 = 0x200;
 /// Flag in `struct sctp_sndinfo`: unordered delivery.
-const UNORDERED: u16 = 1;
+const UNORDERED_FLAG: u16 = 1;
 /// Octets of `struct sockaddr_storage`.
-const STORAGE: usize = 128;
+const SOCKADDR_STORAGE: usize = 128;
 /// Notifications.
 const ASSOC_CHANGE: u16 = 0x8001;
 const PEER_ADDR_CHANGE: u16 = 0x8002;
@@ -108,7 +108,7 @@ impl Octets {
     }
     /// Appends an address as a `struct sockaddr_storage`.
     fn storage(self, address: SocketAddr) -> Self {
-        let end = self.0.len() + STORAGE;
+        let end = self.0.len() + SOCKADDR_STORAGE;
         let mut with_address = self.address(address);
         with_address.0.resize(end, 0);
         with_address
@@ -171,14 +171,14 @@ fn path(config: &Config) -> Setting {
     const HB_ENABLE: u32 = 1;
     const HB_DISABLE: u32 = 2;
     let heartbeat = if config.heartbeat { HB_ENABLE } else { HB_DISABLE };
-    let octets = Octets::of_socket().zeros(STORAGE).ms(config.hb_interval);
+    let octets = Octets::of_socket().zeros(SOCKADDR_STORAGE).ms(config.hb_interval);
     let octets = octets.u16(small(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
     setting(9, "set SCTP_PEER_ADDR_PARAMS", octets.zeros(1))
 }
 
 /// Returns SCTP_PEER_ADDR_THLDS for every address. RFC 7829 section 7.2.
 fn thresholds(config: &Config) -> Setting {
-    let octets = Octets::of_socket().zeros(4 + STORAGE).u16(small(config.path_max_retrans));
+    let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(small(config.path_max_retrans));
     setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(small(config.pf_threshold)).zeros(4))
 }
 
@@ -274,14 +274,14 @@ pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
 
 /// Returns up to eight addresses of a socket. RFC 6458 section 9.5, `struct sctp_getaddrs`.
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
-    let mut octets = [0; LIST];
+    let mut octets = [0; LIST_LENGTH];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
     Ok(listed(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
 /// Returns up to eight addresses of the peer. RFC 6458 section 9.3.
 fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<SocketAddr>> {
-    let mut octets = [0; LIST];
+    let mut octets = [0; LIST_LENGTH];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
     system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
     Ok(listed(&octets))
@@ -312,7 +312,7 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
 }
 
 const LIST_HEAD: usize = 8;
-const LIST: usize = LIST_HEAD + 8 * 28;
+const LIST_LENGTH: usize = LIST_HEAD + 8 * 28;
 
 /// Encodes a primary address of the peer, or one of this end. RFC 6458 sections 8.1.9 and 8.3.1.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
@@ -324,7 +324,7 @@ pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
 pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
     const TTL: u16 = 0x10;
     const RTX: u16 = 0x20;
-    let mut control = with_flags(if unordered { UNORDERED } else { 0 });
+    let mut control = with_flags(if unordered { UNORDERED_FLAG } else { 0 });
     let policy = |policy| Octets::default().u16(policy).u16(0);
     let limit = match reliability {
         Reliability::Full => return control,
@@ -337,7 +337,7 @@ pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec
 
 /// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
 pub(crate) fn eof_sndinfo(association: u32) -> Vec<u8> {
-    let mut control = with_flags(EOF);
+    let mut control = with_flags(EOF_FLAG);
     set_association_and_stream(&mut control, association, 0);
     control
 }
@@ -352,17 +352,17 @@ fn with_flags(flags: u16) -> Vec<u8> {
 
 /// Sets association and stream in the result of [`send_information`].
 pub(crate) fn set_association_and_stream(control: &mut [u8], association: u32, stream: u16) {
-    control[STREAM..STREAM + 2].copy_from_slice(&stream.to_ne_bytes());
+    control[STREAM_OFFSET..STREAM_OFFSET + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
 
 /// Returns the stream of a message, and whether it is unordered. RFC 6458 section 5.3.5.
 pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
-    const FLAGS: usize = 4;
+    const FLAGS_OFFSET: usize = 4;
     let mut items = system::items(control);
     let info = items.find(|(level, kind, _)| (*level, *kind) == (SOL_SCTP, RCVINFO));
     let field = |at| info.and_then(|(_, _, value)| u16_at(value, at)).unwrap_or(0);
-    (field(0), field(FLAGS) & UNORDERED != 0)
+    (field(0), field(FLAGS_OFFSET) & UNORDERED_FLAG != 0)
 }
 
 /// Returns the association that a notification reports as up. RFC 6458 section 6.1.1.
@@ -393,9 +393,9 @@ pub(crate) fn notification(octets: &[u8]) -> Result<Option<SocketEvent>, Connect
 
 /// Parses SCTP_PEER_ADDR_CHANGE. RFC 6458 section 6.1.2.
 fn path_change(octets: &[u8]) -> Option<SocketEvent> {
-    const ADDRESS: usize = 8;
-    let (address, _) = socket_address(octets.get(ADDRESS..)?)?;
-    let status = match u32_at(octets, ADDRESS + STORAGE)? {
+    const ADDRESS_OFFSET: usize = 8;
+    let (address, _) = socket_address(octets.get(ADDRESS_OFFSET..)?)?;
+    let status = match u32_at(octets, ADDRESS_OFFSET + SOCKADDR_STORAGE)? {
         0 | 5 => PathStatus::Active,
         1 => PathStatus::Inactive,
         6 => PathStatus::PotentiallyFailed,
@@ -406,10 +406,14 @@ fn path_change(octets: &[u8]) -> Option<SocketEvent> {
 
 /// Returns the counters in `struct sctp_assoc_stats`; zero after the association has ended.
 pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
-    const SENT: usize = 160;
-    const RECEIVED: usize = 168;
+    const SENT_OFFSET: usize = 160;
+    const RECEIVED_OFFSET: usize = 168;
     let Some(at) = statistics(socket, association) else { return Counts::default() };
-    Counts { packets_sent: at(SENT), packets_received: at(RECEIVED), retransmissions: at(SENT_AGAIN) }
+    Counts {
+        packets_sent: at(SENT_OFFSET),
+        packets_received: at(RECEIVED_OFFSET),
+        retransmissions: at(SENT_AGAIN),
+    }
 }
 
 /// Offset of the retransmitted chunks in `struct sctp_assoc_stats`.
@@ -439,15 +443,15 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
 
 /// Reads the state of a path, `struct sctp_paddrinfo`, with SCTP_GET_PEER_ADDR_INFO.
 fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<PathState> {
-    const CWND: usize = 4 + STORAGE + 4;
-    const SRTT: usize = CWND + 4;
+    const CWND_OFFSET: usize = 4 + SOCKADDR_STORAGE + 4;
+    const SRTT_OFFSET: usize = CWND_OFFSET + 4;
     let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
     system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
     // In jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
-    let srtt = u32_at(&info, SRTT).filter(|jiffies| *jiffies > 0);
+    let srtt = u32_at(&info, SRTT_OFFSET).filter(|jiffies| *jiffies > 0);
     Some(PathState {
         peer: peer.ip(),
-        cwnd: u32_at(&info, CWND).map(u64::from),
+        cwnd: u32_at(&info, CWND_OFFSET).map(u64::from),
         ssthresh: None,
         srtt: srtt.map(|jiffies| jiffy().saturating_mul(jiffies.into())),
         pacing_rate: None,

@@ -20,7 +20,7 @@ pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
     /// Octets of the current message that the kernel has accepted, if not all.
-    taken: usize,
+    accepted_octets: usize,
     /// Messages waiting for the kernel, if gathered.
     gathered: Option<MessageBatch>,
     /// The receive timestamps.
@@ -42,7 +42,7 @@ struct MessageBatch {
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
     /// Properties specific to the kind of socket.
-    pub(crate) of: K,
+    pub(crate) specific: K,
 }
 
 /// The differences between kinds of stream sockets, as in [`Transceiver`].
@@ -68,7 +68,7 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn opened(&mut self) -> Result<(), ConnectionFault> {
-        self.of.opened(&self.stream.socket)
+        self.specific.opened(&self.stream.socket)
     }
 
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
@@ -97,15 +97,15 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
-        self.of.change_address(&self.stream.socket, change)
+        self.specific.change_address(&self.stream.socket, change)
     }
 
     fn counts(&self) -> Counts {
-        self.of.counts(&self.stream.socket)
+        self.specific.counts(&self.stream.socket)
     }
 
     fn sending(&self) -> Option<SenderState> {
-        self.of.sending(&self.stream.socket)
+        self.specific.sending(&self.stream.socket)
     }
 }
 
@@ -122,7 +122,7 @@ impl Stream {
         Self {
             socket,
             framer: Framer::new(framing_fn),
-            taken: 0,
+            accepted_octets: 0,
             gathered,
             stamped: TimestampedReader::new(reports_receive_time),
         }
@@ -133,8 +133,9 @@ impl Stream {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
         }
-        let (taken, sent) = send(&self.socket, &message[self.taken..]);
-        self.taken = if matches!(sent, Ok(SendOutcome::Complete)) { 0 } else { self.taken + taken };
+        let (taken, sent) = send(&self.socket, &message[self.accepted_octets..]);
+        self.accepted_octets =
+            if matches!(sent, Ok(SendOutcome::Complete)) { 0 } else { self.accepted_octets + taken };
         sent
     }
 
@@ -180,14 +181,14 @@ impl Stream {
 
 impl MessageBatch {
     /// Maximum octets sent at once.
-    const MAX: usize = 1 << 14;
+    const MAX_WRITE: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {
         if self.is_blocked {
             return Ok(SendOutcome::WouldBlock);
         }
         self.octets.extend_from_slice(message);
-        if self.octets.len() >= Self::MAX {
+        if self.octets.len() >= Self::MAX_WRITE {
             self.send(socket)?;
         }
         Ok(SendOutcome::Complete)

@@ -92,7 +92,7 @@ impl Opener for Tcp {
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         let ends_with_address = self.config.address_loss_aborts;
         let is_paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3 | Algorithm::Prague);
-        Box::new(Connection { stream: self.stream(socket), of: Kind { ends_with_address, is_paced } })
+        Box::new(Connection { stream: self.stream(socket), specific: Kind { ends_with_address, is_paced } })
     }
 }
 

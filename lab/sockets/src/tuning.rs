@@ -33,7 +33,7 @@ pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
 /// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
 /// TCP's buffers, which Linux chooses with plenty of memory: the settings, and the options with their default and maximum.
-const BUFFERS: [(&str, [&str; 2]); 2] = [
+const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
 ];
@@ -72,32 +72,33 @@ enum Means {
 use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "this behaviour is built into Linux; remove the option or use the model world";
-const ROUTE: &str =
+const ROUTE_REASON: &str =
     "Linux uses a property of the route, which hol does not set; remove the option or use the model world";
-const APPLICATION: &str = "sockets do not implement SIP; remove the option or use the model world";
-const AUTOTUNED: &str =
+const SIP_REASON: &str = "sockets do not implement SIP; remove the option or use the model world";
+const AUTOTUNING_REASON: &str =
     "Linux adapts this size automatically and includes its own overhead; remove the option";
 
 const NOT_OF_MPTCP: &str =
     "MPTCP's sockets do not have this option (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
 
 /// The socket options of TCP that MPTCP does not pass to its subflows.
-const MPTCP: &[(&str, Means)] = &[("mss", Fixed(NOT_OF_MPTCP)), ("user_timeout", Fixed(NOT_OF_MPTCP))];
+const MPTCP_OPTIONS: &[(&str, Means)] =
+    &[("mss", Fixed(NOT_OF_MPTCP)), ("user_timeout", Fixed(NOT_OF_MPTCP))];
 
-/// The options of TCP, and of MPTCP's subflows except those in [`MPTCP`].
+/// The options of TCP, and of MPTCP's subflows except those in [`MPTCP_OPTIONS`].
 #[rustfmt::skip]
-const TCP: &[(&str, Means)] = &[
+const TCP_OPTIONS: &[(&str, Means)] = &[
     ("mss", Socket),
     ("sack", Setting("net/ipv4/tcp_sack", flag)),
     ("dsack", Setting("net/ipv4/tcp_dsack", flag)),
     ("timestamps", Setting("net/ipv4/tcp_timestamps", flag)),
     ("timestamp_clock", Fixed(BUILT_IN)),
-    ("window_scale", Fixed(AUTOTUNED)),
-    ("send_buffer", Fixed(AUTOTUNED)),
-    ("send_buffer_max", Fixed(AUTOTUNED)),
+    ("window_scale", Fixed(AUTOTUNING_REASON)),
+    ("send_buffer", Fixed(AUTOTUNING_REASON)),
+    ("send_buffer_max", Fixed(AUTOTUNING_REASON)),
     ("packet_head", Fixed(BUILT_IN)),
-    ("receive_buffer", Fixed(AUTOTUNED)),
-    ("receive_buffer_max", Fixed(AUTOTUNED)),
+    ("receive_buffer", Fixed(AUTOTUNING_REASON)),
+    ("receive_buffer_max", Fixed(AUTOTUNING_REASON)),
     ("receive_buffer_cushion", Fixed(BUILT_IN)),
     ("receive_buffer_for_early", Fixed(BUILT_IN)),
     ("receive_buffer_low_rtt", NewSysctl("net/ipv4/tcp_rcvbuf_low_rtt", [6, 19], microseconds)),
@@ -127,7 +128,7 @@ const TCP: &[(&str, Means)] = &[
     ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
-    ("initial_window", Fixed(ROUTE)),
+    ("initial_window", Fixed(ROUTE_REASON)),
     ("one_segment_per_ack", Fixed(BUILT_IN)),
     ("byte_counting", Fixed(BUILT_IN)),
     ("grows_when_full", Fixed(BUILT_IN)),
@@ -169,7 +170,7 @@ const TCP: &[(&str, Means)] = &[
 
 /// The options of SCTP.
 #[rustfmt::skip]
-const SCTP: &[(&str, Means)] = &[
+const SCTP_OPTIONS: &[(&str, Means)] = &[
     ("streams", Socket),
     ("max_inbound_streams", Socket),
     ("mtu", Fixed("Linux uses the MTU of the interface; set `mtu` in [network] instead")),
@@ -251,7 +252,7 @@ const SCTP: &[(&str, Means)] = &[
 ];
 
 /// The options of userspace transports: all except those of the layers below.
-const OWN: &[(&str, Means)] = &[
+const USERSPACE_OPTIONS: &[(&str, Means)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
         "zero_checksum",
@@ -261,11 +262,11 @@ const OWN: &[(&str, Means)] = &[
     ),
 ];
 
-const UDP: &[(&str, Means)] = &[
-    ("sip", Fixed(APPLICATION)),
-    ("t1", Fixed(APPLICATION)),
-    ("t2", Fixed(APPLICATION)),
-    ("response", Fixed(APPLICATION)),
+const UDP_OPTIONS: &[(&str, Means)] = &[
+    ("sip", Fixed(SIP_REASON)),
+    ("t1", Fixed(SIP_REASON)),
+    ("t2", Fixed(SIP_REASON)),
+    ("response", Fixed(SIP_REASON)),
 ];
 
 fn text(value: &Value) -> Option<String> {
@@ -447,7 +448,7 @@ pub(crate) fn check(assignment: &Assignment) -> Result<(), Unsupported> {
         return Err(Unsupported { option: "socket=one-to-many".to_owned(), why });
     }
     match assignment.workload.longest() {
-        Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::LONGEST => {
+        Some(size) if assignment.transport.kind() == Kind::Udp && size > Udp::MAX_MESSAGE => {
             let option = format!("size={size}");
             Err(Unsupported {
                 option,
@@ -479,7 +480,7 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
         let octets = |key| own.option_values()[key].as_str().unwrap_or_default().trim_end_matches('B');
         let sizes = |[default, max]: [_; 2]| format!("{MIN_BUFFER} {} {}", octets(default), octets(max));
-        settings.extend(BUFFERS.map(|(name, keys)| set(name, &sizes(keys))));
+        settings.extend(BUFFER_SYSCTLS.map(|(name, keys)| set(name, &sizes(keys))));
         let cache = transport.metrics_cache();
         settings
             .push(set("net/ipv4/tcp_no_metrics_save", if cache == MetricsCache::Off { "1" } else { "0" }));
@@ -543,13 +544,13 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
     if transport.is_userspace() && key != "wakeup" {
         return Socket;
     }
-    let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP } else { &[] };
+    let own: &[_] = if transport.kind() == Kind::Mptcp { MPTCP_OPTIONS } else { &[] };
     let table = match transport.kind() {
-        Kind::Tcp | Kind::Mptcp => TCP,
-        Kind::Sctp if transport.is_userspace() => OWN,
-        Kind::Sctp => SCTP,
-        Kind::Udp => UDP,
-        Kind::Quic => OWN,
+        Kind::Tcp | Kind::Mptcp => TCP_OPTIONS,
+        Kind::Sctp if transport.is_userspace() => USERSPACE_OPTIONS,
+        Kind::Sctp => SCTP_OPTIONS,
+        Kind::Udp => UDP_OPTIONS,
+        Kind::Quic => USERSPACE_OPTIONS,
         Kind::Unix => &[],
     };
     // A new option that is missing in the table is not passed to the kernel.
@@ -582,7 +583,12 @@ mod tests {
 
     #[test]
     fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
-        for (kind, table) in [(Kind::Tcp, TCP), (Kind::Mptcp, TCP), (Kind::Sctp, SCTP), (Kind::Udp, UDP)] {
+        for (kind, table) in [
+            (Kind::Tcp, TCP_OPTIONS),
+            (Kind::Mptcp, TCP_OPTIONS),
+            (Kind::Sctp, SCTP_OPTIONS),
+            (Kind::Udp, UDP_OPTIONS),
+        ] {
             let mut known: Vec<&str> = table.iter().map(|(key, _)| *key).collect();
             known.sort_unstable();
             let stack_only: TransportSpec = kind.name().parse().unwrap();

@@ -6,7 +6,7 @@ use crate::transceiver::ConnectionFault;
 pub(crate) const MAX_AT_ONCE: usize = 64;
 
 /// Octets of the largest datagram, the size of the buffer for reads.
-pub(crate) const BUFFER: usize = 1 << 16;
+pub(crate) const BUFFER_SIZE: usize = 1 << 16;
 
 /// Returns the number of reads from a socket per turn.
 pub(crate) const fn reads(is_batching: bool) -> usize {

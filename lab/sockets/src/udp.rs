@@ -29,7 +29,7 @@ pub(crate) struct Udp {
 
 impl Udp {
     /// Maximum octets of a message: an IPv4 packet without its headers.
-    pub(crate) const LONGEST: u64 = 65_507;
+    pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
     fn socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = Datagrams::FAMILY.socket(site)?;
@@ -54,7 +54,7 @@ impl Opener for Udp {
             socket,
             reads: self.reads,
             stamped: TimestampedReader::new(self.reports_receive_time),
-            early: VecDeque::new(),
+            early_datagrams: VecDeque::new(),
             received: BTreeSet::new(),
             counts: Counts::default(),
         })
@@ -72,7 +72,7 @@ struct Messages {
     reads: usize,
     stamped: TimestampedReader,
     /// Datagrams that arrived before the socket existed.
-    early: VecDeque<Bytes>,
+    early_datagrams: VecDeque<Bytes>,
     /// The first octets of received messages, which identify them in every workload: the network may
     /// duplicate a datagram, but an application expects it once.
     received: BTreeSet<[u8; 8]>,
@@ -109,7 +109,7 @@ impl Transceiver for Messages {
     }
 
     fn handle_early_datagram(&mut self, octets: Bytes, _ecn: Ecn) {
-        self.early.push_back(octets);
+        self.early_datagrams.push_back(octets);
     }
 
     fn counts(&self) -> Counts {
@@ -123,7 +123,7 @@ impl Messages {
         buffer: &mut [u8],
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
-        let early = self.early.pop_front();
+        let early = self.early_datagrams.pop_front();
         let (datagram, received_at) = match &early {
             Some(datagram) => (&datagram[..], None),
             None => match self.stamped.read(&self.socket, buffer) {

@@ -32,9 +32,9 @@ fn socket() -> io::Result<Socket> {
 
 impl Opener for Unix {
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
-        static NEXT: AtomicU16 = AtomicU16::new(1);
+        static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
         match server.port {
-            0 => EndAddresses { port: NEXT.fetch_add(1, Ordering::Relaxed), ..server.clone() },
+            0 => EndAddresses { port: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed), ..server.clone() },
             _ => server.clone(),
         }
     }
@@ -62,7 +62,7 @@ impl Opener for Unix {
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(Connection {
             stream: Stream::new(socket, self.framing_fn, self.is_batching, false),
-            of: Kind,
+            specific: Kind,
         })
     }
 }

@@ -35,12 +35,12 @@ pub(crate) struct UserspaceSctp {
 
 impl UserspaceSctp {
     /// Octets of the UDP header, which shorten packets. RFC 6951 section 5.6.
-    const ENCAPSULATION: u64 = 8;
+    const UDP_HEADER: u64 = 8;
 
     /// Creates the opener.
     pub(crate) fn new(config: &Config, unordered: bool, reliability: Reliability, is_batching: bool) -> Self {
-        const ETHERNET: u64 = 1500;
-        let room = if config.mtu.0 == 0 { ETHERNET } else { config.mtu.0 } - Self::ENCAPSULATION;
+        const ETHERNET_MTU: u64 = 1500;
+        let room = if config.mtu.0 == 0 { ETHERNET_MTU } else { config.mtu.0 } - Self::UDP_HEADER;
         // The kernel already adds the wake-up delay.
         let config = Config { wakeup: Duration::ZERO, ..config.within(room) };
         Self { config: Arc::new(config), unordered, reliability, is_batching }

@@ -12,11 +12,12 @@ pub(crate) struct WallClockOffset {
 
 impl WallClockOffset {
     /// Number of readings, of which the fastest is used.
-    const READINGS: usize = 8;
+    const CLOCK_READINGS: usize = 8;
 
     /// Reads both clocks.
     pub(crate) fn read() -> Self {
-        let readings = (0..Self::READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
+        let readings =
+            (0..Self::CLOCK_READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
         readings.min_by_key(|one| one.max - one.min).expect("READINGS is above zero")
     }
 

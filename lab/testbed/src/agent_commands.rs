@@ -1,15 +1,15 @@
 //! The commands of agents, and those that attach and connect them.
 
-use crate::agents::{COUNTERS, Class, LABELS, packets};
-use crate::application::{Application, Kind, Produced, WRITES};
+use crate::agents::{COUNTER_ATTRIBUTES, Class, LABEL_ATTRIBUTES, packets};
+use crate::application::{Application, Kind, Produced, WRITER_CLASS};
 use crate::new::unknown_class;
 use crate::ns_defaults::default_of;
 use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// The application of an agent that a script asks to send.
-const FTP: (&str, Kind) = ("Application/FTP", Kind::Greedy);
+const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
     /// Executes a command of an agent.
@@ -31,7 +31,7 @@ impl Simulator<'_> {
             ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
                 self.ignore(words, "it only draws or records")
             }
-            ("print" | "port" | "eventtrace", _) => Ok(MEASURED.to_owned()),
+            ("print" | "port" | "eventtrace", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
         }
     }
@@ -41,15 +41,15 @@ impl Simulator<'_> {
             return self.add(Object::Node(node));
         }
         let agent = &self.traffic.agents[index];
-        let own = agent.own.get(name).map(|value| value.text.clone());
+        let own = agent.attributes.get(name).map(|value| value.text.clone());
         own.or_else(|| default_of(agent.name(), name).map(str::to_owned))
-            .unwrap_or_else(|| MEASURED.to_owned())
+            .unwrap_or_else(|| MEASURED_VALUE.to_owned())
     }
 
     fn set_agent(&mut self, index: usize, name: &Word, value: &Word, words: &[Word]) -> Outcome {
-        if LABELS.contains(&name.text.as_str()) {
-            if !COUNTERS.contains(&name.text.as_str()) {
-                self.traffic.agents[index].own.insert(name.text.clone(), value.clone());
+        if LABEL_ATTRIBUTES.contains(&name.text.as_str()) {
+            if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
+                self.traffic.agents[index].attributes.insert(name.text.clone(), value.clone());
             }
             self.ignore(words, "it only marks packets for traces, or counts them")?;
             return Ok(value.text.clone());
@@ -66,8 +66,8 @@ impl Simulator<'_> {
             return self.unknown(name.at, problem);
         }
         let agent = &mut self.traffic.agents[index];
-        agent.own.insert(name.text.clone(), value.clone());
-        if agent.is_full() && name.text == "packetSize_" {
+        agent.attributes.insert(name.text.clone(), value.clone());
+        if agent.is_full_tcp() && name.text == "packetSize_" {
             self.ignore(words, "packets of FullTcp have segsize_ octets of data")?;
         }
         Ok(value.text.clone())
@@ -91,7 +91,7 @@ impl Simulator<'_> {
     /// `FullTcpAgent::advance_bytes`.
     pub(crate) fn open(&mut self, agent: usize) {
         let own = &mut self.traffic.agents[agent];
-        let draws = own.is_full() && !own.is_open && !self.is_emulab;
+        let draws = own.is_full_tcp() && !own.is_open && !self.is_emulab;
         own.is_open = true;
         if draws {
             self.randoms.generators[0].uniform();
@@ -111,13 +111,13 @@ impl Simulator<'_> {
         // All packets of an agent are those of one connection.
         let index = match self.traffic.find(agent, |own| !own.produced.is_empty()).or(from) {
             Some(index) => index,
-            None => self.application_over(agent, method.at, FTP, |_| false)?,
+            None => self.application_over(agent, method.at, FTP_APPLICATION, |_| false)?,
         };
         let application = &mut self.traffic.applications[index];
         let earlier = application.counted;
         let is_total = matches!(method.text.as_str(), "produce" | "advance");
         let more = match is_total && earlier > 0 {
-            true if self.traffic.agents[agent].is_full() => None,
+            true if self.traffic.agents[agent].is_full_tcp() => None,
             // tcp/tcp.cc, `advance`: the SYN that has been sent counts, too.
             true => count.checked_sub(earlier + 1),
             false => Some(count),
@@ -156,22 +156,22 @@ impl Simulator<'_> {
         let size = own.packet()?;
         match own.class {
             Class::Tcp { .. } | Class::Sctp if octets.text == "-1" => {
-                let index = self.application_over(agent, method.at, FTP, |own| own.greedy)?;
+                let index = self.application_over(agent, method.at, FTP_APPLICATION, |own| own.greedy)?;
                 let now = self.schedule.now.unwrap_or_default();
                 self.traffic.applications[index].start(now);
                 self.open(agent);
                 Ok(String::new())
             }
             // tcp/tcp.cc, TcpAgent::sendmsg; FullTcp and SCTP count octets.
-            Class::Tcp { .. } if !own.is_full() => {
+            Class::Tcp { .. } if !own.is_full_tcp() => {
                 let count = packets(octets)?.div_ceil(size);
                 self.produce(agent, None, method, count)
             }
             Class::Udp | Class::Tcp { .. } | Class::Sctp => {
                 let octets = Some(positive(octets)?);
                 let produced = Produced { at: self.schedule.now.unwrap_or_default(), count: 1, octets };
-                let kind = (WRITES, Kind::Counted);
-                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITES)?;
+                let kind = (WRITER_CLASS, Kind::Counted);
+                let index = self.application_over(agent, method.at, kind, |own| own.class == WRITER_CLASS)?;
                 self.traffic.applications[index].produce(produced);
                 self.open(agent);
                 Ok(String::new())

@@ -10,7 +10,7 @@ use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{positive, seconds, switch, whole};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Agent {
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
     /// What the script, or its class, sets.
-    pub own: BTreeMap<String, Word>,
+    pub attributes: BTreeMap<String, Word>,
     pub congestion: &'static str,
     /// Whether it has sent.
     pub is_open: bool,
@@ -67,7 +67,7 @@ const AGENTS: [(&str, Class); 17] = [
 ];
 
 /// Attributes that mark packets for traces and pictures, or that only report.
-pub(crate) const LABELS: [&str; 14] = [
+pub(crate) const LABEL_ATTRIBUTES: [&str; 14] = [
     "fid_",
     "flowid_",
     "class_",
@@ -96,14 +96,14 @@ const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Marks that a run counts, so that they do not keep what a script sets.
-pub(crate) const COUNTERS: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
+pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
-    static KNOWN: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
+    static KNOWN_ATTRIBUTES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
         defaults().filter(|(class, ..)| class.starts_with("Agent")).map(|(_, known, _)| known).collect()
     });
-    LABELS.contains(&name) || KNOWN.contains(name)
+    LABEL_ATTRIBUTES.contains(&name) || KNOWN_ATTRIBUTES.contains(name)
 }
 
 impl Agent {
@@ -111,7 +111,17 @@ impl Agent {
     pub fn new(name: &str, at: usize) -> Option<Self> {
         let (name, class) = AGENTS.iter().find(|(known, _)| *known == name)?;
         let (node, peer, detached, own) = (None, None, None, BTreeMap::new());
-        Some(Self { at, name, class: *class, node, peer, detached, own, congestion: "reno", is_open: false })
+        Some(Self {
+            at,
+            name,
+            class: *class,
+            node,
+            peer,
+            detached,
+            attributes: own,
+            congestion: "reno",
+            is_open: false,
+        })
     }
 
     /// Returns the name of the agent's class.
@@ -123,20 +133,20 @@ impl Agent {
     /// `TcpAgent::reset`.
     pub fn draws(&self) -> u32 {
         match self.class {
-            Class::Tcp { .. } if self.is_full() => 2,
+            Class::Tcp { .. } if self.is_full_tcp() => 2,
             Class::Tcp { .. } => 1,
             _ => 0,
         }
     }
 
     /// Returns whether it is TCP with a handshake, which counts octets: ns 2.35, tcp/tcp-full.cc.
-    pub fn is_full(&self) -> bool {
+    pub fn is_full_tcp(&self) -> bool {
         self.name.contains("FullTcp")
     }
 
     /// Returns the attribute with the octets of a packet.
     fn packet_attribute(&self) -> &'static str {
-        if self.is_full() { "segsize_" } else { "packetSize_" }
+        if self.is_full_tcp() { "segsize_" } else { "packetSize_" }
     }
 
     /// Returns whether hol has an attribute with any value.
@@ -151,10 +161,10 @@ impl Agent {
 
     /// Returns whether an attribute changes nothing that is sent.
     fn is_idle(&self, name: &str) -> bool {
-        LABELS.contains(&name)
+        LABEL_ATTRIBUTES.contains(&name)
             || name == "ttl_"
             // foutput() sets it to segsize_ with headers.
-            || self.is_full() && name == "packetSize_"
+            || self.is_full_tcp() && name == "packetSize_"
             || self.is_silent()
     }
 
@@ -169,7 +179,7 @@ impl Agent {
             let text = default_of(self.name(), name).unwrap_or_default().to_owned();
             Word { text, at: self.at, verbatim: None }
         };
-        self.own.get(name).map_or_else(|| read(&usual()), read)
+        self.attributes.get(name).map_or_else(|| read(&usual()), read)
     }
 
     /// Returns the octets of a packet: for TCP and SCTP without headers, for UDP the whole packet.
@@ -179,7 +189,7 @@ impl Agent {
         }
         let octets = self.number(self.packet_attribute(), positive)?;
         if octets > LONGEST_PACKET {
-            let at = self.own.get(self.packet_attribute()).map_or(self.at, |value| value.at);
+            let at = self.attributes.get(self.packet_attribute()).map_or(self.at, |value| value.at);
             let problem =
                 format!("packets of {octets} octets are longer than IP allows; use {LONGEST_PACKET}");
             return error_at(at, problem);
@@ -190,7 +200,7 @@ impl Agent {
     /// Returns the octets that Telnet writes: `size_` of its agent. apps/telnet.cc.
     pub fn write_size(&self) -> Result<u64, WordError> {
         match self.class {
-            _ if self.is_full() => {
+            _ if self.is_full_tcp() => {
                 // tcp/tcp-full.cc: foutput() sets it.
                 error_at(self.at, "Telnet over FullTcp writes packets of two sizes; use Agent/TCP")
             }
@@ -227,7 +237,7 @@ impl Agent {
         let first: f64 = self.number("windowInit_", positive)?;
         let ecn = self.number("ecn_", switch)?;
         // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
-        let nagle = if self.is_full() { "classic" } else { "off" };
+        let nagle = if self.is_full_tcp() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
         // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
@@ -258,7 +268,7 @@ impl Agent {
     /// Returns what is wrong with the attributes that are set. Each must be supported, have ns's default, or
     /// not affect what is sent.
     pub fn check(&self) -> Result<(), WordError> {
-        for (name, value) in &self.own {
+        for (name, value) in &self.attributes {
             // A class of the script's defaults may stand above several agents.
             if !is_attribute(name) {
                 continue;
@@ -268,7 +278,7 @@ impl Agent {
             if !(is_usual || self.reads(name) || self.is_idle(name)) {
                 let class = self.name();
                 let problem = match usual {
-                    Some(MEASURED) => {
+                    Some(MEASURED_VALUE) => {
                         format!("{name:?} of {class} is a result of the run, which a script cannot set here")
                     }
                     Some(usual) => {

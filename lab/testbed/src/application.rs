@@ -8,7 +8,7 @@ use crate::new::unknown_class;
 use crate::ns_defaults::read_default;
 use crate::quantity::{any_number, bits_per_second, positive, seconds, switch};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 #[derive(Debug)]
 pub(crate) struct Application {
@@ -70,7 +70,7 @@ pub(crate) enum Kind {
 }
 
 /// The class of what scripts send with `$udp send`.
-pub(crate) const WRITES: &str = "Application";
+pub(crate) const WRITER_CLASS: &str = "Application";
 
 /// Applications by class: the name that they have here, and what they send.
 pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
@@ -178,7 +178,7 @@ impl Simulator<'_> {
                     "maxpkts_" if application.max_packets.is_some() => {
                         application.max_packets.unwrap_or_default().to_string()
                     }
-                    _ => MEASURED.to_owned(),
+                    _ => MEASURED_VALUE.to_owned(),
                 });
             }
             ("set", [name, value]) => return self.set_application(index, name, value, words),
@@ -204,7 +204,7 @@ impl Simulator<'_> {
             }
             ("agent", []) => {
                 let agent = application.agent.map(Object::Agent);
-                return Ok(agent.map_or_else(|| MEASURED.to_owned(), |agent| self.add(agent)));
+                return Ok(agent.map_or_else(|| MEASURED_VALUE.to_owned(), |agent| self.add(agent)));
             }
             _ => {
                 return self.unknown(

@@ -3,7 +3,7 @@
 use crate::agents;
 use crate::application;
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word};
+use crate::tcl::{MEASURED_VALUE, Word};
 use crate::unsupported;
 
 /// Variables of `Node` in ns; others are the script's.
@@ -42,7 +42,7 @@ const OF_SIMULATOR: [&str; 12] = [
 ];
 
 /// Settings of the classes `Node` and `Simulator` without effect on routes or packets.
-const IDLE: [&str; 6] = [
+const IDLE_ATTRIBUTES: [&str; 6] = [
     "enable-module VC",
     "disable-module VC",
     "enable-module Base",
@@ -119,7 +119,7 @@ impl Simulator<'_> {
         let Some((from, to)) = ends.and_then(|ends| ends.split_once(':')) else {
             return Ok(match attribute.text.as_str() {
                 "nullAgent_" => self.add(Object::Recorder),
-                _ => MEASURED.to_owned(),
+                _ => MEASURED_VALUE.to_owned(),
             });
         };
         let mut node = |number: &str| {
@@ -150,7 +150,8 @@ impl Simulator<'_> {
         {
             return Some(Ok(self.set_multipath(attribute, value)));
         }
-        let is_idle = IDLE.contains(&command.as_str()) || IDLE.contains(&method.text.as_str());
+        let is_idle =
+            IDLE_ATTRIBUTES.contains(&command.as_str()) || IDLE_ATTRIBUTES.contains(&method.text.as_str());
         is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))
     }
 }
@@ -159,6 +160,6 @@ impl Simulator<'_> {
 pub(crate) fn of_node(node: usize, attribute: &str) -> String {
     match attribute {
         "id_" | "address_" => node.to_string(),
-        _ => MEASURED.to_owned(),
+        _ => MEASURED_VALUE.to_owned(),
     }
 }

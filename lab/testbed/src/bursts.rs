@@ -146,7 +146,7 @@ impl Bursts {
 }
 
 /// Why a random source may send at other times than in ns.
-const SHARED: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
+const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
     /// Lists the random sources that share ns's default generator with what draws from it during a run.
@@ -162,14 +162,14 @@ impl Simulator<'_> {
         });
         let sources: Vec<(usize, &str)> = sources.map(|own| (own.at, own.class)).collect();
         for (at, class) in sources {
-            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED);
+            let _ = self.ignore(&[Word { text: class.to_owned(), at, verbatim: None }], SHARED_GENERATOR);
         }
     }
 
     /// Returns whether FTP over FullTcp stops: its other end draws when it has closed the connection.
     fn closes_connection(&self, application: &Application) -> bool {
-        let is_full = |agent: usize| self.traffic.agents[agent].is_full();
-        !application.pieces.is_empty() && application.agent.is_some_and(is_full)
+        let is_full_tcp = |agent: usize| self.traffic.agents[agent].is_full_tcp();
+        !application.pieces.is_empty() && application.agent.is_some_and(is_full_tcp)
     }
 
     /// Opens the connection of a random source that has not been stopped before its first packet.
@@ -262,7 +262,7 @@ impl Simulator<'_> {
         }
         bursts.add(at, count, interval, size);
         let is_closed =
-            |agent: usize| self.traffic.agents[agent].is_full() && !self.traffic.agents[agent].is_open;
+            |agent: usize| self.traffic.agents[agent].is_full_tcp() && !self.traffic.agents[agent].is_open;
         if application.agent.is_some_and(is_closed) {
             self.schedule.add_opening(at, index, start);
         }

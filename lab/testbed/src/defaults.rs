@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::ns_defaults::{default_of, nearest_default};
-use crate::simulator::{ENTRY, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError};
+use crate::simulator::{ENTRY_OCTETS, Outcome, Simulator};
+use crate::tcl::{MEASURED_VALUE, Word, WordError};
 
 /// The values that a script gives to classes, by class and attribute.
 #[derive(Debug, Default)]
@@ -69,7 +69,7 @@ impl Simulator<'_> {
         at: usize,
     ) -> Result<BTreeMap<String, Word>, WordError> {
         let own = self.defaults.of(class);
-        self.hold(at, own.iter().map(|(name, value)| ENTRY + name.len() + value.text.len()).sum())?;
+        self.hold(at, own.iter().map(|(name, value)| ENTRY_OCTETS + name.len() + value.text.len()).sum())?;
         Ok(own)
     }
 
@@ -89,7 +89,7 @@ impl Simulator<'_> {
             return is_class.then(|| self.unknown(class.at, problem));
         };
         let value = match (kind, value.first()) {
-            (Class::Ignored(_), None) => return Some(Ok(MEASURED.to_owned())),
+            (Class::Ignored(_), None) => return Some(Ok(MEASURED_VALUE.to_owned())),
             (Class::Ignored(reason), Some(_)) => return Some(self.ignore(words, reason)),
             (Class::Read, value) => value,
         };
@@ -100,6 +100,6 @@ impl Simulator<'_> {
         }
         let known = self.defaults.get(&class.text, &attribute.text).map(|value| value.text.clone());
         let known = known.or_else(|| default_of(&class.text, &attribute.text).map(str::to_owned));
-        Some(Ok(known.unwrap_or_else(|| MEASURED.to_owned())))
+        Some(Ok(known.unwrap_or_else(|| MEASURED_VALUE.to_owned())))
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Draft {
     /// The segments of each node that has any.
     of_nodes: BTreeMap<usize, Vec<usize>>,
     /// The addresses that the script gives.
-    given: BTreeSet<Ipv4Addr>,
+    given_addresses: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
     events: Vec<Event>,
     /// Where the script says that routes are recomputed when a link goes down.
@@ -126,9 +126,9 @@ impl Draft {
 
     /// Gives a member of a segment its address; returns whether it was free.
     pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
-        let is_free = self.given.insert(address);
+        let is_free = self.given_addresses.insert(address);
         if is_free && let Some(former) = self.segments[segment].addresses[member].replace(address) {
-            self.given.remove(&former);
+            self.given_addresses.remove(&former);
         }
         is_free
     }
@@ -367,16 +367,16 @@ impl Line {
 
 /// Returns the settings of a direction that differ from those of the other; `None` if none does.
 fn differences(own: &Overrides, other: &Overrides) -> Option<Overrides> {
-    fn changed<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
+    fn changed_value<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
         let own = own.clone().unwrap_or_else(|| usual.clone());
         (own != other.clone().unwrap_or(usual)).then_some(own)
     }
     let overrides = Overrides {
         rate: own.rate.filter(|_| own.rate != other.rate),
         delay: own.delay.filter(|_| own.delay != other.delay),
-        loss: changed(&own.loss, &other.loss, LossSpec::default()),
-        queue: changed(&own.queue, &other.queue, QueueLimit::Packets(DEFAULT_QUEUE)),
-        discipline: changed(&own.discipline, &other.discipline, Discipline::DropTail),
+        loss: changed_value(&own.loss, &other.loss, LossSpec::default()),
+        queue: changed_value(&own.queue, &other.queue, QueueLimit::Packets(DEFAULT_QUEUE)),
+        discipline: changed_value(&own.discipline, &other.discipline, Discipline::DropTail),
         ..Overrides::default()
     };
     (overrides != Overrides::default()).then_some(overrides)

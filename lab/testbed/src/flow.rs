@@ -227,7 +227,7 @@ impl Division {
     /// octets.
     fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
         let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
-        let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full() && !is_emulab;
+        let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full_tcp() && !is_emulab;
         let has_packets = is_even || agent.class == Class::Udp && !is_emulab;
         let max = if has_packets { agent.packet()? } else { u64::MAX };
         Ok(Self { max, headers, is_even })

@@ -14,50 +14,51 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     IGNORED.iter().map(|(name, _)| *name)
 }
 
-const HOSTS: &str = "hosts are determined by the experiment's world";
-const SOFTWARE: &str = "the software of nodes is that of this machine, or a `root` of the experiment";
-const MACHINES: &str = "no machines are allocated";
-const SCREEN: &str = "it only draws or prints";
+const HOSTS_REASON: &str = "hosts are determined by the experiment's world";
+const SOFTWARE_REASON: &str = "the software of nodes is that of this machine, or a `root` of the experiment";
+const MACHINES_REASON: &str = "no machines are allocated";
+const SCREEN_REASON: &str = "it only draws or prints";
 
-const FILES: &str = "scripts cannot open files or start programs; hol trace --ns2 writes a trace of a run";
+const FILES_REASON: &str =
+    "scripts cannot open files or start programs; hol trace --ns2 writes a trace of a run";
 
 const IGNORED: [(&str, &str); 38] = [
-    ("open", FILES),
-    ("close", FILES),
-    ("exec", FILES),
+    ("open", FILES_REASON),
+    ("close", FILES_REASON),
+    ("exec", FILES_REASON),
     ("remove-all-packet-headers", "it concerns the internals of ns"),
     ("add-packet-header", "it concerns the internals of ns"),
     ("remove-packet-header", "it concerns the internals of ns"),
-    ("puts", SCREEN),
-    ("flush", SCREEN),
-    ("tb-set-hardware", HOSTS),
-    ("tb-set-node-os", HOSTS),
-    ("tb-set-delay-os", HOSTS),
-    ("tb-set-jail-os", HOSTS),
-    ("tb-set-sim-os", HOSTS),
-    ("tb-make-soft-vtype", HOSTS),
-    ("tb-make-hard-vtype", HOSTS),
-    ("tb-make-weighted-vtype", HOSTS),
-    ("tb-set-node-cmdline", HOSTS),
-    ("tb-set-node-rpms", SOFTWARE),
-    ("tb-set-node-deltas", SOFTWARE),
-    ("tb-set-sync-server", SOFTWARE),
-    ("tb-fix-node", MACHINES),
-    ("tb-bind-parent", MACHINES),
-    ("tb-fix-current-resources", MACHINES),
-    ("tb-set-node-failure-action", MACHINES),
-    ("tb-set-cpu-usage", MACHINES),
-    ("tb-set-mem-usage", MACHINES),
-    ("tb-set-colocate-factor", MACHINES),
-    ("tb-set-allowcolocate", MACHINES),
-    ("tb-set-multiplexed", MACHINES),
-    ("tb-set-endnodeshaping", MACHINES),
-    ("tb-use-endnodeshaping", MACHINES),
-    ("tb-force-endnodeshaping", MACHINES),
-    ("tb-set-useveth", MACHINES),
-    ("tb-set-encapsulate", MACHINES),
-    ("tb-set-link-encap", MACHINES),
-    ("tb-set-vlink-emulation", MACHINES),
+    ("puts", SCREEN_REASON),
+    ("flush", SCREEN_REASON),
+    ("tb-set-hardware", HOSTS_REASON),
+    ("tb-set-node-os", HOSTS_REASON),
+    ("tb-set-delay-os", HOSTS_REASON),
+    ("tb-set-jail-os", HOSTS_REASON),
+    ("tb-set-sim-os", HOSTS_REASON),
+    ("tb-make-soft-vtype", HOSTS_REASON),
+    ("tb-make-hard-vtype", HOSTS_REASON),
+    ("tb-make-weighted-vtype", HOSTS_REASON),
+    ("tb-set-node-cmdline", HOSTS_REASON),
+    ("tb-set-node-rpms", SOFTWARE_REASON),
+    ("tb-set-node-deltas", SOFTWARE_REASON),
+    ("tb-set-sync-server", SOFTWARE_REASON),
+    ("tb-fix-node", MACHINES_REASON),
+    ("tb-bind-parent", MACHINES_REASON),
+    ("tb-fix-current-resources", MACHINES_REASON),
+    ("tb-set-node-failure-action", MACHINES_REASON),
+    ("tb-set-cpu-usage", MACHINES_REASON),
+    ("tb-set-mem-usage", MACHINES_REASON),
+    ("tb-set-colocate-factor", MACHINES_REASON),
+    ("tb-set-allowcolocate", MACHINES_REASON),
+    ("tb-set-multiplexed", MACHINES_REASON),
+    ("tb-set-endnodeshaping", MACHINES_REASON),
+    ("tb-use-endnodeshaping", MACHINES_REASON),
+    ("tb-force-endnodeshaping", MACHINES_REASON),
+    ("tb-set-useveth", MACHINES_REASON),
+    ("tb-set-encapsulate", MACHINES_REASON),
+    ("tb-set-link-encap", MACHINES_REASON),
+    ("tb-set-vlink-emulation", MACHINES_REASON),
     ("tb-set-netmask", "routes lead to single addresses"),
     ("tb-set-ip-routing", "routes are static, with the fewest hops"),
 ];

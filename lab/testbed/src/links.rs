@@ -6,8 +6,8 @@ use hol_network::{LinkChange, LinkSpec, LossSpec};
 use crate::draft::{Event, Line, MAX_EVENTS};
 use crate::quantity::{delay, link_delay, link_rate, rate, seconds};
 use crate::queue::Queue;
-use crate::simulator::{ENTRY, Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at, list_of};
+use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
 use crate::unsupported::Cause;
 
 /// Classes of LANs' layers that are not those of a wireless LAN.
@@ -54,7 +54,7 @@ impl Simulator<'_> {
             [node] => self.draft.segments_of(self.node(node)?).to_vec(),
             _ => return error_at(verb.at, "the syntax is $ns rtmodel-at 1.0 down $from $to"),
         };
-        self.hold(time.at, segments.len() * ENTRY)?;
+        self.hold(time.at, segments.len() * ENTRY_OCTETS)?;
         for segment in segments {
             self.add_event(Event { at, segment, line: None, change: change.clone() });
         }
@@ -137,7 +137,10 @@ impl Simulator<'_> {
     }
 
     pub(crate) fn add_segment(&mut self, at: usize, members: Vec<usize>, lines: Vec<Line>) -> Outcome {
-        self.hold(at, members.len() * ENTRY + lines.len() * size_of::<Line>() + size_of::<LinkSpec>())?;
+        self.hold(
+            at,
+            members.len() * ENTRY_OCTETS + lines.len() * size_of::<Line>() + size_of::<LinkSpec>(),
+        )?;
         let segment = self.draft.add_segment(members, lines);
         Ok(self.add(Object::Segment(segment, None)))
     }
@@ -187,7 +190,7 @@ impl Simulator<'_> {
                 let object = match attribute.text.as_str() {
                     "queue_" => Object::Queue(segment, first),
                     "link_" => Object::Line(segment, first),
-                    _ => return Ok(MEASURED.to_owned()),
+                    _ => return Ok(MEASURED_VALUE.to_owned()),
                 };
                 return Ok(self.add(object));
             }

@@ -7,7 +7,7 @@ use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
 use crate::quantity::{any_number, whole};
 use crate::random_variables::Randoms;
-use crate::simulator::{ENTRY, Object, Outcome, Simulator};
+use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
 
 /// An `ErrorModel`, and the link direction that it applies to.
@@ -153,7 +153,7 @@ impl Simulator<'_> {
 
     /// Applies a changed random variable to the error models that draw from it.
     pub(crate) fn apply_variable(&mut self, variable: usize, at: usize) -> Result<(), WordError> {
-        self.hold(at, self.randoms.error_models_of(variable).len() * ENTRY)?;
+        self.hold(at, self.randoms.error_models_of(variable).len() * ENTRY_OCTETS)?;
         for model in self.randoms.error_models_of(variable).clone() {
             self.apply_error_model(model)?;
         }
@@ -188,7 +188,7 @@ impl Simulator<'_> {
             let (at, loss) = (model.at, model.spec(&self.randoms)?);
             // A change of a link has a list of its own.
             let listed = model.list.as_ref().map_or(0, Vec::len);
-            self.hold(at, ENTRY + listed * size_of::<u64>())?;
+            self.hold(at, ENTRY_OCTETS + listed * size_of::<u64>())?;
             self.change(segment, Some(line), LinkChange::Loss(loss));
         }
         Ok(String::new())

@@ -43,7 +43,7 @@ fn halves(topology: &Topology) -> Vec<Vec<String>> {
         for (place, id) in segment.interfaces.iter().enumerate() {
             let address = topology.interfaces()[usize::from(id.0)].address.to_string();
             let [out, back] = directions(segment.medium, place).map(|line| settings(topology, line));
-            let [first, second] = [out, back].map(|line| half(line, line.loss.long_run_loss()));
+            let [first, second] = [out, back].map(|line| half_rows(line, line.loss.long_run_loss()));
             let member = member(topology, segment, place);
             rows.push([row([&segment.label, &member, &address]), first.into()].concat());
             rows.push([row(["", "", "255.255.255.0"]), second.into()].concat());
@@ -52,7 +52,7 @@ fn halves(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-fn half(settings: &Settings, loss: f64) -> [String; 3] {
+fn half_rows(settings: &Settings, loss: f64) -> [String; 3] {
     characteristics(settings, 0.5 * settings.delay.as_millis_f64(), 1.0 - (1.0 - loss).sqrt())
 }
 
@@ -71,7 +71,15 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
                 Discipline::DropTail => ("Tail", "0/0/0/0".to_owned()),
                 Discipline::Red(RedSpec { min, max, weight, drop, gentle, .. }) => {
                     let kind = if gentle { "GRED" } else { "RED" };
-                    (kind, format!("{weight}/{}/{}/{}", limit(min), limit(max), 1.0 / drop.value()))
+                    (
+                        kind,
+                        format!(
+                            "{weight}/{}/{}/{}",
+                            format_limit(min),
+                            format_limit(max),
+                            1.0 / drop.value()
+                        ),
+                    )
                 }
                 Discipline::Codel(_) => ("CoDel", "0/0/0/0".to_owned()),
                 Discipline::FairCodel(_) => ("FQ-CoDel", "0/0/0/0".to_owned()),
@@ -79,14 +87,14 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
                 Discipline::DualPi2(_) => ("DualPI2", "0/0/0/0".to_owned()),
             };
             let member = member(topology, segment, place);
-            rows.push(row([&segment.label, &member, &limit(settings.queue), kind, &parameters]));
+            rows.push(row([&segment.label, &member, &format_limit(settings.queue), kind, &parameters]));
         }
     }
     rows
 }
 
 /// Formats a limit in slots (dummynet's packets) or in octets.
-fn limit(limit: QueueLimit) -> String {
+fn format_limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(packets) => format!("{packets}s"),
         QueueLimit::Bytes(octets) => format!("{octets}B"),

@@ -35,7 +35,7 @@ impl Simulator<'_> {
     pub(crate) fn new_endpoint(&mut self, class: &Word) -> Option<Outcome> {
         if let Some(mut agent) = Agent::new(&class.text, class.at) {
             match self.defaults_of(&class.text, class.at) {
-                Ok(own) => agent.own = own,
+                Ok(own) => agent.attributes = own,
                 Err(complaint) => return Some(Err(complaint)),
             }
             if agent.is_tahoe() && !self.is_emulab {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use hol_base::Duration;
 
-use crate::simulator::{ENTRY, MAX_OCTETS, Object, Outcome, Simulator};
+use crate::simulator::{ENTRY_OCTETS, MAX_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at};
 
 /// One start of a program.
@@ -138,7 +138,7 @@ impl Programs {
         let mut archives: BTreeMap<usize, (usize, Vec<(String, String)>)> = BTreeMap::new();
         for (node, directory, file) in &self.archives {
             let (octets, own) = archives.entry(*node).or_default();
-            *octets += ENTRY + directory.len() + file.len();
+            *octets += ENTRY_OCTETS + directory.len() + file.len();
             own.push((directory.clone(), file.clone()));
         }
         let (mut all, mut held) = (Vec::new(), 0);
@@ -155,7 +155,8 @@ impl Programs {
             };
             let none = (0, Vec::new());
             let (octets, archives) = archives.get(&node).unwrap_or(&none);
-            let octets = ENTRY + octets + command.len() + draft.directory.as_ref().map_or(0, String::len);
+            let octets =
+                ENTRY_OCTETS + octets + command.len() + draft.directory.as_ref().map_or(0, String::len);
             for start in starts {
                 held += octets;
                 if held > MAX_OCTETS {

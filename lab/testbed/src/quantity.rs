@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use hol_base::{BitRate, Duration, Ratio};
 
-use crate::tcl::{MEASURED, Word, WordError, error_at};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// Parses a bit rate; a capital B means octets, as in ns.
 pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
@@ -148,7 +148,7 @@ fn split(text: &str) -> (Option<f64>, &str) {
 }
 
 fn no<T>(word: &Word, expected: &str) -> Result<T, WordError> {
-    if word.text == MEASURED {
+    if word.text == MEASURED_VALUE {
         return error_at(
             word.at,
             "this depends on results of the run, but a script is evaluated before; write the value instead",

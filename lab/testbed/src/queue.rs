@@ -39,7 +39,7 @@ enum Kind {
 }
 
 /// Attributes that change nothing, or only what is not sent.
-const IDLE: [&str; 8] = [
+const IDLE_ATTRIBUTES: [&str; 8] = [
     "blocked_",
     "unblock_on_resume_",
     "summarystats_",
@@ -51,7 +51,7 @@ const IDLE: [&str; 8] = [
 ];
 
 /// Attributes that hol has with one value alone, which is ns's.
-const FIXED: [(&str, &[&str]); 19] = [
+const FIXED_ATTRIBUTES: [(&str, &[&str]); 19] = [
     ("interleave_", &["0", "false"]),
     ("acksfirst_", &["0", "false"]),
     ("ackfromfront_", &["0", "false"]),
@@ -109,10 +109,10 @@ impl Queue {
             "setbit_" => self.marks = switch(value)?,
             "target_" if self.kind != Kind::Red => self.target = Some(seconds(value)?),
             "interval_" if self.kind != Kind::Red => self.interval = Some(seconds(value)?),
-            name if IDLE.contains(&name) => {}
+            name if IDLE_ATTRIBUTES.contains(&name) => {}
             // Only RED of ns has it; that of Emulab counts no octets.
             "bytes_" if is_emulab || self.kind != Kind::Red => {}
-            name => match FIXED.iter().find(|(known, _)| *known == name) {
+            name => match FIXED_ATTRIBUTES.iter().find(|(known, _)| *known == name) {
                 Some((_, values)) if values.contains(&value.text.as_str()) => {}
                 Some((_, values)) => {
                     return error_at(

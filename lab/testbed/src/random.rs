@@ -8,7 +8,7 @@ const MODULI: [u64; 2] = [4_294_967_087, 4_294_944_443];
 type Matrix = [[u64; 3]; 3];
 
 /// The step to the next stream: 2^127 numbers. `A1p127` and `A2p127`.
-const STREAM: [Matrix; 2] = [
+const STREAM_STEP: [Matrix; 2] = [
     [
         [2_427_906_178, 3_580_155_704, 949_770_784],
         [226_153_695, 1_230_515_664, 3_580_155_704],
@@ -22,7 +22,7 @@ const STREAM: [Matrix; 2] = [
 ];
 
 /// The step to the next substream: 2^76 numbers. `A1p76` and `A2p76`.
-const SUBSTREAM: [Matrix; 2] = [
+const SUBSTREAM_STEP: [Matrix; 2] = [
     [
         [82_758_667, 1_871_391_091, 4_127_413_238],
         [3_672_831_523, 69_195_019, 1_871_391_091],
@@ -36,7 +36,7 @@ const SUBSTREAM: [Matrix; 2] = [
 ];
 
 /// The largest number that [`Stream::next`] returns: `MAXINT`.
-pub(crate) const LARGEST: u64 = 2_147_483_647;
+pub(crate) const MAX_RANDOM: u64 = 2_147_483_647;
 
 /// The state of the two components.
 type State = [[u64; 3]; 2];
@@ -66,7 +66,7 @@ impl Streams {
     /// Returns the next stream.
     pub fn stream(&mut self) -> Stream {
         let start = self.next;
-        self.next = advance(start, &STREAM);
+        self.next = advance(start, &STREAM_STEP);
         Stream { state: start, substream: start, start }
     }
 
@@ -91,9 +91,9 @@ impl Stream {
         difference as f64 / (MODULI[0] + 1) as f64
     }
 
-    /// Returns a whole number from 0 to [`LARGEST`].
+    /// Returns a whole number from 0 to [`MAX_RANDOM`].
     pub fn next(&mut self) -> u64 {
-        ((LARGEST + 1) as f64 * self.uniform()) as u64
+        ((MAX_RANDOM + 1) as f64 * self.uniform()) as u64
     }
 
     /// Returns an exponential variate.
@@ -142,7 +142,7 @@ impl Stream {
 
     /// Goes on with the next substream.
     pub fn next_substream(&mut self) {
-        self.substream = advance(self.substream, &SUBSTREAM);
+        self.substream = advance(self.substream, &SUBSTREAM_STEP);
         self.state = self.substream;
     }
 

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ns_defaults::defaults;
 use crate::quantity::{any_number, seconds};
-use crate::random::{LARGEST, Stream, Streams};
+use crate::random::{MAX_RANDOM, Stream, Streams};
 use crate::simulator::{Object, Outcome, Simulator};
-use crate::tcl::{MEASURED, Word, WordError, error_at, general, scientific};
+use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, general, scientific};
 
 /// The generators and random variables of a script; the first generator is ns's default.
 #[derive(Debug)]
@@ -237,7 +237,7 @@ impl Simulator<'_> {
     fn draw(&mut self, index: usize, method: &Word, arguments: &[Word]) -> Outcome {
         let numbers = arguments.iter().map(any_number).collect::<Result<Vec<f64>, _>>()?;
         let generator = &mut self.randoms.generators[index];
-        let largest = LARGEST as f64;
+        let largest = MAX_RANDOM as f64;
         let text = |value: f64| Ok(format!("{value:?}"));
         match (method.text.as_str(), &numbers[..]) {
             ("uniform", [from, to]) => text(from + (to - from) * (generator.next() as f64 / largest)),
@@ -266,8 +266,8 @@ impl Simulator<'_> {
             let _ = self.ignore(words, "ns takes this seed from the clock; here it is 1");
             value = 1;
         }
-        let Some(value) = u64::try_from(value).ok().filter(|value| *value < LARGEST) else {
-            return error_at(seed.at, format!("a seed is a number from 1 to {}", LARGEST - 1));
+        let Some(value) = u64::try_from(value).ok().filter(|value| *value < MAX_RANDOM) else {
+            return error_at(seed.at, format!("a seed is a number from 1 to {}", MAX_RANDOM - 1));
         };
         self.randoms.generators[index] = self.randoms.streams.seeded(value);
         Ok(value.to_string())
@@ -332,7 +332,7 @@ impl Simulator<'_> {
         }
         let number = match any_number(value) {
             Ok(number) => number,
-            Err(_) if value.text != MEASURED => seconds(value)?.as_secs_f64(),
+            Err(_) if value.text != MEASURED_VALUE => seconds(value)?.as_secs_f64(),
             Err(problem) => return Err(problem),
         };
         variable.values.insert(name.text.clone(), number);

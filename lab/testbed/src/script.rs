@@ -54,12 +54,12 @@ pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 const IN_FRAGMENTS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.
-const FRAGMENT: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
+const FRAGMENT_PROBLEM: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
 
 impl Script {
     /// Returns whether this text is an ns script, whatever the name of its file: whether a line that is not
     /// a comment creates a simulator.
-    pub fn is_one(text: &str) -> bool {
+    pub fn looks_like_script(text: &str) -> bool {
         let mut lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
         lines.any(|line| {
             line.split_once("new ").is_some_and(|(_, class)| class.trim_start().starts_with("Simulator"))
@@ -81,7 +81,7 @@ impl Script {
         // As Tcl reads files.
         let text = &text.replace("\r\n", "\n");
         let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
-        let (generator, object) = interpreter.host.random_generator();
+        let (generator, object) = interpreter.host.add_default_random_generator();
         interpreter.define_variable(generator, object);
         let mut ended = interpreter.run(text);
         // What is due during the run, in order of time; each may make more due.
@@ -106,7 +106,7 @@ impl Script {
             && likely_cause.is_none()
         {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
-            return Err(ScriptError { place, problem: FRAGMENT.to_owned() });
+            return Err(ScriptError { place, problem: FRAGMENT_PROBLEM.to_owned() });
         }
         // What is wrong in a script that cannot be run anyway does not matter.
         let gravest = |error: ScriptError| likely_cause.clone().map_or(error, explain);

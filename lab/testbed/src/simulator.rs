@@ -13,7 +13,7 @@ use crate::random_variables::Randoms;
 use crate::schedule::Schedule;
 use crate::script::{Ignored, ReadFile};
 use crate::sources::Sources;
-use crate::tcl::{Host, MEASURED, Word, WordError, error_at};
+use crate::tcl::{Host, MEASURED_VALUE, Word, WordError, error_at};
 use crate::traffic::Traffic;
 use crate::unsupported::{self, Cause};
 
@@ -77,7 +77,7 @@ pub(crate) struct Simulator<'t> {
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
 /// Octets that a value, an end of a link or a change counts for besides its text.
-pub(crate) const ENTRY: usize = 128;
+pub(crate) const ENTRY_OCTETS: usize = 128;
 
 /// The result of a command.
 pub(crate) type Outcome = Result<String, WordError>;
@@ -97,7 +97,7 @@ impl Host for Simulator<'_> {
         if self.is_refused() {
             return Some(Ok(String::new()));
         }
-        if words[0].text == MEASURED {
+        if words[0].text == MEASURED_VALUE {
             let problem = "this needs a value that only exists during a run of ns, or that is not supported";
             return Some(self.unknown(words[0].at, problem.to_owned()));
         }
@@ -109,7 +109,7 @@ impl Host for Simulator<'_> {
             let done = self.ignore(words, reason);
             return Some(done.map(|done| match words[0].text.as_str() {
                 // What a program would print is not known.
-                "exec" => MEASURED.to_owned(),
+                "exec" => MEASURED_VALUE.to_owned(),
                 // A script may pass the handle to its procedures.
                 "open" => {
                     self.opened += 1;
@@ -194,7 +194,7 @@ impl Host for Simulator<'_> {
             self.ignore(words, "the commands of Emulab are built in")?;
             return Ok(None);
         }
-        if unsupported::LIBRARY.contains(&name) {
+        if unsupported::LIBRARY_FILES.contains(&name) {
             self.ignore(words, "it is a part of ns itself, whose commands are built in")?;
             return Ok(None);
         }
@@ -238,7 +238,7 @@ impl<'t> Simulator<'t> {
     }
 
     /// Creates ns's default random generator, and returns its name.
-    pub fn random_generator(&mut self) -> (&'static str, String) {
+    pub fn add_default_random_generator(&mut self) -> (&'static str, String) {
         ("defaultRNG", self.add(Object::Generator(0)))
     }
 
@@ -259,7 +259,7 @@ impl<'t> Simulator<'t> {
                 self.ignore(words, "it only draws or records")?;
                 let is_part =
                     name.starts_with("get-") && (name.ends_with("integrator") || name.ends_with("samples"));
-                Ok(if is_part { self.add(Object::Recorder) } else { MEASURED.to_owned() })
+                Ok(if is_part { self.add(Object::Recorder) } else { MEASURED_VALUE.to_owned() })
             }
             (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
             (Object::Segment(segment, line), ..) => {
@@ -271,7 +271,7 @@ impl<'t> Simulator<'t> {
             (Object::Queue(segment, line), "set", [attribute, value]) => {
                 self.set_queue(segment, line, attribute, value)
             }
-            (Object::Queue(..), "set", [_]) => Ok(MEASURED.to_owned()),
+            (Object::Queue(..), "set", [_]) => Ok(MEASURED_VALUE.to_owned()),
             (Object::Queue(..), "trace" | "attach", _) => self.ignore(words, "it only draws or records"),
             (Object::Queue(..) | Object::Line(..), ..) => {
                 error_at(method.at, "a queue supports only attributes, as in $queue set limit_ 6")

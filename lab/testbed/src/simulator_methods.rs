@@ -38,7 +38,7 @@ const METHODS: [(&str, &str); 26] = [
 ];
 
 /// Methods of the simulator that only draw or record.
-const RECORDING: [&str; 25] = [
+const RECORDING_METHODS: [&str; 25] = [
     "add-agent-trace",
     "attach-fmon",
     "clearMemTrace",
@@ -157,7 +157,7 @@ impl Simulator<'_> {
             // With a point, as `scan %f` gives them.
             ("delay_parse", [time]) => Ok(format!("{:?}", seconds(time)?.as_secs_f64())),
             ("bw_parse", [speed]) => Ok(format!("{:?}", bits_per_second(speed)?)),
-            (name, _) if RECORDING.contains(&name) => {
+            (name, _) if RECORDING_METHODS.contains(&name) => {
                 self.ignore(words, "it only draws or records")?;
                 Ok(self.add(Object::Recorder))
             }

@@ -1,7 +1,7 @@
 //! The texts of a script: its own, and those of the files that it reads with `source`.
 
 /// Octets of all files together.
-const LONGEST: usize = 4 << 20;
+const MAX_SCRIPT_OCTETS: usize = 4 << 20;
 
 /// The texts one behind another, so that an offset identifies the file and the position of a word.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Sources {
     pub fn add(&mut self, name: &str, text: &str) -> Option<usize> {
         let last = &self.texts[self.texts.len() - 1];
         let base = last.base + last.text.len() + 1;
-        if base + text.len() > LONGEST {
+        if base + text.len() > MAX_SCRIPT_OCTETS {
             return None;
         }
         self.texts.push(Source::new(name, text, base));

@@ -78,7 +78,7 @@ impl Cause {
             Some(beginning) => word.starts_with(beginning),
             None => word == known,
         };
-        let (_, kind) = WORDS.iter().find(|(known, _)| is_like(known))?;
+        let (_, kind) = REVEALING_WORDS.iter().find(|(known, _)| is_like(known))?;
         Some(Self::new(*kind, word, at))
     }
 
@@ -88,7 +88,7 @@ impl Cause {
     }
 
     /// Returns whether no other cause can matter more, so that the rest of the script need not be read.
-    pub fn is_final(&self) -> bool {
+    pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
 
@@ -104,7 +104,7 @@ impl Cause {
 }
 
 /// Words that give a script away; `*` stands for any end.
-const WORDS: [(&str, Kind); 67] = [
+const REVEALING_WORDS: [(&str, Kind); 67] = [
     ("Node/SatNode*", Kind::Satellite),
     ("Phy/Sat*", Kind::Satellite),
     ("Mac/Sat*", Kind::Satellite),
@@ -257,7 +257,7 @@ fn is_of_ns(class: &str, method: &str) -> bool {
 }
 
 /// Files of ns's own library that old scripts read.
-pub(crate) const LIBRARY: [&str; 11] = [
+pub(crate) const LIBRARY_FILES: [&str; 11] = [
     "timer.tcl",
     "vlan.tcl",
     "ns-mac.tcl",
@@ -274,7 +274,7 @@ pub(crate) const LIBRARY: [&str; 11] = [
 impl Simulator<'_> {
     /// Returns whether the script is refused, whatever else it says.
     pub(crate) fn is_refused(&self) -> bool {
-        self.cause.as_ref().is_some_and(Cause::is_final)
+        self.cause.as_ref().is_some_and(Cause::outranks_all_others)
     }
 
     /// Notes what hol does not model; the gravest cause is reported.
@@ -303,10 +303,11 @@ impl Simulator<'_> {
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
-        let all = unreached.filter(Cause::is_final).fold(self.cause.clone(), |best, cause| match best {
-            Some(best) if !cause.is_graver_than(&best) => Some(best),
-            _ => Some(cause),
-        });
+        let all =
+            unreached.filter(Cause::outranks_all_others).fold(self.cause.clone(), |best, cause| match best {
+                Some(best) if !cause.is_graver_than(&best) => Some(best),
+                _ => Some(cause),
+            });
         all.map(Cause::into_error)
     }
 

@@ -53,7 +53,7 @@ impl<'t> Writer<'t> {
     fn network(&mut self) -> std::fmt::Result {
         let simulator = self.simulator();
         writeln!(self.script, "set {simulator} [new Simulator]\nsource tb_compat.tcl\n")?;
-        let simulator = value(&self.names.take(&simulator));
+        let simulator = variable_value(&self.names.take(&simulator));
         let nodes: Vec<String> =
             self.topology.node_names().iter().map(|name| self.names.take(name)).collect();
         for node in &nodes {
@@ -62,8 +62,9 @@ impl<'t> Writer<'t> {
         for segment in self.topology.segments() {
             let label = self.names.take(&segment.label);
             let members = segment.interfaces.iter().map(|id| self.topology.interfaces()[usize::from(id.0)]);
-            let members: Vec<(String, Address)> =
-                members.map(|member| (value(&nodes[usize::from(member.node.0)]), member.address)).collect();
+            let members: Vec<(String, Address)> = members
+                .map(|member| (variable_value(&nodes[usize::from(member.node.0)]), member.address))
+                .collect();
             writeln!(self.script)?;
             self.segment(&simulator, segment, &label, &members)?;
         }
@@ -95,7 +96,7 @@ impl<'t> Writer<'t> {
         label: &str,
         members: &[(String, Address)],
     ) -> std::fmt::Result {
-        let variable = value(label);
+        let variable = variable_value(label);
         let kind = match segment.medium {
             Medium::Link { up, down } => {
                 self.link(ns, label, [&members[0].0, &members[1].0], [up, down])?;
@@ -119,7 +120,7 @@ impl<'t> Writer<'t> {
         let red = matches!(up.discipline, Discipline::Red(_));
         let discipline = if red { "RED" } else { "DropTail" };
         writeln!(self.script, "set {label} [{ns} duplex-link {from} {to} {speed} {time} {discipline}]")?;
-        let variable = value(label);
+        let variable = variable_value(label);
         let (there, back) = (loss(up), loss(down));
         if (down.rate, down.delay) != (up.rate, up.delay) || there != back {
             for (node, line, share) in [(from, up, there), (to, down, back)] {
@@ -156,9 +157,9 @@ impl<'t> Writer<'t> {
         )?;
         let share = loss(settings);
         if !share.is_zero() {
-            writeln!(self.script, "tb-set-lan-loss {} {}", value(label), share.value())?;
+            writeln!(self.script, "tb-set-lan-loss {} {}", variable_value(label), share.value())?;
         }
-        self.queue(&format!("[{} queue]", value(label)), settings, false)?;
+        self.queue(&format!("[{} queue]", variable_value(label)), settings, false)?;
         self.unsaid(label, settings)
     }
 
@@ -263,7 +264,7 @@ impl<'t> Writer<'t> {
 }
 
 /// Returns the value of a variable.
-fn value(name: &str) -> String {
+fn variable_value(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain { format!("${name}") } else { format!("${{{name}}}") }
 }

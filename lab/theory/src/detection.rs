@@ -31,7 +31,7 @@ pub(crate) struct Step {
 /// A time in ns after which every timer has expired.
 const NEVER: u64 = u64::MAX / 4;
 /// The probability at which distributions are truncated; the remainder is attributed to the timer.
-const REST: f64 = 1e-12;
+const TRUNCATION_PROBABILITY: f64 = 1e-12;
 
 impl Detection {
     /// Returns the distribution for a transfer.
@@ -83,7 +83,7 @@ impl Detection {
             .map(|(delay, probability)| Step { delay: *delay, probability: *probability, timeouts: 0 })
             .collect();
         let rest = 1.0 - steps.iter().map(|step| step.probability).sum::<f64>();
-        if rest > REST {
+        if rest > TRUNCATION_PROBABILITY {
             steps.push(Step { delay: timer, probability: rest, timeouts: 1 });
         }
         steps
@@ -99,7 +99,7 @@ fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
         rest -= probability;
         // Only after the peak, because the probabilities grow before it.
         let grows = (n as f64) * (1.0 - success) > (n + 1 - successes) as f64;
-        if rest < REST || (!grows && probability < REST) {
+        if rest < TRUNCATION_PROBABILITY || (!grows && probability < TRUNCATION_PROBABILITY) {
             break;
         }
         probability *= n as f64 / (n + 1 - successes) as f64 * (1.0 - success);

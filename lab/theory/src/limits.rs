@@ -35,14 +35,14 @@ pub enum NotApplicable {
 const MAX_OVERLAP: f64 = 0.08;
 
 /// A day in ns.
-const DAY: u64 = 86_400_000_000_000;
+const DAY_NS: u64 = 86_400_000_000_000;
 
 /// Checks whether the closed form is expected to describe `transfer`; returns the reason if it is not.
 pub fn applies(transfer: &Transfer) -> Result<(), NotApplicable> {
     if transfer.loss.value() > 0.5 {
         return Err(NotApplicable::Loss);
     }
-    if transfer.round_trip().max(transfer.rto_min()).max(transfer.period()) > DAY {
+    if transfer.round_trip().max(transfer.rto_min()).max(transfer.period()) > DAY_NS {
         return Err(NotApplicable::Times);
     }
     let in_flight =

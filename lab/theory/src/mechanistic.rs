@@ -97,7 +97,7 @@ impl<'a> Transmission<'a> {
         }
     }
 
-    fn at(&mut self, time: u64, event: Event) {
+    fn schedule(&mut self, time: u64, event: Event) {
         self.scheduled += 1;
         self.agenda.push(Reverse((time, self.scheduled, event)));
     }
@@ -109,7 +109,7 @@ impl<'a> Transmission<'a> {
                 Arrivals::Periodic => period,
                 Arrivals::Poisson => self.arrivals.exponential(period as f64) as u64,
             };
-            self.at(self.now + gap, Event::Request(message));
+            self.schedule(self.now + gap, Event::Request(message));
         }
     }
 
@@ -154,13 +154,13 @@ impl<'a> Transmission<'a> {
     }
 
     fn transmit(&mut self, channel: Channel, packet: usize, again: bool) {
-        let lost = self.lost(channel.0);
+        let lost = self.draws_loss(channel.0);
         if !lost || (again && self.is_ideal()) {
-            self.at(self.now + self.transfer.one_way_delay.as_nanos(), Event::Data(channel, packet));
+            self.schedule(self.now + self.transfer.one_way_delay.as_nanos(), Event::Data(channel, packet));
         }
     }
 
-    fn lost(&mut self, way: usize) -> bool {
+    fn draws_loss(&mut self, way: usize) -> bool {
         self.directions[way].losses.chance(self.transfer.loss.value())
     }
 
@@ -171,7 +171,7 @@ impl<'a> Transmission<'a> {
     /// Adds an event for the current timer. Events of earlier timers stay in the agenda; the sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].newly_set() {
-            self.at(deadline, Event::Timer(channel));
+            self.schedule(deadline, Event::Timer(channel));
         }
     }
 
@@ -185,8 +185,8 @@ impl<'a> Transmission<'a> {
         let (known, message) = (receiver.log.len(), receiver.messages[packet]);
         arrived[message] = true;
         // Acknowledgements are sent in the other direction, and may be lost there.
-        if !self.lost(1 - way) || self.is_ideal() {
-            self.at(self.now + self.transfer.one_way_delay.as_nanos(), Event::Ack(channel, known));
+        if !self.draws_loss(1 - way) || self.is_ideal() {
+            self.schedule(self.now + self.transfer.one_way_delay.as_nanos(), Event::Ack(channel, known));
         }
         self.deliver(way, message);
     }

@@ -13,7 +13,7 @@ use crate::loss_delay::{Level, levels};
 use crate::{Arrivals, Transfer};
 
 /// The number of parts into which a delay is divided at least, for a continuous distribution or one with very many steps.
-const FINENESS: u64 = 256;
+const MIN_PARTS: u64 = 256;
 
 /// The distribution of the resequencing delay of one direction: the delay of a message because it was lost or because it waits for another
 /// one. All times in ns.
@@ -74,7 +74,7 @@ impl DelayDistribution {
         let mut values = vec![0];
         let mut below = 0;
         for Level { delay, .. } in &self.levels {
-            let parts = (FINENESS * (delay - below)).div_ceil(*delay);
+            let parts = (MIN_PARTS * (delay - below)).div_ceil(*delay);
             let steps = (delay - below) / self.spacing * remainders.len() as u64;
             if self.arrivals == Arrivals::Poisson || steps > parts {
                 values.extend((1..=parts).map(|part| below + (delay - below) * part / parts));

@@ -13,34 +13,34 @@ pub const TCA_OPTIONS: u16 = 2;
 /// The parent of an interface's root discipline. linux/pkt_sched.h
 pub const ROOT: u32 = u32::MAX;
 /// Octets of the structure at the start of messages.
-const HEADER: usize = 20;
+const HEADER_LENGTH: usize = 20;
 
 /// Returns the message that sets a discipline of this kind with this handle, replacing an existing one.
 pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
-    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &place(interface, handle, parent, 0))
+    Message::new(RTM_NEWQDISC, CREATE | REPLACE, &encode_position(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
 /// Returns the message that adds a discipline like [`set`], unless there is one.
 pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
-    Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &place(interface, handle, parent, 0))
+    Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &encode_position(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
 /// Returns the message that replaces the root discipline of an interface with the default one, if the root
 /// discipline has this handle.
 pub fn remove(interface: u32, handle: u32) -> Message {
-    Message::new(RTM_DELQDISC, 0, &place(interface, handle, ROOT, 0))
+    Message::new(RTM_DELQDISC, 0, &encode_position(interface, handle, ROOT, 0))
 }
 
 /// Returns the message that lists all disciplines of all interfaces: see [`Discipline::read`].
 pub fn list() -> Message {
-    Message::new(RTM_GETQDISC, 0, &[0; HEADER])
+    Message::new(RTM_GETQDISC, 0, &[0; HEADER_LENGTH])
 }
 
 /// Encodes the position of a discipline: `struct tcmsg` of linux/rtnetlink.h.
-pub fn place(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+pub fn encode_position(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }
 
@@ -69,10 +69,10 @@ impl Discipline {
     /// Parses an entry of the list; `None` if it is invalid. linux/gen_stats.h
     pub fn read(entry: &[u8]) -> Option<Self> {
         const TCA_STATS2: u16 = 7;
-        const BASIC: u16 = 1;
-        const QUEUE: u16 = 3;
+        const BASIC_STATISTICS: u16 = 1;
+        const QUEUE_STATISTICS: u16 = 3;
         const PACKETS_IN_64_BITS: u16 = 8;
-        let (message, rest) = entry.split_at_checked(HEADER)?;
+        let (message, rest) = entry.split_at_checked(HEADER_LENGTH)?;
         let mut read = Self {
             interface: word(message, 1)?,
             handle: word(message, 2)?,
@@ -88,10 +88,10 @@ impl Discipline {
                     for (kind, value) in attributes(value) {
                         match kind {
                             // `struct gnet_stats_basic`: octets in 64 bits, packets in 32.
-                            BASIC => read.passed = word(value, 2)?.into(),
+                            BASIC_STATISTICS => read.passed = word(value, 2)?.into(),
                             PACKETS_IN_64_BITS => read.passed = u64::from_ne_bytes(*value.first_chunk()?),
                             // `struct gnet_stats_queue`.
-                            QUEUE => {
+                            QUEUE_STATISTICS => {
                                 let at = |place| word(value, place).map(u64::from);
                                 (read.packets, read.octets, read.drops) = (at(0)?, at(1)?, at(2)?);
                             }

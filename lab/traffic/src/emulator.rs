@@ -17,54 +17,61 @@ pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
 
 /// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplicate, jitter.
 fn parameters(emulator: &Emulator) -> Vec<u8> {
-    let loss = if let Loss::Independent(loss) = emulator.loss { share(loss) } else { 0 };
+    let loss = if let Loss::Independent(loss) = emulator.loss { encode_probability(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
 
 /// Adds the attributes after the parameters.
 fn attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
-    const DELAY_DIST: u16 = 2;
-    const REORDER: u16 = 3;
-    const CORRUPT: u16 = 4;
-    const LOSS: u16 = 5;
-    const RATE: u16 = 6;
-    const RATE64: u16 = 8;
-    const LATENCY64: u16 = 10;
-    const JITTER64: u16 = 11;
-    const SEED: u16 = 14;
-    const GILBERT_ELLIOTT: u16 = 2;
+    const TCA_NETEM_DELAY_DIST: u16 = 2;
+    const TCA_NETEM_REORDER: u16 = 3;
+    const TCA_NETEM_CORRUPT: u16 = 4;
+    const TCA_NETEM_LOSS: u16 = 5;
+    const TCA_NETEM_RATE: u16 = 6;
+    const TCA_NETEM_RATE64: u16 = 8;
+    const TCA_NETEM_LATENCY64: u16 = 10;
+    const TCA_NETEM_JITTER64: u16 = 11;
+    const TCA_NETEM_PRNG_SEED: u16 = 14;
+    const NETEM_LOSS_GE: u16 = 2;
     let with_correlation = |share: u32| [share, 0].map(u32::to_ne_bytes).concat();
     let mut options = options
-        .with(LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
-        .with(JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
-        .with(SEED, &seed.to_ne_bytes());
+        .with(TCA_NETEM_LATENCY64, &emulator.delay.as_nanos().to_ne_bytes())
+        .with(TCA_NETEM_JITTER64, &emulator.jitter.as_nanos().to_ne_bytes())
+        .with(TCA_NETEM_PRNG_SEED, &seed.to_ne_bytes());
     if let Some(numbers) = &emulator.distribution {
         let numbers: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        options = options.with(DELAY_DIST, &numbers);
+        options = options.with(TCA_NETEM_DELAY_DIST, &numbers);
     }
     if let Some(overtaking) = emulator.overtaking {
-        options = options.with(REORDER, &with_correlation(share(overtaking)));
+        options = options.with(TCA_NETEM_REORDER, &with_correlation(encode_probability(overtaking)));
     }
     if !emulator.corrupt.is_zero() {
-        options = options.with(CORRUPT, &with_correlation(share(emulator.corrupt)));
+        options = options.with(TCA_NETEM_CORRUPT, &with_correlation(encode_probability(emulator.corrupt)));
     }
     if let Loss::Bursts([good_to_bad, bad_to_good, loss_good, loss_bad]) = emulator.loss {
         // The kernel expects the share that survives in the bad state, and the loss in the good state.
-        let bursts = [share(good_to_bad), share(bad_to_good), u32::MAX - share(loss_bad), share(loss_good)];
+        let bursts = [
+            encode_probability(good_to_bad),
+            encode_probability(bad_to_good),
+            u32::MAX - encode_probability(loss_bad),
+            encode_probability(loss_good),
+        ];
         let bursts = bursts.map(u32::to_ne_bytes).concat();
-        options = options.with_nested(LOSS, &[], |inner| inner.with(GILBERT_ELLIOTT, &bursts));
+        options = options.with_nested(TCA_NETEM_LOSS, &[], |inner| inner.with(NETEM_LOSS_GE, &bursts));
     }
     if emulator.rate > 0 {
         let low = u32::try_from(emulator.rate).unwrap_or(u32::MAX);
         let rate = [low.to_ne_bytes(), emulator.overhead.to_ne_bytes(), [0; 4], [0; 4]];
-        options = options.with(RATE, rate.as_flattened()).with(RATE64, &emulator.rate.to_ne_bytes());
+        options = options
+            .with(TCA_NETEM_RATE, rate.as_flattened())
+            .with(TCA_NETEM_RATE64, &emulator.rate.to_ne_bytes());
     }
     options
 }
 
 /// Returns a probability as the kernel encodes it: a fraction of 2³² − 1.
-fn share(ratio: Ratio) -> u32 {
+fn encode_probability(ratio: Ratio) -> u32 {
     (ratio.value() * f64::from(u32::MAX)).round() as u32
 }
 
@@ -74,8 +81,8 @@ mod tests {
 
     #[test]
     fn certain_is_all_bits_and_never_is_none() {
-        assert_eq!(share(Ratio::new(1.0).unwrap()), u32::MAX);
-        assert_eq!(share(Ratio::ZERO), 0);
-        assert_eq!(share(Ratio::new(0.01).unwrap()), 42_949_673);
+        assert_eq!(encode_probability(Ratio::new(1.0).unwrap()), u32::MAX);
+        assert_eq!(encode_probability(Ratio::ZERO), 0);
+        assert_eq!(encode_probability(Ratio::new(0.01).unwrap()), 42_949_673);
     }
 }

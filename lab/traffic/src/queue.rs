@@ -10,29 +10,30 @@ use crate::red::RedParameters;
 use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 
 /// Octets that an interface counts beyond IP.
-const ETHERNET: i64 = 14;
+const ETHERNET_HEADER: i64 = 14;
 
 /// Sets the overhead of packets for all disciplines of an interface, in the message for the first of them.
 pub fn lengths(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
     // linux/pkt_sched.h, `struct tc_sizespec`: the overhead is the second number.
-    let overhead = i32::try_from(overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
+    let overhead = i32::try_from(overhead.0 as i64 - ETHERNET_HEADER).unwrap_or(i32::MAX);
     let sizes = [&[0; 4], &overhead.to_ne_bytes()[..], &[0; 16]].concat();
     message.with_nested(TCA_STAB, &[], |stab| stab.with(STAB_BASE, &sizes))
 }
 
 /// Adds the rate of a shaper.
 pub fn pace(message: Message, pace: &Shaper) -> Message {
-    const PARAMETERS: u16 = 1;
+    const TCA_CBS_PARMS: u16 = 1;
     /// Enough for any packet.
-    const CREDIT: i32 = 1 << 20;
+    const ENOUGH_CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
     let Shaper { gain, scale } = *pace;
-    let credit = CREDIT * scale;
-    let parameters = [0, credit, -credit, gain, -Shaper::PORT * scale].map(i32::to_ne_bytes).concat();
-    message.with_nested(TCA_OPTIONS, &[], |options| options.with(PARAMETERS, &parameters))
+    let credit = ENOUGH_CREDIT * scale;
+    let parameters =
+        [0, credit, -credit, gain, -Shaper::INTERFACE_RATE_KBPS * scale].map(i32::to_ne_bytes).concat();
+    message.with_nested(TCA_OPTIONS, &[], |options| options.with(TCA_CBS_PARMS, &parameters))
 }
 
 /// Returns the kind of a queue's discipline, and its kernel module.
@@ -49,10 +50,10 @@ pub const fn kind(waiting: &ShaperQueue) -> (&'static str, &'static str) {
 }
 
 /// Adds the options of a queue.
-pub fn waiting(message: Message, waiting: &ShaperQueue) -> Message {
+pub fn with_queue_options(message: Message, waiting: &ShaperQueue) -> Message {
     match waiting {
         ShaperQueue::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
-        ShaperQueue::Early(red) => early(message, red),
+        ShaperQueue::Early(red) => with_red_options(message, red),
         ShaperQueue::Codel { spec, limit } => codel(message, spec, *limit),
         ShaperQueue::FairCodel { spec, limit } => fair(message, spec, *limit),
         ShaperQueue::Pie { spec, limit } => pie(message, spec, *limit),
@@ -61,84 +62,96 @@ pub fn waiting(message: Message, waiting: &ShaperQueue) -> Message {
 }
 
 // linux/pkt_sched.h: options common to CoDel and FQ-CoDel.
-const TARGET: u16 = 1;
-const LIMIT: u16 = 2;
-const INTERVAL: u16 = 3;
-const ECN: u16 = 4;
+const TCA_CODEL_TARGET: u16 = 1;
+const TCA_CODEL_LIMIT: u16 = 2;
+const TCA_CODEL_INTERVAL: u16 = 3;
+const TCA_CODEL_ECN: u16 = 4;
 
 fn codel(message: Message, spec: &CodelSpec, limit: u32) -> Message {
-    const CE_THRESHOLD: u16 = 5;
+    const TCA_CODEL_CE_THRESHOLD: u16 = 5;
     let CodelSpec { target, interval, ecn, ce_threshold } = *spec;
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
-        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
+        let options = options
+            .with_number(TCA_CODEL_TARGET, micros(target))
+            .with_number(TCA_CODEL_INTERVAL, micros(interval));
+        let options = options.with_number(TCA_CODEL_LIMIT, limit).with_number(TCA_CODEL_ECN, u32::from(ecn));
         ce_threshold
             .map(micros)
             .into_iter()
-            .fold(options, |options, micros| options.with_number(CE_THRESHOLD, micros))
+            .fold(options, |options, micros| options.with_number(TCA_CODEL_CE_THRESHOLD, micros))
     })
 }
 
 fn fair(message: Message, spec: &FairSpec, limit: u32) -> Message {
-    const FLOWS: u16 = 5;
-    const QUANTUM: u16 = 6;
-    const CE_THRESHOLD: u16 = 7;
-    const MEMORY: u16 = 9;
+    const TCA_FQ_CODEL_FLOWS: u16 = 5;
+    const TCA_FQ_CODEL_QUANTUM: u16 = 6;
+    const TCA_FQ_CODEL_CE_THRESHOLD: u16 = 7;
+    const TCA_FQ_CODEL_MEMORY_LIMIT: u16 = 9;
     let FairSpec { target, interval, quantum, ecn, ce_threshold, flows } = *spec;
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with_number(TARGET, micros(target)).with_number(INTERVAL, micros(interval));
-        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
+        let options = options
+            .with_number(TCA_CODEL_TARGET, micros(target))
+            .with_number(TCA_CODEL_INTERVAL, micros(interval));
+        let options = options.with_number(TCA_CODEL_LIMIT, limit).with_number(TCA_CODEL_ECN, u32::from(ecn));
         let quantum = u32::try_from(quantum.0).unwrap_or(u32::MAX);
         // No memory limit, only the limit in packets.
-        let options =
-            options.with_number(FLOWS, flows).with_number(QUANTUM, quantum).with_number(MEMORY, u32::MAX);
+        let options = options
+            .with_number(TCA_FQ_CODEL_FLOWS, flows)
+            .with_number(TCA_FQ_CODEL_QUANTUM, quantum)
+            .with_number(TCA_FQ_CODEL_MEMORY_LIMIT, u32::MAX);
         ce_threshold
             .map(micros)
             .into_iter()
-            .fold(options, |options, micros| options.with_number(CE_THRESHOLD, micros))
+            .fold(options, |options, micros| options.with_number(TCA_FQ_CODEL_CE_THRESHOLD, micros))
     })
 }
 
 fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     // linux/pkt_sched.h
-    const TARGET: u16 = 1;
-    const LIMIT: u16 = 2;
-    const UPDATE: u16 = 3;
-    const ALPHA: u16 = 4;
-    const BETA: u16 = 5;
-    const ECN: u16 = 6;
+    const TCA_PIE_TARGET: u16 = 1;
+    const TCA_PIE_LIMIT: u16 = 2;
+    const TCA_PIE_TUPDATE: u16 = 3;
+    const TCA_PIE_ALPHA: u16 = 4;
+    const TCA_PIE_BETA: u16 = 5;
+    const TCA_PIE_ECN: u16 = 6;
     /// A timer of Linux fires at the tick after its time, and the kernels of both engines have 250 ticks per
     /// second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with_number(TARGET, micros(target)).with_number(UPDATE, micros(update));
-        let options = options.with_number(LIMIT, limit).with_number(ECN, u32::from(ecn));
-        options.with_number(ALPHA, u32::from(alpha)).with_number(BETA, u32::from(beta))
+        let options =
+            options.with_number(TCA_PIE_TARGET, micros(target)).with_number(TCA_PIE_TUPDATE, micros(update));
+        let options = options.with_number(TCA_PIE_LIMIT, limit).with_number(TCA_PIE_ECN, u32::from(ecn));
+        options.with_number(TCA_PIE_ALPHA, u32::from(alpha)).with_number(TCA_PIE_BETA, u32::from(beta))
     })
 }
 
 fn dualpi2(message: Message, spec: &DualPi2Spec, limit: u32) -> Message {
     // linux/pkt_sched.h
-    const LIMIT: u16 = 1;
-    const MEMORY: u16 = 2;
-    const TARGET: u16 = 3;
-    const UPDATE: u16 = 4;
-    const ALPHA: u16 = 5;
-    const BETA: u16 = 6;
-    const STEP: u16 = 8;
-    const COUPLING: u16 = 10;
-    const PROTECTION: u16 = 13;
+    const TCA_DUALPI2_LIMIT: u16 = 1;
+    const TCA_DUALPI2_MEMORY_LIMIT: u16 = 2;
+    const TCA_DUALPI2_TARGET: u16 = 3;
+    const TCA_DUALPI2_TUPDATE: u16 = 4;
+    const TCA_DUALPI2_ALPHA: u16 = 5;
+    const TCA_DUALPI2_BETA: u16 = 6;
+    const TCA_DUALPI2_STEP_THRESH_US: u16 = 8;
+    const TCA_DUALPI2_COUPLING: u16 = 10;
+    const TCA_DUALPI2_C_PROTECTION: u16 = 13;
     let DualPi2Spec { target, update, alpha, beta, step, coupling, classic_protection } = *spec;
     let [alpha, beta] = [alpha, beta].map(|hertz| (hertz * 256.0).round() as u32);
     message.with_nested(TCA_OPTIONS, &[], |options| {
         // No memory limit, only the limit in packets.
-        let options = options.with_number(LIMIT, limit).with_number(MEMORY, u32::MAX);
-        let options = options.with_number(TARGET, micros(target)).with_number(UPDATE, micros(update));
         let options =
-            options.with_number(ALPHA, alpha).with_number(BETA, beta).with_number(STEP, micros(step));
-        options.with(COUPLING, &[coupling]).with(PROTECTION, &[classic_protection])
+            options.with_number(TCA_DUALPI2_LIMIT, limit).with_number(TCA_DUALPI2_MEMORY_LIMIT, u32::MAX);
+        let options = options
+            .with_number(TCA_DUALPI2_TARGET, micros(target))
+            .with_number(TCA_DUALPI2_TUPDATE, micros(update));
+        let options = options
+            .with_number(TCA_DUALPI2_ALPHA, alpha)
+            .with_number(TCA_DUALPI2_BETA, beta)
+            .with_number(TCA_DUALPI2_STEP_THRESH_US, micros(step));
+        options.with(TCA_DUALPI2_COUPLING, &[coupling]).with(TCA_DUALPI2_C_PROTECTION, &[classic_protection])
     })
 }
 
@@ -147,10 +160,10 @@ fn micros(duration: Duration) -> u32 {
 }
 
 /// Adds the options of RED.
-fn early(message: Message, early: &RedParameters) -> Message {
-    const PARAMETERS: u16 = 1;
-    const DAMPING: u16 = 2;
-    const PROBABILITY: u16 = 3;
+fn with_red_options(message: Message, early: &RedParameters) -> Message {
+    const TCA_RED_PARMS: u16 = 1;
+    const TCA_RED_STAB: u16 = 2;
+    const TCA_RED_MAX_P: u16 = 3;
     let RedParameters { min, max, weight_log, idle_decay, ecn, .. } = *early;
     // `TC_RED_ECN`.
     let flags = u8::from(ecn);
@@ -160,8 +173,8 @@ fn early(message: Message, early: &RedParameters) -> Message {
     let parameters = [&thresholds[..], &[weight_log, 0, idle_decay.step_log, flags]].concat();
     let probability = (early.drop.value() * f64::from(u32::MAX)).round() as u32;
     message.with_nested(TCA_OPTIONS, &[], |options| {
-        let options = options.with(PARAMETERS, &parameters).with(DAMPING, &idle_decay.halvings);
-        options.with_number(PROBABILITY, probability)
+        let options = options.with(TCA_RED_PARMS, &parameters).with(TCA_RED_STAB, &idle_decay.halvings);
+        options.with_number(TCA_RED_MAX_P, probability)
     })
 }
 

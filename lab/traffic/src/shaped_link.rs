@@ -120,10 +120,10 @@ const UNDER_WAY: u32 = 1_000_000;
 /// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
 const NO_TIME: u64 = 1 << 50;
 /// Octets that the interface counts beyond IP.
-const ETHERNET: i64 = 14;
+const ETHERNET_HEADER: i64 = 14;
 
 /// An emulator that does nothing.
-const IDLE: Emulator = Emulator {
+const IDLE_EMULATOR: Emulator = Emulator {
     delay: Duration::ZERO,
     jitter: Duration::ZERO,
     distribution: None,
@@ -173,7 +173,7 @@ impl ShapedLink {
         let in_order = *jitter > Duration::ZERO || self.changing.delay;
         let rate = if in_order { NO_TIME } else { 0 };
         let distribution = settings.jitter_distribution.table();
-        let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE };
+        let delay = Emulator { delay: *delay, jitter: *jitter, distribution, rate, ..IDLE_EMULATOR };
         let mut stages = vec![Stage::Emulator(delay)];
         let octets = match queue {
             QueueLimit::Packets(_) => None,
@@ -200,14 +200,14 @@ impl ShapedLink {
             stages.push(Stage::Filter(Filter::Drop(explicit.drop.clone())));
         }
         let loss = random_loss(loss);
-        if loss != IDLE.loss || !corrupt.is_zero() || self.changing.loss {
-            stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE }));
+        if loss != IDLE_EMULATOR.loss || !corrupt.is_zero() || self.changing.loss {
+            stages.push(Stage::Emulator(Emulator { loss, corrupt: *corrupt, ..IDLE_EMULATOR }));
         }
         if !reorder.is_zero() {
             // This stage is the last, because a packet that overtakes also overtakes those in the emulators
             // inside.
             let overtaking = Some(Ratio::new(1.0 - reorder.value()).unwrap_or_default());
-            stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE }));
+            stages.push(Stage::Emulator(Emulator { delay: *reorder_by, overtaking, ..IDLE_EMULATOR }));
         }
         stages.extend(police.0.map(|bucket| Stage::Filter(Filter::Police(bucket))));
         stages
@@ -215,7 +215,7 @@ impl ShapedLink {
 
     /// Returns the stages of known duration on the link's own interface, which are measured before the run.
     pub fn floor(&self) -> Vec<Stage> {
-        let delay = Emulator { delay: self.settings.delay, ..IDLE };
+        let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
         vec![Stage::Transit, delay, transmitter]
     }
@@ -311,8 +311,8 @@ impl ShapedLink {
 /// Returns the emulator for the rate of a link, with room for all packets.
 fn transmitter(settings: &Settings) -> Emulator {
     let rate = octets_per_second(settings);
-    let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET).unwrap_or(i32::MAX);
-    Emulator { rate, overhead, ..IDLE }
+    let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET_HEADER).unwrap_or(i32::MAX);
+    Emulator { rate, overhead, ..IDLE_EMULATOR }
 }
 
 fn octets_per_second(settings: &Settings) -> u64 {
@@ -327,7 +327,7 @@ fn random_loss(loss: &LossSpec) -> Loss {
         }
         // Scheduled changes start and end its bursts.
         LossSpec::TimedBursts(bursts) => Loss::Independent(bursts.loss_good),
-        LossSpec::Packets(_) => IDLE.loss,
+        LossSpec::Packets(_) => IDLE_EMULATOR.loss,
     }
 }
 
@@ -356,9 +356,9 @@ mod tests {
     fn a_line_delays_then_transmits_then_loses() {
         let loss = Loss::Independent(Ratio::new(0.01).unwrap());
         let expected = [
-            Emulator { delay: Duration::from_millis(40), ..IDLE },
-            Emulator { rate: 12_500_000, limit: 50, ..IDLE },
-            Emulator { loss, ..IDLE },
+            Emulator { delay: Duration::from_millis(40), ..IDLE_EMULATOR },
+            Emulator { rate: 12_500_000, limit: 50, ..IDLE_EMULATOR },
+            Emulator { loss, ..IDLE_EMULATOR },
         ];
         assert_eq!(stages("delay = '40ms'\nloss = '1%'\nqueue = '50p'"), expected.map(Stage::Emulator));
     }
@@ -367,7 +367,7 @@ mod tests {
     fn packets_of_a_queue_of_octets_enter_and_leave_it_around_the_rate() {
         let [_, admit, rate, release] = &stages("queue = '64KiB'")[..] else { panic!("four stages") };
         assert_eq!(*admit, Stage::Filter(Filter::Admit(65_536)));
-        assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
+        assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
         assert_eq!(*release, Stage::Filter(Filter::Release));
     }
 
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(*pace, Shaper { gain: 21_616_161, scale: 214 });
         assert_eq!((early.min, early.max), (7500, 15_000));
         assert_eq!(rest[..2], [Stage::Waiting(ShaperQueue::Fifo(QueueLimit::Packets(50))), Stage::Transit]);
-        assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE }));
+        assert_eq!(rest[2], Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
         assert_eq!(rest.len(), 4, "what is lost is lost after the transmission");
     }
 

@@ -62,14 +62,14 @@ pub enum ShaperQueue {
 pub(crate) type Refusal = (&'static str, String);
 
 impl ShaperQueue {
-    const ALL: QueueLimit = QueueLimit::Packets(1_000_000);
+    const UNLIMITED_QUEUE: QueueLimit = QueueLimit::Packets(1_000_000);
 
     /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average
     /// falls at the initial rate, because Linux would restart it with a new one.
     pub(crate) fn of(start: &Settings) -> Result<Vec<Self>, Refusal> {
         Ok(match (&start.discipline, start.queue) {
             // Filters count its octets before the shaper, and release them after the transmitter.
-            (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::ALL)],
+            (Discipline::DropTail, QueueLimit::Bytes(_)) => vec![Self::Fifo(Self::UNLIMITED_QUEUE)],
             (Discipline::DropTail, queue) => vec![Self::Fifo(queue)],
             (Discipline::Red(spec), queue) => {
                 vec![Self::Early(Box::new(RedParameters::of(spec, start)?)), Self::Fifo(queue)]
@@ -103,22 +103,24 @@ pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
 impl Shaper {
     /// The rate of the interfaces in kbit/s, which determines how long a packet takes before its octets are
     /// gained.
-    pub(crate) const PORT: i32 = 10_000_000;
+    pub(crate) const INTERFACE_RATE_KBPS: i32 = 10_000_000;
     /// The largest scale of the rate of the interfaces within 32 bits.
-    const MAX_SCALE: i32 = i32::MAX / Self::PORT;
+    const MAX_SCALE: i32 = i32::MAX / Self::INTERFACE_RATE_KBPS;
     /// With a smaller scale the lost octets would slow the link down.
     const MIN_SCALE: f64 = 64.0;
     /// Maximum relative shortfall of the shaper below the link's rate.
-    const TOLERANCE: f64 = 0.001;
+    const MAX_RATE_SHORTFALL: f64 = 0.001;
 
     /// Returns the shaper of a link, if the kernel supports it.
     pub(crate) fn of(settings: &Settings) -> Result<Self, Refusal> {
-        let (rate, port) = (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::PORT));
+        let (rate, port) =
+            (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::INTERFACE_RATE_KBPS));
         let exact = rate * port / (port - rate);
         let scale = (f64::from(i32::MAX) / exact).floor().clamp(1.0, f64::from(Self::MAX_SCALE));
         // Rounded down: if the shaper were faster, packets would queue after it.
         let gain = (exact * scale).floor();
-        if rate >= port || scale < Self::MIN_SCALE || gain < exact * scale * (1.0 - Self::TOLERANCE) {
+        if rate >= port || scale < Self::MIN_SCALE || gain < exact * scale * (1.0 - Self::MAX_RATE_SHORTFALL)
+        {
             let why = "the rate of a link with a queueing discipline, or with a rate that changes, must be 5 kbit/s to 7 Gbit/s";
             return Err(("network.rate", why.to_owned()));
         }
@@ -136,8 +138,9 @@ mod tests {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
             let Shaper { gain, scale } = Shaper::of(&settings).unwrap();
             let gain = f64::from(gain) / f64::from(scale);
-            let slower =
-                (1.0 / gain + 1.0 / f64::from(Shaper::PORT)) * settings.rate.bits_per_second() as f64 / 1e3;
+            let slower = (1.0 / gain + 1.0 / f64::from(Shaper::INTERFACE_RATE_KBPS))
+                * settings.rate.bits_per_second() as f64
+                / 1e3;
             assert!((1.0..1.001).contains(&slower), "{rate}: {slower}");
         }
         for rate in ["700bit", "9Gbit", "10Gbit"] {

@@ -85,10 +85,10 @@ impl Exchanges {
     /// Returns the time after which the sequence repeats: the last exchange plus the mean interval, or 10 ms
     /// if there is only one exchange.
     pub fn period(&self) -> Duration {
-        const ALONE: Duration = Duration::from_millis(10);
+        const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));
         match count.saturating_sub(1) {
-            0 => ALONE,
+            0 => DEFAULT_INTERVAL,
             gaps => last + Duration::from_nanos((last.as_nanos() / gaps).max(1)),
         }
     }

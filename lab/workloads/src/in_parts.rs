@@ -17,7 +17,7 @@ pub(crate) struct InParts {
 struct StreamBuffer {
     stream: Vec<u8>,
     /// Octets that it has accepted of an incomplete message.
-    part: usize,
+    accepted_octets: usize,
 }
 
 impl InParts {
@@ -28,7 +28,8 @@ impl InParts {
 
     /// Accepts up to `room` octets of a message; returns the input that the application gets.
     pub(crate) fn send(&mut self, mut outgoing: Outgoing, room: usize) -> Option<Outgoing> {
-        let StreamBuffer { stream, part } = self.connections.entry(outgoing.connection).or_default();
+        let StreamBuffer { stream, accepted_octets: part } =
+            self.connections.entry(outgoing.connection).or_default();
         let left = outgoing.payload.slice(*part..);
         let taken = left.slice(..room.min(left.len()));
         stream.extend_from_slice(&taken);

@@ -6,7 +6,7 @@ use crate::ledger::{CompositeEntry, Ledger, Part, SentEntry};
 
 /// A message that may be lost silently counts as lost when this many later ones have been settled, since an
 /// endless run cannot wait.
-const OVERTAKEN: u64 = 1 << 18;
+const LATER_MESSAGES: u64 = 1 << 18;
 
 /// How the ledgers of both ends are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl LedgerJoin {
                 server.received_messages.first().is_some_and(Option::is_some)
             };
             let done = if self.has_replies { client.done } else { server.done };
-            let is_overtaken = !is_done && self.gives_up && done > OVERTAKEN;
+            let is_overtaken = !is_done && self.gives_up && done > LATER_MESSAGES;
             if is_overtaken {
                 (client.gave_up, server.gave_up) = (true, true);
             } else if !is_done {
@@ -237,7 +237,7 @@ mod tests {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
-        for number in 0..OVERTAKEN as u32 + 2 {
+        for number in 0..LATER_MESSAGES as u32 + 2 {
             client.note_due(Time::ZERO, due(0));
             assert!(outcomes.is_empty(), "{number}");
             if number > 0 {
@@ -245,10 +245,10 @@ mod tests {
             }
             reading.settle(&mut client, &mut server, |record| outcomes.push(record.outcome));
         }
-        assert_eq!((outcomes.len() as u64, outcomes[0]), (OVERTAKEN + 2, Outcome::Abandoned));
+        assert_eq!((outcomes.len() as u64, outcomes[0]), (LATER_MESSAGES + 2, Outcome::Abandoned));
         assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
         server.note_request(0, arrived(99));
-        assert_eq!(server.received(), OVERTAKEN + 2, "it came after all, and is no news");
+        assert_eq!(server.received(), LATER_MESSAGES + 2, "it came after all, and is no news");
     }
 
     #[test]

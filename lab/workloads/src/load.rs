@@ -72,11 +72,11 @@ impl Load {
 
     /// Returns what makes the next message due.
     pub fn pace(&self) -> Pace {
-        const DEFAULT: Duration = Duration::from_millis(10);
+        const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         match self.interval {
             Some(Duration::ZERO) => Pace::Taken,
             Some(interval) => Pace::Every(interval),
-            None => Pace::Every(self.rate.map_or(DEFAULT, Frequency::period)),
+            None => Pace::Every(self.rate.map_or(DEFAULT_INTERVAL, Frequency::period)),
         }
     }
 
@@ -139,7 +139,7 @@ pub(crate) struct Pacer {
     sources: u16,
     /// Sources that have sent their message of this step.
     served: u16,
-    left: u64,
+    messages_left: u64,
     next: Time,
     /// Messages come due for this long after the start.
     max_duration: Option<Duration>,
@@ -220,7 +220,15 @@ impl Pacer {
 
     /// Creates a pacer of `messages` messages, none due before the start.
     fn new(gaps: Gaps, sources: u16, messages: u64) -> Self {
-        Self { gaps, sources, served: 0, left: messages, next: Time::MAX, max_duration: None, end: Time::MAX }
+        Self {
+            gaps,
+            sources,
+            served: 0,
+            messages_left: messages,
+            next: Time::MAX,
+            max_duration: None,
+            end: Time::MAX,
+        }
     }
 
     /// Returns the pacer limited to this duration after its start.
@@ -231,7 +239,7 @@ impl Pacer {
     /// Stops making messages due once the duration has passed.
     pub(crate) fn stop_in_time(&mut self, now: Time) {
         if now >= self.end {
-            (self.left, self.next) = (0, Time::MAX);
+            (self.messages_left, self.next) = (0, Time::MAX);
         }
     }
 
@@ -245,13 +253,13 @@ impl Pacer {
                 users.due.push(Reverse(now + after));
             }
         }
-        self.next = if self.left == 0 { Time::MAX } else { self.following(now) };
+        self.next = if self.messages_left == 0 { Time::MAX } else { self.following(now) };
         self.end = self.max_duration.map_or(Time::MAX, |duration| now + duration);
     }
 
     /// Returns the number of messages that have not come due.
     pub(crate) fn left(&self) -> u64 {
-        self.left
+        self.messages_left
     }
 
     /// Returns when the next message is due; [`Time::MAX`] if none is.
@@ -266,13 +274,13 @@ impl Pacer {
     /// Returns whether the next message waits for the peer, so that the run stalls if nothing arrives from
     /// it.
     pub(crate) fn waits_for_reply(&self) -> bool {
-        self.left > 0 && self.next == Time::MAX
+        self.messages_left > 0 && self.next == Time::MAX
     }
 
     /// Takes the message due at `now` and returns when it was due. After each source has sent, the next
     /// message is due one interval later.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
-        self.left -= 1;
+        self.messages_left -= 1;
         // If the transport sets the pace, a message is due when the last one was accepted.
         let due = if matches!(self.gaps, Gaps::UntilTaken) { now } else { self.next };
         if let Gaps::Onward(client) = &mut self.gaps {
@@ -284,7 +292,7 @@ impl Pacer {
             users.due.pop();
         }
         self.next = match self.served {
-            _ if self.left == 0 => Time::MAX,
+            _ if self.messages_left == 0 => Time::MAX,
             0 => self.following(due),
             _ => due,
         };
@@ -301,7 +309,7 @@ impl Pacer {
 
     /// Skips this many messages.
     pub(crate) fn skip(&mut self, messages: u64) {
-        self.left = self.left.saturating_sub(messages);
+        self.messages_left = self.messages_left.saturating_sub(messages);
     }
 
     /// Returns whether messages can be late, which is so if time makes them due.
@@ -312,7 +320,7 @@ impl Pacer {
     /// Handles the reply to a message.
     pub(crate) fn on_reply(&mut self, now: Time, number: u32) {
         match &mut self.gaps {
-            Gaps::UntilReply(users) if self.left > 0 => {
+            Gaps::UntilReply(users) if self.messages_left > 0 => {
                 let after = users.think();
                 users.due.push(Reverse(now + after));
                 self.next = users.next();

@@ -9,14 +9,14 @@ use crate::{ConnectionId, StreamLayout};
 pub(crate) struct ConnectionOpenings {
     to_open: Range<u32>,
     /// Connections not yet open.
-    missing: u32,
+    missing_count: u32,
 }
 
 impl ConnectionOpenings {
     /// Creates the openings of a stream layout.
     pub(crate) fn of(lanes: StreamLayout) -> Self {
         let all = u32::from(lanes.connections);
-        Self { to_open: 0..all, missing: all }
+        Self { to_open: 0..all, missing_count: all }
     }
 
     /// Returns the next connection to request.
@@ -26,7 +26,7 @@ impl ConnectionOpenings {
 
     /// Records an open connection; returns whether it was the last one.
     pub(crate) fn opened(&mut self) -> bool {
-        self.missing = self.missing.saturating_sub(1);
-        self.missing == 0
+        self.missing_count = self.missing_count.saturating_sub(1);
+        self.missing_count == 0
     }
 }

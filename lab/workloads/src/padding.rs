@@ -10,7 +10,7 @@ use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, WorkloadError};
 
 /// Keeps protocol analysers from mistaking small numbers for commands of a known protocol.
-const MARK: u32 = u32::from_be_bytes(*b"hol\0");
+const NUMBER_MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
 /// Zeros for messages, so that many messages share one allocation.
 #[derive(Debug, Default)]
@@ -27,12 +27,12 @@ pub(crate) struct Padding {
 }
 
 impl Zeros {
-    const SLAB: usize = 64 << 10;
+    const SLAB_OCTETS: usize = 64 << 10;
 
     /// Returns this many octets for exclusive use.
     pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
-            self.0 = BytesMut::zeroed(octets.max(Self::SLAB));
+            self.0 = BytesMut::zeroed(octets.max(Self::SLAB_OCTETS));
         }
         self.0.split_to(octets)
     }
@@ -40,7 +40,7 @@ impl Zeros {
 
 impl Padding {
     /// Messages of at least this length have their own allocation.
-    const LONG: usize = 1024;
+    const LONG_MESSAGE: usize = 1024;
 
     /// Creates padding for messages of this size.
     pub(crate) fn new(size: usize) -> Self {
@@ -49,7 +49,7 @@ impl Padding {
 
     /// Builds the message with this number.
     pub(crate) fn message(&mut self, number: u32) -> Bytes {
-        if self.size < Self::LONG {
+        if self.size < Self::LONG_MESSAGE {
             return message(&mut self.zeros, self.size, number);
         }
         let last = std::mem::take(&mut self.last).try_into_mut();
@@ -68,13 +68,13 @@ pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
 pub(crate) fn with_header(mut message: BytesMut, number: u32) -> Bytes {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
-    message[4..8].copy_from_slice(&(number ^ MARK).to_be_bytes());
+    message[4..8].copy_from_slice(&(number ^ NUMBER_MARK).to_be_bytes());
     message.freeze()
 }
 
 /// Returns the number of a message.
 pub(crate) fn number(message: &[u8]) -> Option<u32> {
-    Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ MARK)
+    Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ NUMBER_MARK)
 }
 
 /// Returns the length of the message that starts with `octets`.

@@ -39,7 +39,7 @@ impl Processor {
         Box::new(ProcessorBoundApplication {
             application,
             processor: self,
-            waiting: VecDeque::new(),
+            waiting_inputs: VecDeque::new(),
             state: ProcessorState::None,
         })
     }
@@ -59,7 +59,7 @@ struct ProcessorBoundApplication {
     application: Box<dyn Application>,
     processor: Processor,
     /// Messages read, and inputs that arrived after them.
-    waiting: VecDeque<Input>,
+    waiting_inputs: VecDeque<Input>,
     state: ProcessorState,
 }
 
@@ -77,7 +77,7 @@ enum ProcessorState {
 impl ProcessorBoundApplication {
     /// Passes the oldest input to the application.
     fn take_oldest(&mut self, now: Time) {
-        if let Some(input) = self.waiting.pop_front() {
+        if let Some(input) = self.waiting_inputs.pop_front() {
             self.application.handle(now, input);
         }
     }
@@ -85,7 +85,7 @@ impl ProcessorBoundApplication {
     /// Passes inputs to the application up to the next message, for which it reserves the processor.
     fn start_next_message(&mut self, now: Time) {
         while matches!(self.state, ProcessorState::None) {
-            match self.waiting.front() {
+            match self.waiting_inputs.front() {
                 Some(Input::Message(_)) => self.state = ProcessorState::Begins(self.processor.reserve(now)),
                 Some(_) => self.take_oldest(now),
                 None => return,
@@ -98,7 +98,7 @@ impl Application for ProcessorBoundApplication {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             // The application must get the end of the peer's data after the waiting messages.
-            Input::Message(_) | Input::PeerClosed(_) => self.waiting.push_back(input),
+            Input::Message(_) | Input::PeerClosed(_) => self.waiting_inputs.push_back(input),
             other => self.application.handle(now, other),
         }
     }
@@ -116,7 +116,7 @@ impl Application for ProcessorBoundApplication {
         }
         // Output for the last message comes before the next message.
         match self.application.poll(now) {
-            Output::Wait(_) if !self.waiting.is_empty() => {
+            Output::Wait(_) if !self.waiting_inputs.is_empty() => {
                 self.start_next_message(now);
                 self.poll(now)
             }
@@ -130,7 +130,7 @@ impl Application for ProcessorBoundApplication {
     }
 
     fn is_reading(&self) -> bool {
-        matches!(self.state, ProcessorState::None) && self.waiting.is_empty()
+        matches!(self.state, ProcessorState::None) && self.waiting_inputs.is_empty()
     }
 
     fn connected(&self, opened: Option<Time>) -> Option<Time> {

@@ -44,7 +44,7 @@ pub(crate) struct Receiver<A> {
     /// Requests that wait for replies to onward requests, if the server sends any.
     pending_requests: Option<PendingRequests>,
     /// Replies to those requests.
-    waiting: BTreeMap<u64, Outgoing>,
+    waiting_replies: BTreeMap<u64, Outgoing>,
     /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
     served: u64,
@@ -63,7 +63,7 @@ impl<A: ReplySource> Receiver<A> {
         Self {
             answers,
             pending_requests: None,
-            waiting: BTreeMap::new(),
+            waiting_replies: BTreeMap::new(),
             in_service: BTreeMap::new(),
             served: 0,
             outbox: VecDeque::new(),
@@ -103,7 +103,7 @@ impl<A: ReplySource> Receiver<A> {
     /// Sends the reply to a session setup at once, the reply to a message after those to its onward requests.
     fn reply(&mut self, reply: Outgoing) {
         match self.pending_requests.as_ref().filter(|_| reply.is_message()) {
-            Some(pending) => drop(self.waiting.insert(pending.push(), reply)),
+            Some(pending) => drop(self.waiting_replies.insert(pending.push(), reply)),
             None => self.outbox.push_back(reply),
         }
     }
@@ -130,7 +130,7 @@ impl<A: ReplySource> Receiver<A> {
     /// Sends the replies to the requests that are ready.
     fn take_ready(&mut self) {
         while let Some(request) = self.pending_requests.as_ref().and_then(PendingRequests::take_ready) {
-            self.outbox.extend(self.waiting.remove(&request));
+            self.outbox.extend(self.waiting_replies.remove(&request));
         }
     }
 }
@@ -165,7 +165,7 @@ impl<A: ReplySource> Application for Receiver<A> {
             }
             return Output::Send(outgoing);
         }
-        if !self.waiting.is_empty() || next < Time::MAX {
+        if !self.waiting_replies.is_empty() || next < Time::MAX {
             return Output::Wait(next);
         }
         // Close only after everything has been sent.

@@ -40,13 +40,13 @@ macro_rules! registry {
 }
 
 /// The keys that every workload has besides `kind`.
-const KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
+const COMMON_KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
 
 impl Kind {
     /// Returns every key that may be given with `kind`.
     pub fn keys(&self) -> Vec<&'static str> {
         let load = if self.workload().load().is_some() { Load::KEYS.as_slice() } else { &[] };
-        [self.workload().own_keys(), load, &KEYS].concat()
+        [self.workload().own_keys(), load, &COMMON_KEYS].concat()
     }
 }
 

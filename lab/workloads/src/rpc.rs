@@ -72,9 +72,9 @@ impl Default for Rpc {
 }
 
 /// Minimum octets of a request: length, number, octets of the reply, and ns of service.
-const MIN: u64 = 8 + 4 + 8;
+const MIN_REQUEST: u64 = 8 + 4 + 8;
 /// The number of the part of a request that is written first.
-const HEAD: u32 = u32::MAX;
+const HEAD_PART: u32 = u32::MAX;
 
 impl Rpc {
     /// Returns the load with its own default: a Poisson process.
@@ -131,7 +131,7 @@ impl Workload for Rpc {
         if head.is_some() && first < WorkloadError::MIN_SIZE {
             return refuse("`head` must be at least 8 octets");
         }
-        if !request.is_possible(|octets| (MIN + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
+        if !request.is_possible(|octets| (MIN_REQUEST + first..=WorkloadError::MAX_SIZE).contains(&octets)) {
             return refuse(
                 "`request` must be at least 20 octets after its `head`, and at most 16 MiB; at least one weight must be above 0, `sigma` \
                 between 0 and 4, and `max` at least `median`",
@@ -235,7 +235,7 @@ impl RequestSource for RpcRequests {
     fn next(&mut self, _: Time, number: u32) -> (u32, Bytes) {
         let Rpc { request, reply, service, head, .. } = &self.rpc;
         let first = head.map_or(0, |head| head.0);
-        let octets = request.draw(&mut self.rng, [MIN + first, WorkloadError::MAX_SIZE]);
+        let octets = request.draw(&mut self.rng, [MIN_REQUEST + first, WorkloadError::MAX_SIZE]);
         self.reply = reply.draw(&mut self.rng, [WorkloadError::MIN_SIZE, WorkloadError::MAX_SIZE]);
         let service = match service.as_nanos() {
             0 => 0,
@@ -248,7 +248,7 @@ impl RequestSource for RpcRequests {
     }
 
     fn head(&mut self, _: u32) -> Option<Bytes> {
-        self.rpc.head.map(|head| padding::message(&mut self.zeros, head.0 as usize, HEAD))
+        self.rpc.head.map(|head| padding::message(&mut self.zeros, head.0 as usize, HEAD_PART))
     }
 
     fn reply_size(&self) -> u32 {
@@ -268,7 +268,7 @@ struct RpcReplies {
 
 /// Returns the octets of the reply and the service time that a request contains; `None` for a head.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
-    padding::number(request).filter(|number| *number != HEAD)?;
+    padding::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);
     let service = u64::from_be_bytes(*request.get(12..)?.first_chunk()?);
     Some((octets, Duration::from_nanos(service)))
@@ -276,7 +276,7 @@ fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
 
 impl ReplySource for RpcReplies {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        padding::number(request).filter(|number| *number != HEAD)
+        padding::number(request).filter(|number| *number != HEAD_PART)
     }
 
     fn answer(&mut self, _: Time, _: ConnectionId, request: Bytes) -> Result<Option<Bytes>, &'static str> {

@@ -310,11 +310,11 @@ impl<R: RequestSource> Application for Sender<R> {
 
     /// Records the rest of the schedule as never sent; an endless schedule has no rest.
     fn end(&mut self, now: Time) -> bool {
-        const PART: u64 = 4096;
+        const PART_OCTETS: u64 = 4096;
         if self.endless {
             return true;
         }
-        for _ in 0..PART {
+        for _ in 0..PART_OCTETS {
             if self.pacer.left() == 0 {
                 return true;
             }

@@ -23,7 +23,7 @@ pub(crate) struct SessionSetups {
 }
 
 impl SessionSetups {
-    const FIRST: Duration = Duration::from_secs(1);
+    const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// Creates an empty set; each setup is sent at most `max_attempts` times.
     pub(crate) fn new(max_attempts: u32) -> Self {
@@ -40,7 +40,7 @@ impl SessionSetups {
     fn make_due(&mut self, now: Time) {
         self.unsent.clone_from(&self.unanswered);
         let is_last = self.attempt + 1 >= self.max_attempts;
-        self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST * (1 << self.attempt) };
+        self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST_TIMEOUT * (1 << self.attempt) };
     }
 
     /// Returns the next connection on which to send a setup, and the number of earlier attempts.

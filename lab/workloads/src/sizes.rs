@@ -65,7 +65,7 @@ pub struct SizeClass {
 impl Sizes {
     /// A mix of up to this many sizes has a class for each size; a longer one has a class for each power of
     /// ten.
-    const FEW: usize = 4;
+    const MAX_SIZE_CLASSES: usize = 4;
 
     /// Returns whether all typical sizes satisfy `octets`, and the parameters make sense.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
@@ -114,7 +114,7 @@ impl Sizes {
     pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
-            Self::Mix(weights) if weights.len() <= Self::FEW => {
+            Self::Mix(weights) if weights.len() <= Self::MAX_SIZE_CLASSES => {
                 weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
             }
             Self::Mix(weights) => {
@@ -148,7 +148,7 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 impl SizeClass {
     /// Returns the class of one size.
     fn of(size: u64, of_replies: bool) -> Self {
-        let name = format!("{} {}", short(size), what(of_replies));
+        let name = format!("{} {}", short_size(size), what(of_replies));
         Self { name, of_replies, min: size, max: size }
     }
 
@@ -159,9 +159,9 @@ impl SizeClass {
         let class = |power: u32| {
             let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
             let range = match (power == first, power == last) {
-                (true, _) => format!("below {}", short(below)),
-                (_, true) => format!("from {}", short(from)),
-                _ => format!("from {} to {}", short(from), short(below)),
+                (true, _) => format!("below {}", short_size(below)),
+                (_, true) => format!("from {}", short_size(from)),
+                _ => format!("from {} to {}", short_size(from), short_size(below)),
             };
             let min = if power == first { 0 } else { from };
             let max = if power == last { u64::MAX } else { below - 1 };
@@ -182,7 +182,7 @@ const fn what(of_replies: bool) -> &'static str {
 }
 
 /// Writes octets in the largest decimal unit that needs no fraction.
-fn short(octets: u64) -> String {
+fn short_size(octets: u64) -> String {
     let units = [(1_000_000, "MB"), (1_000, "kB")];
     let unit = units.into_iter().find(|(unit, _)| octets > 0 && octets.is_multiple_of(*unit));
     unit.map_or(format!("{octets} B"), |(unit, name)| format!("{} {name}", octets / unit))
@@ -208,7 +208,7 @@ impl fmt::Display for Sizes {
                 let mut separator = "";
                 weights.iter().try_for_each(|(size, weight)| {
                     let percent = 100.0 * f64::from(*weight) / total as f64;
-                    write!(f, "{separator}{} ({} %)", short(size.0), (percent * 10.0).round() / 10.0)?;
+                    write!(f, "{separator}{} ({} %)", short_size(size.0), (percent * 10.0).round() / 10.0)?;
                     separator = " or ";
                     Ok(())
                 })

@@ -178,7 +178,7 @@ impl WorkloadSpec {
     }
 
     /// Returns the workload with its start drawn from this seed.
-    pub fn started(&self, seed: Seed) -> Self {
+    pub fn with_drawn_start(&self, seed: Seed) -> Self {
         let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
         Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }
     }
@@ -240,16 +240,16 @@ mod tests {
     #[test]
     fn the_start_is_drawn_from_the_seed_up_to_the_spread() {
         let workload = read("{\"kind\":\"echo\",\"start\":\"5s\",\"spread\":\"8ms\"}").unwrap();
-        let drawn = |seed| workload.started(Seed(seed));
+        let drawn = |seed| workload.with_drawn_start(Seed(seed));
         let late: Vec<f64> =
             (0..1000).map(|seed| (drawn(seed).start - workload.start).as_millis_f64()).collect();
         assert!(late.iter().all(|late| *late <= 8.0));
         let mean = late.iter().sum::<f64>() / 1000.0;
         // Uniform: the mean of 1000 has a standard deviation of 8 / sqrt(12000) ms.
         assert!((mean - 4.0).abs() < 0.3, "{mean}");
-        assert_eq!((drawn(7), drawn(7).started(Seed(8))), (drawn(7), drawn(7)), "it is drawn once");
+        assert_eq!((drawn(7), drawn(7).with_drawn_start(Seed(8))), (drawn(7), drawn(7)), "it is drawn once");
         assert_eq!(
-            WorkloadSpec { spread: Duration::ZERO, ..workload.clone() }.started(Seed(1)).start,
+            WorkloadSpec { spread: Duration::ZERO, ..workload.clone() }.with_drawn_start(Seed(1)).start,
             workload.start
         );
     }

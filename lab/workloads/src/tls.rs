@@ -28,23 +28,23 @@ pub struct Handshake {
 }
 
 /// Octets of plaintext in a record, at most. RFC 8446 section 5.1.
-const RECORD: usize = 1 << 14;
+const MAX_RECORD: usize = 1 << 14;
 /// Octets of a record around its plaintext: header, content type and authentication tag. RFC 8446 section 5.2.
-const AROUND: usize = 5 + 1 + 16;
+const RECORD_OVERHEAD: usize = 5 + 1 + 16;
 /// Octets of the content type and of the length of all records of a message, in the place of the first header.
-const HEADER: usize = 1 + 4;
+const MESSAGE_HEADER: usize = 1 + 4;
 /// Content types. RFC 8446 appendix B.1.
-const HANDSHAKE: u8 = 22;
+const HANDSHAKE_RECORD: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 
 /// Returns the octets of the records that carry a message.
 const fn protected(octets: usize) -> usize {
-    octets + AROUND * octets.div_ceil(RECORD)
+    octets + RECORD_OVERHEAD * octets.div_ceil(MAX_RECORD)
 }
 
 /// Returns the octets of the message that records of this length carry.
 const fn plaintext(records: usize) -> usize {
-    records - AROUND * records.div_ceil(RECORD + AROUND)
+    records - RECORD_OVERHEAD * records.div_ceil(MAX_RECORD + RECORD_OVERHEAD)
 }
 
 /// Returns the length of the records of the message that starts with `octets`.
@@ -53,9 +53,9 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
         return Ok(None);
     };
     let length = u32::from_be_bytes(*length) as usize;
-    let is_possible = (HEADER..=protected(WorkloadError::MAX_SIZE as usize)).contains(&length);
+    let is_possible = (MESSAGE_HEADER..=protected(WorkloadError::MAX_SIZE as usize)).contains(&length);
     match *kind {
-        HANDSHAKE | APPLICATION_DATA if is_possible => Ok(Some(length)),
+        HANDSHAKE_RECORD | APPLICATION_DATA if is_possible => Ok(Some(length)),
         _ => Err(FramingError("not the records of a TLS message")),
     }
 }
@@ -70,7 +70,7 @@ fn records(kind: u8, payload: &[u8], length: usize) -> Bytes {
     records.put_u8(kind);
     records.put_u32(length as u32);
     records.put_slice(payload);
-    records.put_bytes(0, length - HEADER - payload.len());
+    records.put_bytes(0, length - MESSAGE_HEADER - payload.len());
     records.freeze()
 }
 
@@ -79,7 +79,7 @@ fn protect(payload: &Bytes) -> Bytes {
 }
 
 fn unprotect(records: &Bytes) -> Bytes {
-    records.slice(HEADER..HEADER + plaintext(records.len()))
+    records.slice(MESSAGE_HEADER..MESSAGE_HEADER + plaintext(records.len()))
 }
 
 /// Runs an application over TLS, if there is a handshake.
@@ -94,7 +94,7 @@ pub(crate) fn with_tls(
             handshake,
             connections: BTreeMap::new(),
             outbox: VecDeque::new(),
-            refused: BTreeMap::new(),
+            unsent_records: BTreeMap::new(),
             requested: 0,
             opened: 0,
             connected: None,
@@ -113,7 +113,7 @@ struct TlsApplication {
     /// Handshake messages that the transport has not accepted.
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
-    refused: BTreeMap<ConnectionId, Bytes>,
+    unsent_records: BTreeMap<ConnectionId, Bytes>,
     /// Connections that the application has requested, and those open to it.
     requested: u32,
     opened: u32,
@@ -137,7 +137,7 @@ enum State {
 
 impl TlsApplication {
     fn send(&mut self, connection: ConnectionId, octets: u16) {
-        let payload = records(HANDSHAKE, &[], octets.into());
+        let payload = records(HANDSHAKE_RECORD, &[], octets.into());
         self.outbox.push_back(Outgoing { connection, stream: 0, payload, delivery: None, entry: None });
     }
 
@@ -165,14 +165,14 @@ impl TlsApplication {
     /// Removes the next handshake message. If a connection has accepted part of a message, its handshake
     /// messages wait for the rest; otherwise they would interrupt a record.
     fn next_handshake(&mut self) -> Option<Outgoing> {
-        let is_free = |outgoing: &Outgoing| !self.refused.contains_key(&outgoing.connection);
+        let is_free = |outgoing: &Outgoing| !self.unsent_records.contains_key(&outgoing.connection);
         let next = self.outbox.iter().position(is_free)?;
         self.outbox.remove(next)
     }
 
     /// Returns the records of a message, or the rest of them if the transport has accepted a part.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
-        let refused = self.refused.remove(&outgoing.connection);
+        let refused = self.unsent_records.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {
             (records.as_ptr(), records.len()) == (outgoing.payload.as_ptr(), outgoing.payload.len())
         };
@@ -225,7 +225,7 @@ impl Application for TlsApplication {
                 self.is_blocked = true;
             }
             Input::Full(outgoing) => {
-                self.refused.insert(outgoing.connection, outgoing.payload.clone());
+                self.unsent_records.insert(outgoing.connection, outgoing.payload.clone());
                 self.application.handle(now, Input::Full(outgoing));
             }
             Input::Writable(connection) => {
@@ -234,7 +234,7 @@ impl Application for TlsApplication {
             }
             Input::Closed(connection) | Input::Failed(connection, _) => {
                 self.connections.remove(&connection);
-                self.refused.remove(&connection);
+                self.unsent_records.remove(&connection);
                 self.application.handle(now, input);
             }
             Input::PeerClosed(_) => self.application.handle(now, input),
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn octets_of_no_record_are_refused() {
         assert!(length_of(b"GET / HTTP").is_err());
-        assert_eq!(length_of(&[HANDSHAKE, 0, 0, 1]), Ok(None));
+        assert_eq!(length_of(&[HANDSHAKE_RECORD, 0, 0, 1]), Ok(None));
         assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
     }
 
@@ -389,7 +389,7 @@ mod tests {
             client.handle(Time::ZERO, Input::Opened(id));
             for (turn, room) in rooms.iter().enumerate() {
                 if turn == answered_after {
-                    let payload = records(HANDSHAKE, &[], 171);
+                    let payload = records(HANDSHAKE_RECORD, &[], 171);
                     let delivery_times = DeliveryTimes::default();
                     client.handle(Time::ZERO, Input::Message(Delivery { connection: id, stream: 0, payload, delivery_times }));
                 }

@@ -17,7 +17,7 @@ use crate::deadline::{Deadline, to_std};
 use crate::{Server, SessionError, Tls, Transport};
 
 /// Octets that are read at a time.
-const PIECE: usize = 1 << 16;
+const READ_OCTETS: usize = 1 << 16;
 /// Idle time before TCP probes the middlebox, and the interval of further probes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
@@ -46,7 +46,7 @@ impl Connection {
         let mut failure = io::ErrorKind::NotFound.into();
         for address in server.addresses()? {
             match Carrier::connect(server, address) {
-                Ok(carrier) => return Ok(Self { carrier, piece: vec![0; PIECE] }),
+                Ok(carrier) => return Ok(Self { carrier, piece: vec![0; READ_OCTETS] }),
                 Err(error) if is_protocol_missing(&error) => return Err(SessionError::NoSctp),
                 // Another address would not correct a wrong identity.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),

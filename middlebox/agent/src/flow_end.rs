@@ -103,10 +103,10 @@ impl FromStr for FlowEnd {
     }
 }
 
-const ANY: &str = "any";
+const ANY_WORD: &str = "any";
 
 fn is_any(text: &str) -> bool {
-    [ANY, "*"].contains(&text)
+    [ANY_WORD, "*"].contains(&text)
 }
 
 /// Splits a text into hosts and ports.
@@ -115,11 +115,11 @@ fn split(text: &str) -> Result<(&str, &str), &'static str> {
         let (hosts, ports) =
             rest.split_once(']').ok_or("the closing bracket is missing; write [2001:db8::1]:5004")?;
         let is_v6 = hosts.contains(':');
-        let ports = if ports.is_empty() { Some(ANY) } else { ports.strip_prefix(':') };
+        let ports = if ports.is_empty() { Some(ANY_WORD) } else { ports.strip_prefix(':') };
         return ports.filter(|_| is_v6).map(|ports| (hosts, ports)).ok_or("write [2001:db8::1]:5004");
     }
     match text.matches(':').count() {
-        0 => Ok((text, ANY)),
+        0 => Ok((text, ANY_WORD)),
         1 => Ok(text.split_once(':').expect("the text contains a colon")),
         _ => Err("IPv6 addresses go in brackets: [2001:db8::1]:5004, [2001:db8::/32]"),
     }
@@ -169,8 +169,8 @@ fn parse_ports(text: &str) -> Result<Ports, &'static str> {
 impl fmt::Display for FlowEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hosts {
-            Hosts::Any => f.write_str(ANY)?,
-            hosts if hosts == every(IpVersion::V4) => f.write_str(ANY)?,
+            Hosts::Any => f.write_str(ANY_WORD)?,
+            hosts if hosts == every(IpVersion::V4) => f.write_str(ANY_WORD)?,
             Hosts::Prefix(address, bits) => {
                 let is_host = bits == IpVersion::of(address).address_bits();
                 let prefix = if is_host { String::new() } else { format!("/{bits}") };

@@ -41,7 +41,7 @@ struct Account {
 impl Account {
     /// Returns true if a line may be written.
     fn may_write_line(&mut self) -> bool {
-        let has_room = self.lines < Audit::BURST;
+        let has_room = self.lines < Audit::MAX_BURST;
         self.lines += u64::from(has_room);
         has_room
     }
@@ -79,9 +79,9 @@ impl Audit {
     /// Maximum refused requests and queries logged per agent and second.
     const MAX_QUERIES: u64 = 100;
     /// Maximum lines per agent and second in the long run.
-    const RATE: u64 = 1000;
+    const MAX_LINES_PER_SECOND: u64 = 1000;
     /// Maximum lines per agent in a burst: many rules may begin and end together.
-    const BURST: u64 = 100_000;
+    const MAX_BURST: u64 = 100_000;
 
     /// Logs a request of this peer and its answer.
     pub fn write(
@@ -126,8 +126,10 @@ impl Audit {
                 let fields: [Field<'_>; 3] = [("agent", &name), ("requests", &requests), ("ends", &ends)];
                 log.write_record(now, Some(*agent), "asked-more", &fields);
             }
-            *account =
-                Account { lines: account.lines.saturating_sub(Self::RATE * seconds), ..Account::default() };
+            *account = Account {
+                lines: account.lines.saturating_sub(Self::MAX_LINES_PER_SECOND * seconds),
+                ..Account::default()
+            };
         }
         self.accounts.retain(|_, account| account.lines > 0);
         self.until = now + Duration::from_secs(1);
@@ -347,9 +349,9 @@ mod tests {
                 audit.write_ends(now, &[ends], policy, log);
             };
             write(0, &refusal, 150);
-            write(1, &grant, Audit::BURST + 10);
-            write(2, &grant, 2 * Audit::RATE);
-            write(5, &grant, 2 * Audit::RATE);
+            write(1, &grant, Audit::MAX_BURST + 10);
+            write(2, &grant, 2 * Audit::MAX_LINES_PER_SECOND);
+            write(5, &grant, 2 * Audit::MAX_LINES_PER_SECOND);
         });
         let expected = "event=asked session=3 peer=- agent=call-server request=PLC result=0x0343 pid=7 lifetime=- \
                         protocol=- direction=- internal=- external=- outside=- inside=-";
@@ -360,7 +362,7 @@ mod tests {
             written.iter().filter(|line| line.starts_with(&format!("event={event} "))).count() as u64
         };
         // In the long run the rate limits the lines: one second has passed, and then three.
-        let allowed = Audit::BURST + Audit::RATE + 2 * Audit::RATE + 1;
+        let allowed = Audit::MAX_BURST + Audit::MAX_LINES_PER_SECOND + 2 * Audit::MAX_LINES_PER_SECOND + 1;
         assert_eq!(of("asked") - 100 + of("rule-ended") - 1, allowed);
         let more: Vec<&String> = written.iter().filter(|line| line.starts_with("event=asked-more")).collect();
         assert_eq!(more.len(), 3);

@@ -27,7 +27,7 @@ impl Clock {
     /// Returns the clock for the rules in this directory: that of the previous daemon until the machine
     /// reboots, even if the wall clock was set meanwhile.
     pub fn of(directory: &Path) -> Self {
-        let stored = fs::read_to_string(directory.join(FILE)).ok();
+        let stored = fs::read_to_string(directory.join(CLOCK_FILE)).ok();
         stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)
     }
 
@@ -49,7 +49,7 @@ impl Clock {
     /// Stores this clock for the next daemon, unless it is stored already.
     pub fn save(self, directory: &Path) -> Result<(), SetupError> {
         let Some(boot) = boot() else { return Ok(()) };
-        let (path, unfinished) = (directory.join(FILE), directory.join(format!("{FILE}.new")));
+        let (path, unfinished) = (directory.join(CLOCK_FILE), directory.join(format!("{CLOCK_FILE}.new")));
         let text = format!("{boot} {}\n", self.epoch);
         if fs::read_to_string(&path).is_ok_and(|stored| stored == text) {
             return Ok(());
@@ -67,7 +67,7 @@ impl Clock {
 }
 
 /// The file that contains the boot and the epoch of the stored clock.
-const FILE: &str = "clock";
+const CLOCK_FILE: &str = "clock";
 
 /// Returns the identifier of this boot of the machine, random(4); `None` if unknown.
 fn boot() -> Option<String> {

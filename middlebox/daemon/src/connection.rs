@@ -78,7 +78,7 @@ impl EndReason {
 
 impl Connection {
     /// How long to wait for the peer to close.
-    const LINGER: Duration = Duration::from_secs(2);
+    const LINGER_TIME: Duration = Duration::from_secs(2);
 
     pub fn new(line: Box<dyn Line>, peer: SocketAddr) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Connection {
         if waiting == 0 && self.stage == Stage::Closing {
             self.line.finish()?;
             self.stage = Stage::Lingering;
-            self.deadline = Some(now + Self::LINGER);
+            self.deadline = Some(now + Self::LINGER_TIME);
         }
         Ok(())
     }

@@ -20,14 +20,14 @@ pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,
     deadlines: BTreeSet<(Time, SessionId)>,
     /// Connections to flush before the turn ends.
-    changed: BTreeSet<SessionId>,
+    to_flush: BTreeSet<SessionId>,
     /// Connections with pending notifications, of which some are sent each turn: writing to thousands of
     /// sockets takes too long.
     notified: VecDeque<SessionId>,
     /// Connections to read.
     turns: Turns,
     /// Octets queued on all of them.
-    waiting: usize,
+    queued_octets: usize,
 }
 
 impl Connections {
@@ -56,7 +56,7 @@ impl Connections {
     /// Marks the connection as having data to send other than messages.
     pub fn note_to_write(&mut self, id: SessionId) {
         if self.all.get(&id).is_some_and(Connection::is_to_write) {
-            self.changed.insert(id);
+            self.to_flush.insert(id);
         }
     }
 
@@ -70,7 +70,7 @@ impl Connections {
     /// Handles a writable or readable connection: sends what is queued, or else queues it for reading.
     pub fn note_ready(&mut self, id: SessionId) {
         match self.all.get_mut(&id) {
-            Some(connection) if connection.interest == Interest::Write => drop(self.changed.insert(id)),
+            Some(connection) if connection.interest == Interest::Write => drop(self.to_flush.insert(id)),
             Some(connection) => queue_up(&mut self.turns, id, connection),
             None => {}
         }
@@ -94,9 +94,9 @@ impl Connections {
         let Some(connection) = self.all.get_mut(&id) else { return };
         let before = connection.waiting();
         connection.push(message);
-        self.waiting += connection.waiting() - before;
+        self.queued_octets += connection.waiting() - before;
         if !matches!(message.body, Body::Notification(Notification::Are { .. })) {
-            self.changed.insert(id);
+            self.to_flush.insert(id);
         } else if !std::mem::replace(&mut connection.has_notifications, true) {
             self.notified.push_back(id);
         }
@@ -106,14 +106,14 @@ impl Connections {
     pub fn close(&mut self, id: SessionId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.close();
-            self.changed.insert(id);
+            self.to_flush.insert(id);
         }
     }
 
     /// Closes the connection at once; closing its socket also removes it from the poller.
     pub fn remove(&mut self, id: SessionId) -> Option<Connection> {
         let connection = self.all.remove(&id)?;
-        self.waiting -= connection.waiting();
+        self.queued_octets -= connection.waiting();
         if let Some(deadline) = connection.deadline {
             self.deadlines.remove(&(deadline, id));
         }
@@ -130,7 +130,7 @@ impl Connections {
         poller: &Poller<Token>,
     ) -> Vec<(SessionId, EndReason)> {
         let mut over = Vec::new();
-        let mut to_settle = std::mem::take(&mut self.changed);
+        let mut to_settle = std::mem::take(&mut self.to_flush);
         to_settle.extend(self.notified.drain(..self.notified.len().min(Self::MAX_NOTIFIED)));
         for id in to_settle {
             let Some(connection) = self.all.get_mut(&id) else { continue };
@@ -138,7 +138,7 @@ impl Connections {
                 (connection.interest, connection.deadline, connection.waiting());
             connection.has_notifications = false;
             let mut settled = connection.flush(now, limits);
-            self.waiting -= before - connection.waiting();
+            self.queued_octets -= before - connection.waiting();
             if connection.interest != interest {
                 let changed = poller.change(&*connection, Token::Connection(id), connection.interest);
                 settled = settled.and(changed.map_err(EndReason::from));
@@ -158,11 +158,11 @@ impl Connections {
     /// If too much is queued, returns the connections with the longest queues, which the caller must remove.
     pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, EndReason)> {
         let mut slowest = Vec::new();
-        if self.waiting > limits.backlog {
+        if self.queued_octets > limits.backlog {
             let mut all: Vec<_> =
                 self.all.iter().map(|(id, connection)| (connection.waiting(), *id)).collect();
             all.sort_unstable_by_key(|connection| Reverse(*connection));
-            let mut rest = self.waiting;
+            let mut rest = self.queued_octets;
             // The target is well below the limit, so that this does not run every turn.
             while rest > limits.backlog / 4 * 3
                 && let Some((waiting, id)) = all.get(slowest.len())
@@ -190,7 +190,7 @@ impl Connections {
     /// Returns the octets queued on all connections.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
-        self.waiting
+        self.queued_octets
     }
 }
 

@@ -76,7 +76,7 @@ impl Daemon {
     /// Maximum sockets handled per turn.
     const MAX_READY: usize = 256;
     /// Octets per read.
-    const PIECE: usize = 4096;
+    const READ_OCTETS: usize = 4096;
     /// Maximum age of the gauges of agents, of which there may be thousands.
     const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
     /// Time for agents to receive the end of their sessions.
@@ -142,9 +142,10 @@ impl Daemon {
             handshakes: UnauthenticatedConnections::default(),
             middlebox,
             ledger,
-            batch: Batch::with_room(limits.turn_octets()).with_work_limit(Limits::TURN_WORK, Limits::SHARE),
+            batch: Batch::with_room(limits.turn_octets())
+                .with_work_limit(Limits::TURN_WORK, Limits::AGENT_SHARE),
             limits,
-            buffer: vec![0; Self::PIECE].into(),
+            buffer: vec![0; Self::READ_OCTETS].into(),
             gauges_at,
             standby_at: Time::MAX,
             end: Time::MAX,

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::metrics::{MIME, Metrics};
+use crate::metrics::{MIME_TYPE, Metrics};
 
 /// Maximum time for each piece received, and for sending.
-const PATIENCE: Duration = Duration::from_millis(250);
+const IO_TIMEOUT: Duration = Duration::from_millis(250);
 /// Maximum concurrent readers; further ones are rejected.
 const MAX_READERS: usize = 64;
 /// Maximum octets of a request and of a piece, and maximum pieces.
@@ -57,15 +57,15 @@ impl Endpoint {
 }
 
 fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
-    reader.set_read_timeout(Some(PATIENCE))?;
-    reader.set_write_timeout(Some(PATIENCE))?;
+    reader.set_read_timeout(Some(IO_TIMEOUT))?;
+    reader.set_write_timeout(Some(IO_TIMEOUT))?;
     let (status, body) = match request_line(&mut reader)?.as_str() {
         "GET /metrics HTTP/1.1" | "GET /metrics HTTP/1.0" => ("200 OK", metrics.text()),
         line if line.starts_with("GET /") => ("404 Not Found", "try /metrics\n".to_owned()),
         _ => ("400 Bad Request", "this server only answers GET /metrics\n".to_owned()),
     };
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {MIME}\r\nContent-Length: {length}\r\n");
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {MIME_TYPE}\r\nContent-Length: {length}\r\n");
     reader.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes())
 }
 

@@ -101,7 +101,7 @@ impl Ledger {
     /// How often a batch is repeated without the requests whose changes were rejected.
     const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
-    const ATTEMPT: u64 = 5_000_000;
+    const REJECTED_BATCH_COST: u64 = 5_000_000;
     /// Maximum time before the journal's mark is synced. A turn that syncs it waits for the disk once more.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
@@ -157,7 +157,7 @@ impl Ledger {
         let mut failures: Vec<LedgerError> = Vec::new();
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
-            batch.count(Self::ATTEMPT);
+            batch.count(Self::REJECTED_BATCH_COST);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
             // Without a standby the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, LedgerError::Standby) {
@@ -195,7 +195,7 @@ impl Ledger {
             }
             return Err(failure);
         }
-        if self.is_mark_behind() {
+        if self.needs_mark_sync() {
             self.mark_at = self.mark_at.min(now + Self::MARK_DELAY);
         }
         let spans = (filtered.since(begin), self.clock.now().since(filtered));
@@ -321,8 +321,8 @@ impl Ledger {
     }
 
     /// Returns true if the journal's mark is not synced.
-    pub fn is_mark_behind(&self) -> bool {
-        self.journal.as_ref().is_some_and(Journal::is_mark_behind)
+    pub fn needs_mark_sync(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::needs_mark_sync)
     }
 
     /// Syncs the journal's mark, if due.

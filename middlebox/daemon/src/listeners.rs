@@ -90,7 +90,7 @@ impl Listeners {
     /// Maximum connections waiting in the kernel.
     const BACKLOG: i32 = 1024;
     /// Interval before a retry when there are too many connections.
-    const PAUSE: Duration = Duration::from_secs(1);
+    const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
     /// Opens and watches all sockets; protected ones are bound to this interface.
     pub fn open(
@@ -142,7 +142,7 @@ impl Listeners {
         if self.paused_until == Time::ZERO {
             self.sockets.iter().try_for_each(|(_, socket)| poller.remove(socket))?;
         }
-        self.paused_until = now + Self::PAUSE;
+        self.paused_until = now + Self::RETRY_INTERVAL;
         Ok(())
     }
 

@@ -148,22 +148,22 @@ impl Log {
 struct RepeatedEvents(BTreeMap<(&'static str, String), (Time, u64)>);
 
 impl RepeatedEvents {
-    const PERIOD: Duration = Duration::from_secs(60);
+    const REPEAT_PERIOD: Duration = Duration::from_secs(60);
     /// Maximum distinct events; beyond that all further ones of a name count as equal.
-    const MAX: usize = 256;
+    const MAX_EVENTS: usize = 256;
 
     /// Returns the number of occurrences if the event must be written now.
     fn note(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
-        if self.0.len() >= Self::MAX && !self.0.contains_key(&key) {
-            self.0.retain(|_, (written, _)| *written + Self::PERIOD > now);
-            if self.0.len() >= Self::MAX {
+        if self.0.len() >= Self::MAX_EVENTS && !self.0.contains_key(&key) {
+            self.0.retain(|_, (written, _)| *written + Self::REPEAT_PERIOD > now);
+            if self.0.len() >= Self::MAX_EVENTS {
                 key.1 = String::new();
             }
         }
         let (written, times) = self.0.entry(key).or_insert((Time::ZERO, 0));
         *times += 1;
-        let is_due = *written == Time::ZERO || *written + Self::PERIOD <= now;
+        let is_due = *written == Time::ZERO || *written + Self::REPEAT_PERIOD <= now;
         is_due.then(|| {
             *written = now;
             std::mem::take(times)
@@ -281,7 +281,7 @@ mod tests {
         for peer in 0..10_000 {
             note(61, peer);
         }
-        assert!(repeated.0.len() <= RepeatedEvents::MAX + 1, "{}", repeated.0.len());
+        assert!(repeated.0.len() <= RepeatedEvents::MAX_EVENTS + 1, "{}", repeated.0.len());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use hol_simco::{Body, Change, ExhaustedResource, Refusal, Request, Usage};
 
 use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
-pub(crate) use text::MIME;
+pub(crate) use text::MIME_TYPE;
 
 /// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::endpoint).
 #[derive(Debug, Clone, Default)]

@@ -145,7 +145,7 @@ impl PortMapper {
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) {
-        batch.count(Self::DATAGRAM);
+        batch.count(Self::DATAGRAM_COST);
         match self.parse_and_handle(now, (host, ip), octets, middlebox, batch) {
             Ok(Some(Outcome::Answer(answer))) => self.send(host, &answer),
             Ok(Some(Outcome::Pending) | None) => {}
@@ -154,7 +154,7 @@ impl PortMapper {
     }
 
     /// Cost of parsing and answering a datagram, in units of about a nanosecond.
-    const DATAGRAM: u64 = 10_000;
+    const DATAGRAM_COST: u64 = 10_000;
 
     fn parse_and_handle(
         &mut self,

@@ -17,7 +17,7 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     set_no_new_privs(true)?;
     clear_ambient_capability_set()?;
-    bound(needed)?;
+    limit_bounding_set(needed)?;
     let kept = needed & capabilities(None)?.permitted;
     Ok(set_capabilities(
         None,
@@ -27,7 +27,7 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
 
 /// Removes all other capabilities from the bounding set. A thread without CAP_SETPCAP may not do so, and need
 /// not.
-fn bound(needed: CapabilitySet) -> io::Result<()> {
+fn limit_bounding_set(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {
         match remove_capability_from_bounding_set(capability) {

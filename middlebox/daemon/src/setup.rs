@@ -581,7 +581,7 @@ impl Settings {
             max_rules: self.limits.rules,
             max_elements: self.limits.elements,
             max_shapes: MAX_SHAPES,
-            measure: (self.filter == FilterKind::Nftables).then_some(footprint),
+            footprint: (self.filter == FilterKind::Nftables).then_some(footprint),
             max_sessions: self.limits.connections,
             announces: true,
             audits: self.audit,

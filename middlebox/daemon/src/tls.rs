@@ -32,11 +32,11 @@ pub(crate) struct Tls {
 impl Tls {
     /// Cost of a handshake step, in units of about a nanosecond: a signature and two verifications of ECDSA,
     /// or one of RSA, and the key exchange.
-    const STEP: u64 = 1_000_000;
+    const HANDSHAKE_STEP_COST: u64 = 1_000_000;
     /// Cost of an octet without content: a record may have only 22 octets, and request new keys.
     const EMPTY_OCTET: u64 = 200;
     /// Octets of a record. RFC 8446 section 5.1.
-    const RECORD: usize = 1 << 14;
+    const RECORD_OCTETS: usize = 1 << 14;
 
     pub fn new(socket: Socket, config: Arc<ServerConfig>) -> io::Result<Self> {
         tcp::prepare(&socket)?;
@@ -69,7 +69,7 @@ impl Tls {
             .plaintext_bytes_to_read();
         sent?;
         if was_handshaking && (says_something || !self.session.is_handshaking()) {
-            return Ok(Some(ReadOutcome::Work(Self::STEP)));
+            return Ok(Some(ReadOutcome::Work(Self::HANDSHAKE_STEP_COST)));
         }
         Ok((self.decrypted == 0).then_some(ReadOutcome::Work(Self::EMPTY_OCTET * taken as u64)))
     }
@@ -143,7 +143,8 @@ impl Line for Tls {
         while self.send_records()? {
             self.outbox.take(self.octets_in_record);
             let unsent = self.outbox.unsent();
-            self.octets_in_record = self.session.writer().write(&unsent[..unsent.len().min(Self::RECORD)])?;
+            self.octets_in_record =
+                self.session.writer().write(&unsent[..unsent.len().min(Self::RECORD_OCTETS)])?;
             if self.octets_in_record == 0 {
                 break;
             }

@@ -12,13 +12,13 @@ pub(crate) type TurnAgent = Option<AgentId>;
 pub(crate) struct Turns {
     /// Agents with waiting connections, longest waiting first.
     agents: VecDeque<TurnAgent>,
-    waiting: BTreeMap<TurnAgent, VecDeque<SessionId>>,
+    waiting_sessions: BTreeMap<TurnAgent, VecDeque<SessionId>>,
 }
 
 impl Turns {
     /// Adds a connection behind the others of its agent.
     pub fn push(&mut self, agent: TurnAgent, id: SessionId) {
-        let waiting = self.waiting.entry(agent).or_default();
+        let waiting = self.waiting_sessions.entry(agent).or_default();
         if waiting.is_empty() {
             self.agents.push_back(agent);
         }
@@ -28,10 +28,10 @@ impl Turns {
     /// Removes the next connection; its agent is now behind the others.
     pub fn next(&mut self) -> Option<SessionId> {
         let agent = self.agents.pop_front()?;
-        let waiting = self.waiting.get_mut(&agent)?;
+        let waiting = self.waiting_sessions.get_mut(&agent)?;
         let id = waiting.pop_front();
         if waiting.is_empty() {
-            self.waiting.remove(&agent);
+            self.waiting_sessions.remove(&agent);
         } else {
             self.agents.push_back(agent);
         }

@@ -16,7 +16,7 @@ mod watch;
 use hol_base::Time;
 use hol_simco::{Change, Rule};
 
-use self::kernel::{EXISTS, Kernel, NO_ENTRY, Refusal};
+use self::kernel::{EEXIST, ENOENT, Kernel, Refusal};
 use self::ownership::Ownership;
 use self::reconciliation::PendingAddition;
 use self::sets::Sets;
@@ -50,7 +50,7 @@ pub struct Nftables {
 impl Nftables {
     /// Maximum transactions for the same changes. Each rejected one costs the kernel a grace period of
     /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
-    const ATTEMPTS: usize = 2;
+    const MAX_ATTEMPTS: usize = 2;
 
     /// Opens the nftables of this thread's network namespace. The table is unchanged until
     /// [`reconcile`](PacketFilter::reconcile); without that, the first change empties it. From then on it
@@ -82,7 +82,7 @@ impl Nftables {
     /// Returns the tables of other middleboxes, running or not. A packet that several filter passes only if all
     /// accept it.
     pub fn other_tables(&self) -> Result<Vec<String>, FilterError> {
-        self.kernel.tables_with(&ruleset::COMMON, self.config.table())
+        self.kernel.tables_with(&ruleset::COMMON_CHAINS, self.config.table())
     }
 
     /// Removes the table, with all effects of rules.
@@ -105,7 +105,7 @@ impl Nftables {
         begin: impl Fn(&mut Transaction<'_>),
     ) -> Result<(), FilterError> {
         let mut refusals = Vec::new();
-        for _ in 0..Self::ATTEMPTS {
+        for _ in 0..Self::MAX_ATTEMPTS {
             let mut transaction = Transaction::new(self.config.table());
             begin(&mut transaction);
             steps.put(now, sets, self.kernel.can_destroy(), &mut transaction);
@@ -116,7 +116,7 @@ impl Nftables {
             }
             let adjusted = steps.adjust(&refusals);
             if self.is_known && !self.kernel.has_table(self.config.table())? {
-                return Err(self.changed());
+                return Err(self.table_changed_error());
             }
             if let Err(refusal) = adjusted {
                 return Err(self.reason(refusal, &refusals, &steps));
@@ -124,7 +124,7 @@ impl Nftables {
         }
         match refusals.iter().find(|refusal| refusal.is_transient()) {
             Some(&refusal) => Err(self.reason(refusal, &refusals, &steps)),
-            None => Err(self.changed()),
+            None => Err(self.table_changed_error()),
         }
     }
 
@@ -138,10 +138,10 @@ impl Nftables {
 
     /// Returns the error for `refusal`, one of `all`, which no repetition can avoid.
     fn reason(&self, refusal: Refusal, all: &[Refusal], steps: &Steps) -> FilterError {
-        let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, NO_ENTRY | EXISTS);
+        let is_avoidable = |one: &Refusal| *one != refusal && matches!(one.error, ENOENT | EEXIST);
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
         match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
-            (Some(_), _) if refusal.error == NO_ENTRY => self.changed(),
+            (Some(_), _) if refusal.error == ENOENT => self.table_changed_error(),
             (Some(changes), FilterError::Lacking(source)) => {
                 FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
             }
@@ -149,7 +149,7 @@ impl Nftables {
         }
     }
 
-    fn changed(&self) -> FilterError {
+    fn table_changed_error(&self) -> FilterError {
         FilterError::Changed { table: self.config.table().into() }
     }
 }

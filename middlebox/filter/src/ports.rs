@@ -12,14 +12,14 @@ pub(crate) struct Block {
 }
 
 /// Shorter ranges are split into single ports, which need no tables of blocks.
-const SHORT: u32 = 16;
+const MAX_SPLIT_RANGE: u32 = 16;
 
 impl Block {
     /// Bits of a port.
-    pub const PORT: u8 = 16;
+    pub const PORT_BITS: u8 = 16;
 
     pub fn of_port(port: u16) -> Self {
-        Self { first: port, bits: Self::PORT }
+        Self { first: port, bits: Self::PORT_BITS }
     }
 
     /// Returns the first port.
@@ -38,10 +38,10 @@ impl Block {
         let mut blocks = Vec::new();
         while next < end {
             let mut size = 1;
-            while u32::from(count) > SHORT && next % (size * 16) == 0 && next + size * 16 <= end {
+            while u32::from(count) > MAX_SPLIT_RANGE && next % (size * 16) == 0 && next + size * 16 <= end {
                 size *= 16;
             }
-            blocks.push(Self { first: next as u16, bits: Self::PORT - size.trailing_zeros() as u8 });
+            blocks.push(Self { first: next as u16, bits: Self::PORT_BITS - size.trailing_zeros() as u8 });
             next += size;
         }
         blocks
@@ -60,12 +60,12 @@ mod tests {
             let count = count.min(u16::MAX - first);
             let blocks = Block::cover(first, count);
             let ports = |block: &Block| {
-                let size = 1_u32 << (Block::PORT - block.bits);
+                let size = 1_u32 << (Block::PORT_BITS - block.bits);
                 u32::from(block.first)..u32::from(block.first) + size
             };
             let covered: Vec<u32> = blocks.iter().flat_map(ports).collect();
             prop_assert_eq!(covered, (u32::from(first)..u32::from(first) + u32::from(count)).collect::<Vec<_>>());
-            prop_assert!(blocks.iter().all(|block| block.first.trailing_zeros() >= u32::from(Block::PORT - block.bits)));
+            prop_assert!(blocks.iter().all(|block| block.first.trailing_zeros() >= u32::from(Block::PORT_BITS - block.bits)));
             prop_assert!(blocks.len() <= 106);
         }
     }

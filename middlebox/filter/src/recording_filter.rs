@@ -12,7 +12,7 @@ use crate::{Corrections, FilterError, PacketFilter};
 pub struct RecordingFilter {
     batches: Vec<Vec<Change>>,
     rules: BTreeMap<Pid, Rule>,
-    refused: Option<Pid>,
+    refused_pid: Option<Pid>,
 }
 
 impl RecordingFilter {
@@ -28,14 +28,14 @@ impl RecordingFilter {
 
     /// Makes batches with a change of this rule fail; with `None`, none fails.
     pub fn refuse(&mut self, pid: Option<Pid>) {
-        self.refused = pid;
+        self.refused_pid = pid;
     }
 }
 
 impl PacketFilter for RecordingFilter {
     fn apply(&mut self, _now: Time, changes: &[Change]) -> Result<(), FilterError> {
         let pid_of = |change: &Change| change.after.or(change.before).map(|rule| rule.pid);
-        if let Some(pid) = self.refused
+        if let Some(pid) = self.refused_pid
             && let Some(change) = changes.iter().position(|change| pid_of(change) == Some(pid))
         {
             let source = std::io::ErrorKind::Other.into();

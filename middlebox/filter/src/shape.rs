@@ -88,7 +88,7 @@ impl Shape {
         };
         translated.into_iter().flat_map(|(side, port)| {
             let address = Field::Address(side, self.version, self.version.address_bits());
-            [Some(address), port.map(|_| Field::Port(side, Block::PORT))].into_iter().flatten()
+            [Some(address), port.map(|_| Field::Port(side, Block::PORT_BITS))].into_iter().flatten()
         })
     }
 
@@ -110,7 +110,7 @@ impl Shape {
                     write!(name, "_{}addr", side.letter())
                 }
                 Field::Address(side, _, length) => write!(name, "_{}net{length}", side.letter()),
-                Field::Port(side, Block::PORT) => write!(name, "_{}port", side.letter()),
+                Field::Port(side, Block::PORT_BITS) => write!(name, "_{}port", side.letter()),
                 Field::Port(side, bits) => write!(name, "_{}port{bits}", side.letter()),
             };
             written.expect("writing to a string does not fail");

@@ -11,7 +11,7 @@ use crate::segment::{self, Start};
 
 /// Size of a frame in octets at which the next one starts. Each frame is synced by itself, so that a
 /// concurrent record does not wait for the whole segment.
-const FRAME: usize = 1 << 18;
+const MIN_FRAME_OCTETS: usize = 1 << 18;
 
 /// Replaces the last of these segments by one that starts from nothing and has the meaning of all of them,
 /// then removes the others. No thread may write to them meanwhile.
@@ -30,13 +30,13 @@ fn copy(
 ) -> Result<(), JournalError> {
     let last = numbers[numbers.len() - 1];
     let mut frame_position = FramePosition::first(last);
-    let mut out = Vec::with_capacity(FRAME + 1024);
+    let mut out = Vec::with_capacity(MIN_FRAME_OCTETS + 1024);
     frame::begin(&mut out);
     let mut written = Ok(());
     lasting_entries.for_each(dir, numbers, |_, octets| {
         if written.is_ok() {
             out.extend_from_slice(octets);
-            if out.len() >= FRAME {
+            if out.len() >= MIN_FRAME_OCTETS {
                 written = flush(&mut out, &mut frame_position, file);
             }
         }
@@ -53,11 +53,11 @@ pub(crate) fn write<'a>(
     mut frame_position: FramePosition,
     file: &mut File,
 ) -> io::Result<(FramePosition, u64)> {
-    let mut out = Vec::with_capacity(FRAME + 1024);
+    let mut out = Vec::with_capacity(MIN_FRAME_OCTETS + 1024);
     frame::begin(&mut out);
     for entry in entries {
         out.extend_from_slice(entry);
-        if out.len() >= FRAME {
+        if out.len() >= MIN_FRAME_OCTETS {
             flush(&mut out, &mut frame_position, file)?;
         }
     }

@@ -3,8 +3,8 @@
 use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 
 /// The kinds of entries.
-const CURRENT: u8 = 1;
-const ENDED: u8 = 2;
+const CURRENT_RULE: u8 = 1;
+const ENDED_RULE: u8 = 2;
 
 /// The content of an entry.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,9 +18,9 @@ pub(crate) enum Entry {
 /// Appends the entry of a change.
 pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mut Vec<u8>) {
     match (&change.before, &change.after) {
-        (_, Some(rule)) => write_with_length(CURRENT, out, |out| rule.record(&owner(rule.owner), out)),
+        (_, Some(rule)) => write_with_length(CURRENT_RULE, out, |out| rule.record(&owner(rule.owner), out)),
         (Some(rule), None) => {
-            write_with_length(ENDED, out, |out| out.extend_from_slice(&rule.pid.0.to_be_bytes()));
+            write_with_length(ENDED_RULE, out, |out| out.extend_from_slice(&rule.pid.0.to_be_bytes()));
         }
         (None, None) => {}
     }
@@ -28,7 +28,9 @@ pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mu
 
 /// Appends the entry of a current rule.
 pub(crate) fn write_rule(recorded: &RecordedRule, out: &mut Vec<u8>) {
-    write_with_length(CURRENT, out, |out| recorded.rule.record(&Owner::new(recorded.owner.clone()), out));
+    write_with_length(CURRENT_RULE, out, |out| {
+        recorded.rule.record(&Owner::new(recorded.owner.clone()), out)
+    });
 }
 
 fn write_with_length(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
@@ -58,8 +60,8 @@ fn parse(octets: &[u8]) -> Option<(Entry, &[u8], &[u8])> {
     let length = usize::from(u16::from_be_bytes([*l0, *l1]));
     let (body, rest) = rest.split_at_checked(length)?;
     let entry = match *kind {
-        CURRENT => Entry::Current(RecordedRule::parse(body).ok()?),
-        ENDED => Entry::Ended(Pid(u32::from_be_bytes(body.try_into().ok()?))),
+        CURRENT_RULE => Entry::Current(RecordedRule::parse(body).ok()?),
+        ENDED_RULE => Entry::Ended(Pid(u32::from_be_bytes(body.try_into().ok()?))),
         _ => return None,
     };
     Some((entry, &octets[..3 + length], rest))

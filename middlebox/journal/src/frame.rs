@@ -14,11 +14,11 @@ use std::io::{self, Read};
 use crate::bits;
 
 /// Starts each frame, so that frames after damage can be found. UTF-8 names cannot contain 0xF5.
-const MARK: [u8; 4] = *b"\xF5hol";
+const FRAME_MAGIC: [u8; 4] = *b"\xF5hol";
 /// Offset of the length, where the checksummed part starts.
-const LENGTH: usize = 8;
+const LENGTH_OFFSET: usize = 8;
 /// Octets before the entries.
-const HEADER: usize = Format::Chained.header();
+const HEADER_LENGTH: usize = Format::Chained.header();
 
 /// The frame format of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,17 +43,17 @@ pub(crate) struct FramePosition {
     /// Counted from 1.
     sequence: u64,
     /// The checksum of the previous frame; for the first, that of the segment's number.
-    before: u32,
+    previous_checksum: u32,
 }
 
 impl FramePosition {
     /// Returns the first position of a segment.
     pub fn first(segment: u64) -> Self {
-        Self { sequence: 1, before: crc32c::crc32c(&segment.to_be_bytes()) }
+        Self { sequence: 1, previous_checksum: crc32c::crc32c(&segment.to_be_bytes()) }
     }
 
     fn following(self, checksum: u32) -> Self {
-        Self { sequence: self.sequence + 1, before: checksum }
+        Self { sequence: self.sequence + 1, previous_checksum: checksum }
     }
 
     /// Returns the number of this frame in its segment.
@@ -64,7 +64,7 @@ impl FramePosition {
     pub fn to_octets(self) -> [u8; 12] {
         let mut octets = [0; 12];
         octets[..8].copy_from_slice(&self.sequence.to_be_bytes());
-        octets[8..].copy_from_slice(&self.before.to_be_bytes());
+        octets[8..].copy_from_slice(&self.previous_checksum.to_be_bytes());
         octets
     }
 
@@ -72,7 +72,7 @@ impl FramePosition {
         let (sequence, before) = octets.split_at(8);
         Self {
             sequence: u64::from_be_bytes(sequence.try_into().expect("the slice has eight octets")),
-            before: u32::from_be_bytes(before.try_into().expect("the slice has four octets")),
+            previous_checksum: u32::from_be_bytes(before.try_into().expect("the slice has four octets")),
         }
     }
 }
@@ -80,27 +80,27 @@ impl FramePosition {
 /// Makes `out` a frame without entries; append them, then [`seal`] it.
 pub(crate) fn begin(out: &mut Vec<u8>) {
     out.clear();
-    out.extend_from_slice(&[0; HEADER]);
+    out.extend_from_slice(&[0; HEADER_LENGTH]);
 }
 
 /// Returns true if the frame has no entries.
 pub(crate) fn is_empty(frame: &[u8]) -> bool {
-    frame.len() <= HEADER
+    frame.len() <= HEADER_LENGTH
 }
 
 /// Returns the entries of a frame.
 pub(crate) fn entries(frame: &[u8]) -> &[u8] {
-    frame.get(HEADER..).unwrap_or_default()
+    frame.get(HEADER_LENGTH..).unwrap_or_default()
 }
 
 /// Completes a frame for its position; returns the next position.
 pub(crate) fn seal(frame: &mut [u8], frame_position: FramePosition) -> FramePosition {
-    let length = u32::try_from(frame.len() - HEADER).expect("no batch has 4 GiB of changes");
-    frame[LENGTH..LENGTH + 4].copy_from_slice(&length.to_be_bytes());
-    frame[LENGTH + 4..HEADER].copy_from_slice(&frame_position.to_octets());
-    let checksum = crc32c::crc32c(&frame[LENGTH..]);
-    frame[4..LENGTH].copy_from_slice(&checksum.to_be_bytes());
-    frame[..4].copy_from_slice(&MARK);
+    let length = u32::try_from(frame.len() - HEADER_LENGTH).expect("no batch has 4 GiB of changes");
+    frame[LENGTH_OFFSET..LENGTH_OFFSET + 4].copy_from_slice(&length.to_be_bytes());
+    frame[LENGTH_OFFSET + 4..HEADER_LENGTH].copy_from_slice(&frame_position.to_octets());
+    let checksum = crc32c::crc32c(&frame[LENGTH_OFFSET..]);
+    frame[4..LENGTH_OFFSET].copy_from_slice(&checksum.to_be_bytes());
+    frame[..4].copy_from_slice(&FRAME_MAGIC);
     frame_position.following(checksum)
 }
 
@@ -119,8 +119,8 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
             .get(at..at + 4)
             .map(|octets| u32::from_be_bytes(octets.try_into().expect("the slice has four octets")))
     };
-    let numbers = number(4).zip(number(LENGTH));
-    numbers.filter(|_| octets.starts_with(&MARK))
+    let numbers = number(4).zip(number(LENGTH_OFFSET));
+    numbers.filter(|_| octets.starts_with(&FRAME_MAGIC))
 }
 
 /// The next item of a segment.
@@ -194,12 +194,12 @@ impl<R: Read> Frames<R> {
         let Some((expected, length)) = promised else { return Ok(SegmentItem::Incomplete) };
         self.octets.resize(header + length as usize, 0);
         self.source.read_exact(&mut self.octets[header..])?;
-        if crc32c::crc32c(&self.octets[LENGTH..]) != expected {
+        if crc32c::crc32c(&self.octets[LENGTH_OFFSET..]) != expected {
             return Ok(SegmentItem::Incomplete);
         }
         let begin = self.offset;
         if self.format == Format::Chained
-            && self.octets[LENGTH + 4..header] != self.frame_position.to_octets()
+            && self.octets[LENGTH_OFFSET + 4..header] != self.frame_position.to_octets()
         {
             return Ok(SegmentItem::OutOfSequence(begin));
         }
@@ -212,11 +212,11 @@ impl<R: Read> Frames<R> {
 
 /// Returns true if there is a complete frame anywhere in these octets.
 pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
-    let marks = octets.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
+    let marks = octets.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, window)| *window == FRAME_MAGIC);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
         let Some((expected, length)) = parse_header(frame) else { return false };
         let end = format.header() + length as usize;
-        frame.get(LENGTH..end).is_some_and(|checked| crc32c::crc32c(checked) == expected)
+        frame.get(LENGTH_OFFSET..end).is_some_and(|checked| crc32c::crc32c(checked) == expected)
     })
 }
 
@@ -224,24 +224,26 @@ pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
 /// partly written one.
 pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
     let Some((header, entries)) = octets.split_at_checked(format.header()) else { return false };
-    let length =
-        u32::from_be_bytes(header[LENGTH..LENGTH + 4].try_into().expect("the slice has four octets"));
+    let length = u32::from_be_bytes(
+        header[LENGTH_OFFSET..LENGTH_OFFSET + 4].try_into().expect("the slice has four octets"),
+    );
     let is_at_end = |length: u32| length as usize == entries.len();
-    let checksum = u32::from_be_bytes(header[4..LENGTH].try_into().expect("the slice has four octets"));
-    let found = crc32c::crc32c(&octets[LENGTH..]);
+    let checksum =
+        u32::from_be_bytes(header[4..LENGTH_OFFSET].try_into().expect("the slice has four octets"));
+    let found = crc32c::crc32c(&octets[LENGTH_OFFSET..]);
     let bits_off =
         |one: &[u8], other: &[u8]| -> u32 { one.iter().zip(other).map(|(a, b)| (a ^ b).count_ones()).sum() };
-    let mark_off = bits_off(&header[..4], &MARK);
+    let mark_off = bits_off(&header[..4], &FRAME_MAGIC);
     // A changed bit in the length also changes the checksummed part; the frame then ends in the wrong place.
     let length_off = (length ^ entries.len() as u32).count_ones();
     match (mark_off, length_off) {
         (1, 0) => found == checksum,
         (0, 0) if is_at_end(length) => {
             (found ^ checksum).count_ones() == 1
-                || bits::is_single_bit_error(found ^ checksum, octets.len() - LENGTH)
+                || bits::is_single_bit_error(found ^ checksum, octets.len() - LENGTH_OFFSET)
         }
         (0, 1) => {
-            let mut right = octets[LENGTH..].to_vec();
+            let mut right = octets[LENGTH_OFFSET..].to_vec();
             right[..4].copy_from_slice(&(entries.len() as u32).to_be_bytes());
             crc32c::crc32c(&right) == checksum
         }
@@ -253,7 +255,7 @@ pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
 mod tests {
     use super::*;
 
-    const FIRST: FramePosition = FramePosition { sequence: 1, before: 7 };
+    const FIRST: FramePosition = FramePosition { sequence: 1, previous_checksum: 7 };
 
     fn frame(entries: &[u8]) -> Vec<u8> {
         frame_at(FIRST, entries).0
@@ -310,7 +312,7 @@ mod tests {
     #[test]
     fn a_frame_is_found_behind_octets_that_are_none() {
         let (mut damaged, whole) = (frame(b"damaged"), frame(b"whole"));
-        damaged[HEADER] ^= 1;
+        damaged[HEADER_LENGTH] ^= 1;
         assert!(!contains_frame(&damaged, Format::Chained));
         assert!(contains_frame(&[&damaged[..], &whole].concat(), Format::Chained));
         assert!(!contains_frame(&[&damaged[..], &whole[..whole.len() - 1]].concat(), Format::Chained));

@@ -42,7 +42,7 @@ pub struct Journal {
     compaction: Option<(JoinHandle<Result<(), JournalError>>, Usage)>,
     truncated_tail: Option<TruncatedTail>,
     /// Known PIDs of rules that had ended when the journal was opened.
-    ended: Vec<Pid>,
+    ended_pids: Vec<Pid>,
     /// The frame being written; its memory is reused.
     frame: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl Journal {
             usage: Usage { current, superseded: entries - current, octets },
             compaction: None,
             truncated_tail,
-            ended,
+            ended_pids: ended,
             frame: Vec::new(),
         };
         // The records may not be on the disk yet.
@@ -112,7 +112,7 @@ impl Journal {
     /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
     /// ones. Empty at the second call.
     pub fn take_ended(&mut self) -> Vec<Pid> {
-        std::mem::take(&mut self.ended)
+        std::mem::take(&mut self.ended_pids)
     }
 
     /// Records the changes of a batch: all or, on an error, none. They are durable on return.
@@ -170,7 +170,7 @@ impl Journal {
         // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
         let number = self.segments[self.segments.len() - 1] + 1;
-        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER as u64);
+        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
         let file = segment::create(&self.dir, number, Start::Nothing, |file| {
             (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
@@ -200,7 +200,7 @@ impl Journal {
 
     /// Returns true if a crash of the machine may set the mark back, so that the loss of the last records would not
     /// be noticed: [`sync_mark`](Self::sync_mark) is due, though not with each batch.
-    pub fn is_mark_behind(&self) -> bool {
+    pub fn needs_mark_sync(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }
 
@@ -313,5 +313,10 @@ fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appende
 
 fn begin(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
-    Ok(Appender::new(file, segment::path(dir, number), segment::HEADER as u64, FramePosition::first(number)))
+    Ok(Appender::new(
+        file,
+        segment::path(dir, number),
+        segment::HEADER_LENGTH as u64,
+        FramePosition::first(number),
+    ))
 }

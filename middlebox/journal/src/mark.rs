@@ -20,11 +20,11 @@ use crate::lasting_entries::SegmentEnd;
 use crate::segment::{self, sync_directory};
 use crate::{Durability, JournalError};
 
-const FILE: &str = "mark";
+const MARK_FILE: &str = "mark";
 const MAGIC: [u8; 8] = *b"hol:mark";
 /// Disks write a sector completely or not at all.
-const SECTOR: usize = 512;
-const SLOT: usize = 44;
+const SECTOR_OCTETS: usize = 512;
+const SLOT_OCTETS: usize = 44;
 
 /// A position at which the journal was on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Mark {
     fn write(&mut self, position: Position) -> Result<(), JournalError> {
         self.is_synced = false;
         self.count += 1;
-        let at = if self.count.is_multiple_of(2) { 0 } else { SECTOR };
+        let at = if self.count.is_multiple_of(2) { 0 } else { SECTOR_OCTETS };
         let written = self.file.write_all_at(&slot(self.count, position), at as u64);
         written.map_err(JournalError::io("write", &self.path))?;
         self.position = position;
@@ -130,17 +130,17 @@ pub(crate) fn read(dir: &Path) -> Result<Option<Position>, JournalError> {
 }
 
 fn path(dir: &Path) -> PathBuf {
-    dir.join(FILE)
+    dir.join(MARK_FILE)
 }
 
 fn read_slots(dir: &Path) -> Result<Option<(u64, Position)>, JournalError> {
     let path = path(dir);
     let mut octets = Vec::new();
-    match File::open(&path).and_then(|file| file.take(2 * SECTOR as u64).read_to_end(&mut octets)) {
+    match File::open(&path).and_then(|file| file.take(2 * SECTOR_OCTETS as u64).read_to_end(&mut octets)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         read => read.map_err(JournalError::io("read", &path))?,
     };
-    let slots = [0, SECTOR].into_iter().filter_map(|at| parse(octets.get(at..at + SLOT)?));
+    let slots = [0, SECTOR_OCTETS].into_iter().filter_map(|at| parse(octets.get(at..at + SLOT_OCTETS)?));
     let damaged = JournalError::Missing {
         path: path.clone(),
         offset: 0,
@@ -152,12 +152,12 @@ fn read_slots(dir: &Path) -> Result<Option<(u64, Position)>, JournalError> {
 
 /// Creates the file with its final length, so that a full disk does not matter later.
 fn create(dir: &Path, position: Position) -> io::Result<()> {
-    let unfinished = dir.join(format!("{FILE}.new"));
+    let unfinished = dir.join(format!("{MARK_FILE}.new"));
     let write = || {
         let options = File::options().write(true).create(true).truncate(true).mode(0o600).clone();
         let file = options.open(&unfinished)?;
-        let mut octets = [0; 2 * SECTOR];
-        octets[..SLOT].copy_from_slice(&slot(0, position));
+        let mut octets = [0; 2 * SECTOR_OCTETS];
+        octets[..SLOT_OCTETS].copy_from_slice(&slot(0, position));
         file.write_all_at(&octets, 0)?;
         file.sync_all()
     };
@@ -166,15 +166,15 @@ fn create(dir: &Path, position: Position) -> io::Result<()> {
     sync_directory(dir).map_err(io::Error::other)
 }
 
-fn slot(count: u64, position: Position) -> [u8; SLOT] {
-    let mut octets = [0; SLOT];
+fn slot(count: u64, position: Position) -> [u8; SLOT_OCTETS] {
+    let mut octets = [0; SLOT_OCTETS];
     octets[..8].copy_from_slice(&MAGIC);
     octets[8..16].copy_from_slice(&count.to_be_bytes());
     octets[16..24].copy_from_slice(&position.segment.to_be_bytes());
     octets[24..36].copy_from_slice(&position.frame_position.to_octets());
     octets[36] = u8::from(position.is_exact);
-    let checksum = crc32c::crc32c(&octets[..SLOT - 4]);
-    octets[SLOT - 4..].copy_from_slice(&checksum.to_be_bytes());
+    let checksum = crc32c::crc32c(&octets[..SLOT_OCTETS - 4]);
+    octets[SLOT_OCTETS - 4..].copy_from_slice(&checksum.to_be_bytes());
     octets
 }
 
@@ -199,7 +199,7 @@ mod tests {
     fn every_bit_of_a_slot_counts() {
         let good = slot(7, position(3));
         assert_eq!(parse(&good), Some((7, position(3))));
-        for bit in 0..SLOT * 8 {
+        for bit in 0..SLOT_OCTETS * 8 {
             let mut bad = good;
             bad[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(parse(&bad), None, "bit {bit}");
@@ -216,13 +216,13 @@ mod tests {
             assert_eq!(read(dir.path()).unwrap(), Some(position(segment)));
             let whole = fs::read(path(dir.path())).unwrap();
             let mut truncated_tail = whole.clone();
-            let at = if mark.count.is_multiple_of(2) { 0 } else { SECTOR };
+            let at = if mark.count.is_multiple_of(2) { 0 } else { SECTOR_OCTETS };
             truncated_tail[at + 20] ^= 0xFF;
             fs::write(path(dir.path()), &truncated_tail).unwrap();
             assert_eq!(read(dir.path()).unwrap(), Some(position(segment - 1)));
             fs::write(path(dir.path()), &whole).unwrap();
         }
-        fs::write(path(dir.path()), [0; 2 * SECTOR]).unwrap();
+        fs::write(path(dir.path()), [0; 2 * SECTOR_OCTETS]).unwrap();
         let error = read(dir.path()).unwrap_err().to_string();
         assert!(error.contains("neither copy of the mark is complete"), "{error}");
     }

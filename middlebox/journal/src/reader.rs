@@ -12,7 +12,7 @@ use crate::recovery::{NO_FRAME, damaged, relevant_segments};
 use crate::{JournalError, mark, segment};
 
 /// Maximum retries after a compaction, which takes much longer than opening the segments.
-const ATTEMPTS: usize = 10;
+const MAX_RETRIES: usize = 10;
 
 /// Returns the current rules recorded in this directory, by PID, including expired ones.
 ///
@@ -24,7 +24,7 @@ pub fn read(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
         match read_once(dir) {
             // A segment was compacted between being listed and being opened.
             Err(JournalError::Io { source, path, .. })
-                if source.kind() == ErrorKind::NotFound && path != dir && attempts < ATTEMPTS =>
+                if source.kind() == ErrorKind::NotFound && path != dir && attempts < MAX_RETRIES =>
             {
                 attempts += 1;
             }

@@ -121,7 +121,7 @@ impl Replica {
 
     /// Syncs the mark and compacts, if due. An error loses no record.
     pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
-        if self.journal.is_mark_behind() {
+        if self.journal.needs_mark_sync() {
             self.journal.sync_mark()?;
         }
         self.journal.compact_if_due()

@@ -9,16 +9,16 @@ use crate::JournalError;
 use crate::frame::{Format, FramePosition, Frames};
 
 /// Octets before the first frame.
-pub(crate) const HEADER: usize = 16;
+pub(crate) const HEADER_LENGTH: usize = 16;
 /// The version of the format.
 pub(crate) const VERSION: u8 = 2;
 /// The previous version, which can still be read.
-const UNCHAINED: u8 = 1;
+const UNCHAINED_VERSION: u8 = 1;
 
 const MAGIC: [u8; 8] = *b"hol:rule";
-const PREFIX: &str = "journal.";
+const FILE_PREFIX: &str = "journal.";
 /// Suffix of a segment that is not on the disk yet.
-const UNFINISHED: &str = ".new";
+const UNFINISHED_SUFFIX: &str = ".new";
 
 /// The rules before a segment's first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) enum Start {
 }
 
 pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
-    dir.join(format!("{PREFIX}{number:010}"))
+    dir.join(format!("{FILE_PREFIX}{number:010}"))
 }
 
 /// The segment files of a directory.
@@ -47,8 +47,8 @@ pub(crate) fn list(dir: &Path) -> Result<SegmentList, JournalError> {
     for file in fs::read_dir(dir).map_err(JournalError::io("read", dir))? {
         let file = file.map_err(JournalError::io("read", dir))?;
         let name = file.file_name();
-        let Some(number) = name.to_str().and_then(|name| name.strip_prefix(PREFIX)) else { continue };
-        if let Some(number) = number.strip_suffix(UNFINISHED)
+        let Some(number) = name.to_str().and_then(|name| name.strip_prefix(FILE_PREFIX)) else { continue };
+        if let Some(number) = number.strip_suffix(UNFINISHED_SUFFIX)
             && number.parse::<u64>().is_ok()
         {
             listed.unfinished.push(file.path());
@@ -73,7 +73,7 @@ pub(crate) fn create(
     fill: impl FnOnce(&mut File) -> Result<(), JournalError>,
 ) -> Result<File, JournalError> {
     let path = path(dir, number);
-    let unfinished = dir.join(format!("{PREFIX}{number:010}{UNFINISHED}"));
+    let unfinished = dir.join(format!("{FILE_PREFIX}{number:010}{UNFINISHED_SUFFIX}"));
     let file = create_unfinished(&unfinished, start, fill).inspect_err(|_| {
         // The partial file may occupy space that others need. Opening the journal removes it, too.
         let _ = fs::remove_file(&unfinished);
@@ -108,7 +108,7 @@ pub(crate) type Reader = Frames<BufReader<File>>;
 pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalError> {
     let mut file = File::open(path).map_err(JournalError::io("open", path))?;
     let length = file.metadata().map_err(JournalError::io("read", path))?.len();
-    let mut octets = [0; HEADER];
+    let mut octets = [0; HEADER_LENGTH];
     let damaged = |what| JournalError::Damaged { path: path.to_owned(), offset: 0, what };
     file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
     let (start, format) = parse_header(octets).map_err(|error| match error {
@@ -116,11 +116,11 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
         HeaderError::Malformed => damaged("the file does not begin with the header of a journal"),
     })?;
     let reader = BufReader::with_capacity(1 << 16, file);
-    Ok((start, Frames::new(reader, HEADER as u64, length, format, FramePosition::first(number))))
+    Ok((start, Frames::new(reader, HEADER_LENGTH as u64, length, format, FramePosition::first(number))))
 }
 
-fn header(start: Start, version: u8) -> [u8; HEADER] {
-    let mut octets = [0; HEADER];
+fn header(start: Start, version: u8) -> [u8; HEADER_LENGTH] {
+    let mut octets = [0; HEADER_LENGTH];
     octets[..8].copy_from_slice(&MAGIC);
     octets[8] = version;
     octets[9] = match start {
@@ -138,10 +138,10 @@ enum HeaderError {
     Version(u8),
 }
 
-fn parse_header(octets: [u8; HEADER]) -> Result<(Start, Format), HeaderError> {
+fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(Start, Format), HeaderError> {
     // Other versions may have other checksums, but this is where they state their version.
     let format = match octets[8] {
-        UNCHAINED => Format::Unchained,
+        UNCHAINED_VERSION => Format::Unchained,
         VERSION => Format::Chained,
         version if octets.starts_with(&MAGIC) => return Err(HeaderError::Version(version)),
         _ => return Err(HeaderError::Malformed),
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn a_header_says_which_version_wrote_it_and_is_otherwise_whole() {
         for start in [Start::Nothing, Start::Before] {
-            assert_eq!(parse_header(header(start, UNCHAINED)), Ok((start, Format::Unchained)));
+            assert_eq!(parse_header(header(start, UNCHAINED_VERSION)), Ok((start, Format::Unchained)));
             let good = header(start, VERSION);
             assert_eq!(parse_header(good), Ok((start, Format::Chained)));
-            for octet in 0..HEADER {
+            for octet in 0..HEADER_LENGTH {
                 let mut bad = good;
                 bad[octet] ^= 4;
                 let expected = if octet == 8 { HeaderError::Version(6) } else { HeaderError::Malformed };

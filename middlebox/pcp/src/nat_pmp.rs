@@ -9,7 +9,7 @@ use crate::Refusal;
 /// The version number.
 pub(crate) const VERSION: u8 = 0;
 /// Added to the opcode in an answer.
-const ANSWER: u8 = 128;
+const ANSWER_BIT: u8 = 128;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
@@ -105,7 +105,7 @@ pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
 }
 
 fn header(operation: u8, result: u16, epoch: u32) -> Vec<u8> {
-    let mut out = vec![VERSION, operation | ANSWER];
+    let mut out = vec![VERSION, operation | ANSWER_BIT];
     out.put_u16(result);
     out.put_u32(epoch);
     out

@@ -9,7 +9,7 @@ use crate::{Refusal, address};
 /// Options with lower codes are mandatory. RFC 6887 section 7.3.
 const FIRST_OPTIONAL: u8 = 128;
 const PREFER_FAILURE: u8 = 2;
-const FILTER: u8 = 3;
+const FILTER_OPTION: u8 = 3;
 
 /// Remote hosts that may use a mapping: the option FILTER. RFC 6887 section 13.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Options {
                         return Err(Refusal::MalformedOption);
                     }
                 }
-                FILTER if is_map => options.filter(value)?,
+                FILTER_OPTION if is_map => options.filter(value)?,
                 // No host may manage mappings of another (THIRD_PARTY).
                 0..FIRST_OPTIONAL => return Err(Refusal::UnsupportedOption),
                 FIRST_OPTIONAL.. => {}
@@ -52,7 +52,7 @@ impl Options {
 
     /// Adds a filter; one of prefix length zero removes earlier ones.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
-        if value.len() != Filter::LENGTH {
+        if value.len() != Filter::FILTER_LENGTH {
             return Err(Refusal::MalformedOption);
         }
         value.advance(1);
@@ -78,7 +78,7 @@ impl Options {
             out.put_slice(&[PREFER_FAILURE, 0, 0, 0]);
         }
         for Filter { prefix_length, address, port } in &self.filters {
-            out.put_slice(&[FILTER, 0, 0, Filter::LENGTH as u8, 0]);
+            out.put_slice(&[FILTER_OPTION, 0, 0, Filter::FILTER_LENGTH as u8, 0]);
             out.put_u8(if address.is_ipv4() { 96 + prefix_length } else { *prefix_length });
             out.put_u16(*port);
             address::put(out, *address);
@@ -87,7 +87,7 @@ impl Options {
 }
 
 impl Filter {
-    const LENGTH: usize = 20;
+    const FILTER_LENGTH: usize = 20;
 }
 
 /// Takes the next option's code and value. Its length excludes the padding to four octets.

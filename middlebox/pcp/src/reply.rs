@@ -2,11 +2,11 @@
 
 use bytes::BufMut;
 
-use crate::request::{HEADER, LONGEST, VERSION};
+use crate::request::{HEADER_LENGTH, MAX_MESSAGE, VERSION};
 use crate::{Operation, Refusal};
 
 /// The bit of the opcode that marks an answer.
-const ANSWER: u8 = 0x80;
+const ANSWER_BIT: u8 = 0x80;
 
 /// Returns the answer to a granted operation with its lifetime in seconds; `epoch` is the age of the
 /// gateway's state in seconds.
@@ -20,14 +20,14 @@ pub fn grant(operation: &Operation, lifetime: u32, epoch: u32) -> Vec<u8> {
 pub fn refusal(request: &[u8], refusal: Refusal, epoch: u32) -> Vec<u8> {
     let operation = request.get(1).copied().unwrap_or_default();
     let mut out = header(operation, refusal.code(), refusal.lifetime(), epoch);
-    let rest = request.get(HEADER..).unwrap_or_default();
-    out.put_slice(&rest[..rest.len().min(LONGEST - HEADER)]);
+    let rest = request.get(HEADER_LENGTH..).unwrap_or_default();
+    out.put_slice(&rest[..rest.len().min(MAX_MESSAGE - HEADER_LENGTH)]);
     out.resize(out.len().next_multiple_of(4), 0);
     out
 }
 
 fn header(operation: u8, result: u8, lifetime: u32, epoch: u32) -> Vec<u8> {
-    let mut out = vec![VERSION, operation | ANSWER, 0, result];
+    let mut out = vec![VERSION, operation | ANSWER_BIT, 0, result];
     out.put_u32(lifetime);
     out.put_u32(epoch);
     out.put_bytes(0, 12);

@@ -10,11 +10,11 @@ use crate::{Refusal, address};
 /// The version number. RFC 6887 section 7.
 pub(crate) const VERSION: u8 = 2;
 /// Octets of the header of every message.
-pub(crate) const HEADER: usize = 24;
+pub(crate) const HEADER_LENGTH: usize = 24;
 /// Octets of the longest message.
-pub(crate) const LONGEST: usize = 1100;
-const MAP: usize = 36;
-const PEER: usize = 20;
+pub(crate) const MAX_MESSAGE: usize = 1100;
+const MAP_LENGTH: usize = 36;
+const PEER_LENGTH: usize = 20;
 
 /// A request of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub struct Mapping {
 impl Request {
     /// Parses a datagram of version 2. RFC 6887 section 8.3.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, Refusal> {
-        if octets.len() > LONGEST || octets.len() < HEADER || !octets.len().is_multiple_of(4) {
+        if octets.len() > MAX_MESSAGE || octets.len() < HEADER_LENGTH || !octets.len().is_multiple_of(4) {
             return Err(Refusal::MalformedRequest);
         }
         let mut rest = octets;
@@ -77,12 +77,12 @@ impl Request {
         let operation = match operation {
             0 => Options::parse(rest, false).map(|_| Operation::Announce)?,
             1 => {
-                let mapping = Mapping::parse(&mut rest, MAP)?;
+                let mapping = Mapping::parse(&mut rest, MAP_LENGTH)?;
                 let Options { prefer_failure, filters } = Options::parse(rest, true)?;
                 Operation::Map { mapping, prefer_failure, filters }
             }
             2 => {
-                let mapping = Mapping::parse(&mut rest, MAP + PEER)?;
+                let mapping = Mapping::parse(&mut rest, MAP_LENGTH + PEER_LENGTH)?;
                 let port = rest.get_u16();
                 rest.advance(2);
                 let remote = SocketAddr::new(take_address(&mut rest), port);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    AddressTuple, AgentId, Binding, Change, ExhaustedResource, Footprint, Measure, Quota, Refusal, Rule,
+    AddressTuple, AgentId, Binding, Change, ExhaustedResource, Footprint, FootprintFn, Quota, Refusal, Rule,
     ShapeId,
 };
 
@@ -11,7 +11,7 @@ use crate::{
 /// undone.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    measure: Option<Measure>,
+    footprint: Option<FootprintFn>,
     limits: ResourceLimits,
     agents: BTreeMap<AgentId, Account>,
     sessions: usize,
@@ -68,8 +68,8 @@ impl Accounts {
     /// Sessions that an agent gets even when few are free.
     const FEW_SESSIONS: usize = 4;
 
-    pub fn new(measure: Option<Measure>, limits: ResourceLimits) -> Self {
-        Self { measure, limits, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
+    pub fn new(footprint: Option<FootprintFn>, limits: ResourceLimits) -> Self {
+        Self { footprint, limits, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
     }
 
     /// Returns what each agent uses.
@@ -82,7 +82,7 @@ impl Accounts {
 
     /// Returns the resources that the rule needs; a refusal if it cannot be enforced.
     pub fn claim(&self, rule: &Rule) -> Result<Claim, Refusal> {
-        let footprint = self.measure.map_or(Ok(Footprint::default()), |measure| measure(rule))?;
+        let footprint = self.footprint.map_or(Ok(Footprint::default()), |footprint_of| footprint_of(rule))?;
         let Binding { outside, inside } = rule.binding();
         let (addresses, ports) = [outside, inside].iter().flatten().map(resources_of).fold((0, 0), add);
         Ok(Claim { footprint, addresses, ports })
@@ -169,8 +169,8 @@ impl Accounts {
             && is_same(before, after)
         {
             return 2 * self
-                .measure
-                .map_or(0, |measure| measure(after).map_or(0, |footprint| footprint.elements));
+                .footprint
+                .map_or(0, |footprint_of| footprint_of(after).map_or(0, |footprint| footprint.elements));
         }
         let before = change.before.as_ref().map_or(0, |rule| self.release(rule));
         before + change.after.as_ref().map_or(0, |rule| self.charge(rule))

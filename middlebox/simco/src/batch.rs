@@ -101,11 +101,11 @@ pub struct Batch {
     room: usize,
     work: u64,
     max_work: u64,
-    share: u64,
+    share_work: u64,
     /// The work at which the current session's share is used up.
     share_end: u64,
     /// The work spent on expired rules.
-    ended: u64,
+    expiry_work: u64,
 }
 
 /// The start of a step's changes and outputs, which end at the start of the next step.
@@ -165,16 +165,16 @@ impl Batch {
             room: octets,
             work,
             max_work,
-            share,
+            share_work: share,
             share_end,
-            ended: 0,
+            expiry_work: 0,
         }
     }
 
     /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
     /// before others get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
-        Self { max_work: max, share, share_end: share, ..self }
+        Self { max_work: max, share_work: share, share_end: share, ..self }
     }
 
     /// Returns the cost of the batch in units of about a nanosecond of processor time.
@@ -184,7 +184,7 @@ impl Batch {
 
     /// Starts the share of another session.
     pub fn begin_share(&mut self) {
-        self.share_end = self.work.saturating_add(self.share);
+        self.share_end = self.work.saturating_add(self.share_work);
     }
 
     /// Returns all changes in order.
@@ -238,12 +238,12 @@ impl Batch {
     /// Returns true while expired rules may end. They get half of a batch, so that requests continue, and
     /// rules cannot begin faster than they end.
     pub(crate) fn has_room_for_ends(&self) -> bool {
-        !self.is_full() && self.ended < self.max_work.div_ceil(2)
+        !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
     }
 
     /// Counts the work since `before` as work for expired rules.
     pub(crate) fn count_as_end(&mut self, before: u64) {
-        self.ended += self.work - before;
+        self.expiry_work += self.work - before;
     }
 
     /// Returns the messages and closings in order, and empties the batch. Call it when every change is in
@@ -252,7 +252,7 @@ impl Batch {
         self.steps.clear();
         self.changes.clear();
         self.notices.clear();
-        (self.octets, self.work, self.share_end, self.ended) = (0, 0, self.share, 0);
+        (self.octets, self.work, self.share_end, self.expiry_work) = (0, 0, self.share_work, 0);
         self.outputs.drain(..)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 
-use crate::{Capabilities, Lifetime, Measure};
+use crate::{Capabilities, FootprintFn, Lifetime};
 
 /// The functions and limits of a middlebox.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Config {
     /// Maximum shapes of elements. A quarter is reserved for agents that have few.
     pub max_shapes: usize,
     /// Computes the footprint of a rule in the packet filter, if there is one.
-    pub measure: Option<Measure>,
+    pub footprint: Option<FootprintFn>,
     /// Maximum sessions; more are refused. A quarter is reserved for agents that have few.
     pub max_sessions: usize,
     /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change
@@ -74,7 +74,7 @@ impl Config {
             max_rules: 1_000_000,
             max_elements: usize::MAX,
             max_shapes: usize::MAX,
-            measure: None,
+            footprint: None,
             max_sessions: 10_000,
             announces: true,
             audits: false,

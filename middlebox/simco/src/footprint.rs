@@ -16,4 +16,4 @@ pub struct Footprint {
 pub struct ShapeId(pub u64);
 
 /// Computes the footprint of a rule, which is always the same for a rule; a refusal if it cannot be enforced.
-pub type Measure = fn(&Rule) -> Result<Footprint, Refusal>;
+pub type FootprintFn = fn(&Rule) -> Result<Footprint, Refusal>;

@@ -69,8 +69,8 @@ impl Header {
     /// Octets of the longest request, SE with a challenge.
     pub const LONGEST_REQUEST: usize = {
         const VERSION: usize = 8;
-        const CHALLENGE: usize = 4 + Challenge::LIMIT;
-        Self::LENGTH + VERSION + CHALLENGE
+        const CHALLENGE_LENGTH: usize = 4 + Challenge::LIMIT;
+        Self::LENGTH + VERSION + CHALLENGE_LENGTH
     };
 
     /// Parses the header of the message that starts with `octets`; `None` if there are too few.

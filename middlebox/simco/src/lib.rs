@@ -56,7 +56,7 @@ pub use authentication::{Authentication, Credentials, Exchange, Unauthenticated}
 pub use batch::{AnsweredRequest, Batch, Change, Notice, Output, SessionId};
 pub use capabilities::Capabilities;
 pub use config::{Config, ConfigError};
-pub use footprint::{Footprint, Measure, ShapeId};
+pub use footprint::{Footprint, FootprintFn, ShapeId};
 pub use header::{Header, PAYLOAD_PROTOCOL, PORT, Tid, length_of};
 pub use message::{Body, Message, Notification, ParseError};
 pub use middlebox::{ConnectionInfo, Framing, Middlebox, RestoreError};

@@ -92,7 +92,7 @@ impl Middlebox {
         let nat = Nat { outside, inside: pool(Location::Inside, &config.inside) };
         let Config { max_sessions: sessions, max_elements: elements, max_shapes: shapes, .. } = config;
         let max = ResourceLimits { sessions, elements, shapes };
-        let accounts = Accounts::new(config.measure, max);
+        let accounts = Accounts::new(config.footprint, max);
         let mut middlebox = Self {
             config,
             policy,

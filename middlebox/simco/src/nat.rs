@@ -199,16 +199,16 @@ impl Address {
 
     /// Returns the first port and the number of ports; port 0 means all.
     fn find(&self, request: PoolRequest, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
-        const ALL: (u16, u16) = (0, 1);
+        const ALL_PORTS: (u16, u16) = (0, 1);
         if request.takes_address() && self.is_shared {
             return None;
         }
         if request.protocol == 0 {
-            return self.is_free().then_some(ALL);
+            return self.is_free().then_some(ALL_PORTS);
         }
         let ports = self.protocols.get(&request.protocol);
         match request.ports {
-            RequestedPorts::All => ports.is_none_or(Ports::are_free).then_some(ALL),
+            RequestedPorts::All => ports.is_none_or(Ports::are_free).then_some(ALL_PORTS),
             RequestedPorts::Range(count, parity) => {
                 let first = match ports {
                     Some(ports) => ports.find(count, parity),

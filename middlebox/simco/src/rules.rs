@@ -51,27 +51,27 @@ struct Group {
 }
 
 /// The number of slots, and so the distance between the PIDs of one slot.
-const SLOTS: u32 = 1 << 24;
+const SLOT_COUNT: u32 = 1 << 24;
 /// A slot is reused only when more than this many are free, so that the PID of an ended rule is not reused
 /// soon.
 const MIN_FREE_SLOTS: usize = 64;
 
 fn slot_of(pid: Pid) -> usize {
-    (pid.0 % SLOTS) as usize
+    (pid.0 % SLOT_COUNT) as usize
 }
 
 /// The resolution of ends, and so the maximum delay of an end. Exact ends of a million rules would be a
 /// million keys.
-const TICK: Duration = Duration::from_millis(125);
+const END_RESOLUTION: Duration = Duration::from_millis(125);
 
 /// Returns the tick at whose start the rule has ended.
 fn tick_of(end: Time) -> u64 {
-    end.as_nanos().div_ceil(TICK.as_nanos())
+    end.as_nanos().div_ceil(END_RESOLUTION.as_nanos())
 }
 
 impl Rules {
     /// Maximum rules in a table.
-    pub const MAX: usize = SLOTS as usize - MIN_FREE_SLOTS - 2;
+    pub const MAX: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
 
     /// Creates an empty table.
     pub fn new() -> Self {
@@ -180,7 +180,7 @@ impl Rules {
     /// Returns a rule that ends in the earliest tick, and the start of the tick in which it has ended.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
-        Some((Time::ZERO + TICK * *tick, *pids.last()?))
+        Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))
     }
 
     /// Returns a PID in the state UNUSED, for a rule that is added at once. No group has its number.
@@ -190,7 +190,7 @@ impl Rules {
                 if self.free_slots.len() > MIN_FREE_SLOTS { self.free_slots.pop_front() } else { None };
             let slot = slot.unwrap_or_else(|| self.add_slot());
             let Slot { pid, entry } = &self.slots[slot];
-            let pid = Pid(pid.0.wrapping_add(SLOTS));
+            let pid = Pid(pid.0.wrapping_add(SLOT_COUNT));
             match entry {
                 None if !self.groups.contains_key(&Gid(pid.0)) => return pid,
                 None => self.free_slots.push_back(slot),
@@ -224,9 +224,9 @@ impl Rules {
 
     fn add_slot(&mut self) -> usize {
         let slot = self.slots.len();
-        assert!(slot < SLOTS as usize, "the table has no more slots");
+        assert!(slot < SLOT_COUNT as usize, "the table has no more slots");
         // The slot's first PID is its number, one round after this one.
-        let pid = Pid((slot as u32).wrapping_sub(SLOTS));
+        let pid = Pid((slot as u32).wrapping_sub(SLOT_COUNT));
         self.slots.push(Slot { pid, entry: None });
         slot
     }

@@ -20,11 +20,11 @@ use sha2::Sha256;
 use crate::{Authentication, Challenge, Credentials, Exchange, Owner, Token};
 
 /// Octets of a nonce and of a MAC.
-const NONCE: usize = 32;
-const MAC: usize = 32;
+const NONCE_OCTETS: usize = 32;
+const MAC_OCTETS: usize = 32;
 
 /// A source of nonces: 32 unpredictable octets that never repeat.
-pub type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
+pub type Nonces = Box<dyn FnMut() -> [u8; NONCE_OCTETS] + Send>;
 
 /// A secret shared by an agent and its middlebox.
 #[derive(Clone)]
@@ -186,7 +186,7 @@ impl Authentication for SharedSecrets {
 
     fn prove(&self, exchange: &Exchange) -> Token {
         let challenged_by = |challenge: &Challenge| {
-            let (_nonce, name) = challenge.octets().split_at_checked(NONCE)?;
+            let (_nonce, name) = challenge.octets().split_at_checked(NONCE_OCTETS)?;
             String::from_utf8(name.to_vec()).ok()
         };
         match exchange.of_agent.as_ref().and_then(challenged_by) {
@@ -196,7 +196,7 @@ impl Authentication for SharedSecrets {
     }
 
     fn recognize(&self, exchange: &Exchange, token: &Token) -> Option<String> {
-        let (mac, name) = token.octets().split_at_checked(MAC)?;
+        let (mac, name) = token.octets().split_at_checked(MAC_OCTETS)?;
         let name = std::str::from_utf8(name).ok()?;
         let is_right = self.secret(name).verify(Role::Agent, exchange, name, mac);
         (is_right && self.secrets.contains_key(name)).then(|| name.to_owned())
@@ -247,7 +247,7 @@ mod tests {
     fn nonces(mut next: u8) -> Nonces {
         Box::new(move || {
             next += 1;
-            [next; NONCE]
+            [next; NONCE_OCTETS]
         })
     }
 
@@ -283,7 +283,7 @@ mod tests {
         let mut forged = token.octets().to_vec();
         forged[0] ^= 1;
         assert_eq!(middlebox.recognize(&exchange, &Token::new(forged)), None, "a changed MAC");
-        let renamed = [&token.octets()[..MAC], b"call-server"].concat();
+        let renamed = [&token.octets()[..MAC_OCTETS], b"call-server"].concat();
         assert_eq!(middlebox.recognize(&exchange, &Token::new(renamed)), None, "another agent");
         let reflected = Authentication::prove(&middlebox, &exchange);
         let reflected = [reflected.octets(), b"backup"].concat();
@@ -299,7 +299,7 @@ mod tests {
         let mut stranger = agent("stranger", "0123456789abcdef");
         let exchange = exchange(&mut stranger, &mut middlebox);
         let token = Authentication::prove(&middlebox, &exchange);
-        assert_eq!(token.octets().len(), MAC);
+        assert_eq!(token.octets().len(), MAC_OCTETS);
         assert!(!stranger.recognizes(&exchange, &token));
         assert_eq!(middlebox.recognize(&exchange, &Credentials::prove(&stranger, &exchange)), None);
         let foreign = Exchange { of_agent: Some(Challenge::new("not of this scheme")), of_middlebox: None };

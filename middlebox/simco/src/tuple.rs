@@ -99,7 +99,7 @@ pub enum Addresses {
 }
 
 /// The high nibble of the first octet.
-const FULL: u8 = 0x0;
+const FULL_TUPLE: u8 = 0x0;
 const PROTOCOLS_ONLY: u8 = 0x1;
 
 impl AddressTuple {
@@ -208,7 +208,7 @@ fn parse_addresses(kind: u8, version: IpVersion, octets: &[u8]) -> Option<Addres
         IpVersion::V6 => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(address).ok()?)),
     };
     let port_range = u16::from_be_bytes([*r0, *r1]);
-    (kind == FULL && port_range > 0).then_some(Addresses::Full {
+    (kind == FULL_TUPLE && port_range > 0).then_some(Addresses::Full {
         address,
         port: u16::from_be_bytes([*p0, *p1]),
         port_range,
@@ -245,7 +245,7 @@ impl Attribute for AddressTuple {
     #[inline]
     fn emit(&self, out: &mut Vec<u8>) {
         let kind = match self.addresses {
-            Addresses::Full { .. } => FULL,
+            Addresses::Full { .. } => FULL_TUPLE,
             Addresses::ProtocolsOnly(_) => PROTOCOLS_ONLY,
         };
         let kind_and_version = kind << 4 | self.addresses.ip_version().code();

@@ -4,16 +4,16 @@ use hol_simco::Lifetime;
 
 const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
 /// The unit for minutes in settings and experiments.
-const MINUTE: &str = "min";
+const MINUTE_UNIT: &str = "min";
 
 /// Reads a lifetime.
 pub fn parse(text: &str) -> Result<Lifetime, String> {
-    let seconds = sum(text).filter(|seconds| *seconds > 0);
+    let seconds = sum_of_units(text).filter(|seconds| *seconds > 0);
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
 }
 
 /// Returns the sum of numbers with units.
-fn sum(mut text: &str) -> Option<u32> {
+fn sum_of_units(mut text: &str) -> Option<u32> {
     let mut seconds = 0u32;
     loop {
         let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
@@ -21,7 +21,7 @@ fn sum(mut text: &str) -> Option<u32> {
         let (unit, factor) = UNITS.iter().find(|(unit, _)| rest.starts_with(unit))?;
         let number: u32 = number.parse().ok()?;
         seconds = seconds.checked_add(number.checked_mul(*factor)?)?;
-        text = rest.strip_prefix(MINUTE).unwrap_or(&rest[unit.len()..]);
+        text = rest.strip_prefix(MINUTE_UNIT).unwrap_or(&rest[unit.len()..]);
         if text.is_empty() {
             return Some(seconds);
         }

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::failure::Failure;
 
 /// Protocols with names; 0 is any. <https://www.iana.org/assignments/protocol-numbers>
-const NAMES: [(&str, u8); 9] = [
+const PROTOCOL_NAMES: [(&str, u8); 9] = [
     ("any", 0),
     ("icmp", 1),
     ("tcp", 6),
@@ -48,8 +48,8 @@ impl Protocol {
 }
 
 fn parse(text: &str) -> Result<u8, String> {
-    let named = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-    let names = NAMES.map(|(name, _)| name).join(", ");
+    let named = PROTOCOL_NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    let names = PROTOCOL_NAMES.map(|(name, _)| name).join(", ");
     named
         .or_else(|| text.parse().ok())
         .ok_or_else(|| format!("write a number from 0 to 255, or one of {names}"))
@@ -57,6 +57,6 @@ fn parse(text: &str) -> Result<u8, String> {
 
 /// Returns its name, or its number.
 pub fn name(number: u8) -> String {
-    let named = NAMES.iter().find(|(_, protocol)| *protocol == number);
+    let named = PROTOCOL_NAMES.iter().find(|(_, protocol)| *protocol == number);
     named.map_or_else(|| number.to_string(), |(name, _)| (*name).to_owned())
 }

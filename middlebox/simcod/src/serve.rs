@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::lifetime_text;
 use hol_terminal::say;
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 The program prints `listening on tcp ADDRESS` on standard output once agents can connect, and logs to standard error, one line per event.
 SIGTERM ends the sessions and the program; rules stay in force until their lifetimes end. SIGHUP makes it read --config, --policy,
 --secrets and certificates again.
@@ -25,7 +25,7 @@ docs/simco-service.md describes all settings of --config, docs/simco.md describe
 
 /// Run the middlebox: agents open and close the packet filter of this host.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER_HELP)]
 pub struct Serve {
     /// Settings file; flags override it
     #[arg(long, value_name = "FILE")]

@@ -8,7 +8,7 @@ use hol_daemon::{Level, Log, follow};
 
 use crate::failure::Failure;
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 The program reconnects whenever a connection ends, and logs event=synchronized when it has every rule. To take over, end it and start
 `simcod serve` with the same directory: docs/simco-failover.md.";
 
@@ -16,7 +16,7 @@ The program reconnects whenever a connection ends, and logs event=synchronized w
 ///
 /// The settings of the middlebox contain `[standby]`. This host only records the rules and does not enforce them.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER_HELP)]
 pub struct Standby {
     /// The middlebox: HOST:PORT of `[standby]` in its settings
     #[arg(long, value_name = "SERVER")]

@@ -18,7 +18,7 @@ pub fn show(rules: &[Rule], as_json: bool) {
 pub fn table(rules: &[Rule]) {
     const HEADS: [&str; 11] =
         ["PID", "GID", "STATE", "PROTOCOL", "INTERNAL", "", "EXTERNAL", "OUTSIDE", "INSIDE", "LEFT", "OWNER"];
-    const NUMBERS: [&str; 3] = ["PID", "GID", "LEFT"];
+    const NUMERIC_COLUMNS: [&str; 3] = ["PID", "GID", "LEFT"];
     let cells: Vec<[String; 11]> = rules.iter().map(Rule::cells).collect();
     let used: Vec<usize> =
         (0..HEADS.len()).filter(|at| cells.iter().any(|row| !row[*at].is_empty())).collect();
@@ -28,7 +28,7 @@ pub fn table(rules: &[Rule]) {
     say(&if used.is_empty() {
         String::new()
     } else {
-        aligned(&rows, |at| NUMBERS.contains(&HEADS[used[at]]))
+        aligned(&rows, |at| NUMERIC_COLUMNS.contains(&HEADS[used[at]]))
     });
 }
 

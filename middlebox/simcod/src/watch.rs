@@ -79,8 +79,8 @@ struct EventWaiter {
 }
 
 impl EventWaiter {
-    const SESSION: u64 = 0;
-    const INTERRUPT: u64 = 1;
+    const SESSION_TOKEN: u64 = 0;
+    const INTERRUPT_TOKEN: u64 = 1;
 
     fn to(session: &Session) -> io::Result<Self> {
         let (interrupted, mut interrupt) = UnixStream::pair()?;
@@ -88,8 +88,8 @@ impl EventWaiter {
         let tell = move || drop(interrupt.write_all(b"!"));
         ctrlc::set_handler(tell).map_err(io::Error::other)?;
         let poller = Poller::new()?;
-        poller.add(session, Self::SESSION, Interest::Read)?;
-        poller.add(&interrupted, Self::INTERRUPT, Interest::Read)?;
+        poller.add(session, Self::SESSION_TOKEN, Interest::Read)?;
+        poller.add(&interrupted, Self::INTERRUPT_TOKEN, Interest::Read)?;
         Ok(Self { poller, _interrupted: interrupted })
     }
 
@@ -97,7 +97,7 @@ impl EventWaiter {
     fn wait(&self, quiet: Option<Duration>) -> io::Result<bool> {
         let mut events = Events::with_capacity(2);
         self.poller.wait(quiet, &mut events)?;
-        let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT);
+        let is_interrupted = events.iter().any(|one| one.token == Self::INTERRUPT_TOKEN);
         // Without a limit only an irrelevant signal ends the wait without an event.
         Ok(!is_interrupted && (!events.is_empty() || quiet.is_none()))
     }

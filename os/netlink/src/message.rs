@@ -13,7 +13,7 @@ pub const REPLACE: u16 = 0x100;
 /// Flag that makes the request fail if the object exists (`NLM_F_EXCL`).
 pub const EXCLUSIVE: u16 = 0x200;
 /// Octets of a message header.
-pub(crate) const HEADER: usize = 16;
+pub(crate) const HEADER_LENGTH: usize = 16;
 
 /// A message under construction.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Message {
 impl Message {
     /// Creates a request of type `kind` that contains `structure`.
     pub fn new(kind: u16, flags: u16, structure: &[u8]) -> Self {
-        let mut octets = vec![0; HEADER];
+        let mut octets = vec![0; HEADER_LENGTH];
         octets[4..6].copy_from_slice(&kind.to_ne_bytes());
         octets[6..8].copy_from_slice(&(REQUEST | flags).to_ne_bytes());
         octets.extend_from_slice(structure);

@@ -1,14 +1,14 @@
 //! Parses netlink messages.
 
-use crate::message::HEADER;
+use crate::message::HEADER_LENGTH;
 
 /// Message types `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
+const ERROR_MESSAGE: u16 = 2;
+const DONE_MESSAGE: u16 = 3;
 /// Flag of a message, `NLM_F_DUMP_INTR`.
-const INTERRUPTED: u16 = 0x10;
+const INTERRUPTED_FLAG: u16 = 0x10;
 /// Flag in the type of an attribute with nested attributes.
-const NESTED: u16 = 0x8000;
+const NESTED_FLAG: u16 = 0x8000;
 
 /// A message from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl KernelMessage<'_> {
     pub fn outcome(&self) -> Option<i32> {
         let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));
         match self.kind {
-            ERROR => code,
-            DONE => Some(code.unwrap_or(0)),
+            ERROR_MESSAGE => code,
+            DONE_MESSAGE => Some(code.unwrap_or(0)),
             _ => None,
         }
     }
@@ -42,25 +42,26 @@ impl KernelMessage<'_> {
 
 /// Returns the messages of a datagram.
 pub fn messages(octets: &[u8]) -> impl Iterator<Item = KernelMessage<'_>> {
-    pieces(octets, HEADER, |head| u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize).map(
-        |(head, body)| KernelMessage {
-            kind: u16::from_ne_bytes([head[4], head[5]]),
-            is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED != 0,
-            sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
-            port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
-            body,
-        },
-    )
+    split_pieces(octets, HEADER_LENGTH, |head| {
+        u32::from_ne_bytes([head[0], head[1], head[2], head[3]]) as usize
+    })
+    .map(|(head, body)| KernelMessage {
+        kind: u16::from_ne_bytes([head[4], head[5]]),
+        is_interrupted: u16::from_ne_bytes([head[6], head[7]]) & INTERRUPTED_FLAG != 0,
+        sequence: u32::from_ne_bytes([head[8], head[9], head[10], head[11]]),
+        port: u32::from_ne_bytes([head[12], head[13], head[14], head[15]]),
+        body,
+    })
 }
 
 /// Returns type and value of each attribute.
 pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
-        .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED, value))
+    split_pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
+        .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED_FLAG, value))
 }
 
 /// Splits octets into pieces that start with their length; returns the head and the rest of each.
-fn pieces(
+fn split_pieces(
     mut octets: &[u8],
     head: usize,
     length_of: impl Fn(&[u8]) -> usize,
@@ -111,8 +112,8 @@ mod tests {
             let octets = Message::new(kind, 0, &code.to_ne_bytes()).finish(0);
             messages(&octets).next().unwrap().outcome()
         };
-        assert_eq!(answer(ERROR, -1), Some(1));
-        assert_eq!(answer(ERROR, 0), Some(0));
+        assert_eq!(answer(ERROR_MESSAGE, -1), Some(1));
+        assert_eq!(answer(ERROR_MESSAGE, 0), Some(0));
         assert_eq!(answer(16, 0), None);
     }
 
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn a_list_that_an_error_ends_is_incomplete() {
         let end = |code: &[u8]| {
-            let octets = Message::new(DONE, 0, code).finish(0);
+            let octets = Message::new(DONE_MESSAGE, 0, code).finish(0);
             messages(&octets).next().unwrap().outcome()
         };
         assert_eq!(end(&(-2_i32).to_ne_bytes()), Some(2));
@@ -132,9 +133,9 @@ mod tests {
     #[test]
     fn a_list_that_changed_meanwhile_is_interrupted() {
         let is_interrupted = |flags| {
-            let octets = Message::new(DONE, flags, &[0; 4]).finish(0);
+            let octets = Message::new(DONE_MESSAGE, flags, &[0; 4]).finish(0);
             messages(&octets).next().unwrap().is_interrupted
         };
-        assert!(is_interrupted(INTERRUPTED | 2) && !is_interrupted(2));
+        assert!(is_interrupted(INTERRUPTED_FLAG | 2) && !is_interrupted(2));
     }
 }

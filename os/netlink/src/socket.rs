@@ -95,9 +95,9 @@ impl Socket {
 
     /// Requests a list; `take` gets the body of each entry. A list that changed meanwhile is requested again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
-        const ATTEMPTS: usize = 16;
+        const MAX_ATTEMPTS: usize = 16;
         let request = message.with_flags(DUMP).finish(0);
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             let mut entries = Vec::new();
             if self.request(&request, |body| entries.push(body.to_vec()))? == Answer::Complete {
                 entries.iter().map(Vec::as_slice).for_each(take);
@@ -107,7 +107,7 @@ impl Socket {
         Err(io::Error::new(
             io::ErrorKind::Interrupted,
             format!(
-                "the list changed during each of {ATTEMPTS} attempts to read it; try again when fewer changes occur"
+                "the list changed during each of {MAX_ATTEMPTS} attempts to read it; try again when fewer changes occur"
             ),
         ))
     }

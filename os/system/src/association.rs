@@ -36,10 +36,10 @@ impl Association {
 
     /// Returns the number of outgoing streams. RFC 6458 section 8.2.1.
     pub fn streams(&self) -> io::Result<u16> {
-        const OUTBOUND: usize = 18;
+        const OUTBOUND_OFFSET: usize = 18;
         let mut status = [0; 256];
         calls::option(&self.socket, SOL_SCTP, STATUS, &mut status)?;
-        octets::u16_at(&status, OUTBOUND).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        octets::u16_at(&status, OUTBOUND_OFFSET).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Sends a message in the order of its stream. The kernel takes all of it, or fails.

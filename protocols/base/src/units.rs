@@ -98,11 +98,11 @@ impl Ratio {
 
 impl Frequency {
     /// The allowed range, events per second, limited by time in ns and by the longest run.
-    const RANGE: std::ops::RangeInclusive<f64> = 1e-10..=1e9;
+    const FREQUENCY_RANGE: std::ops::RangeInclusive<f64> = 1e-10..=1e9;
 
     /// Creates a rate of `per_second` events per second; `None` outside 1e-10 to 1e9.
     pub fn new(per_second: f64) -> Option<Self> {
-        Self::RANGE.contains(&per_second).then_some(Self(per_second))
+        Self::FREQUENCY_RANGE.contains(&per_second).then_some(Self(per_second))
     }
     /// Returns events per second.
     pub const fn per_second(self) -> f64 {
@@ -166,7 +166,7 @@ fn refuse<T>(value: Option<T>, text: &str, expected: &str) -> Result<T, ParseUni
     value.ok_or_else(|| ParseUnitError { text: text.to_owned(), problem: format!("is not {expected}") })
 }
 
-const TIMES: Scale = Scale {
+const TIME_SCALE: Scale = Scale {
     units: &[
         ("ns", 1.0),
         ("us", 1e3),
@@ -192,7 +192,7 @@ const TIMES: Scale = Scale {
     expected: "a time such as \"10ms\" (units: ns, us, ms, s, min, h, d)",
     show: |nanos| Duration::from_nanos(nanos).to_string(),
 };
-const RATES: Scale = Scale {
+const RATE_SCALE: Scale = Scale {
     units: &[
         ("bit", 1.0),
         ("kbit", 1e3),
@@ -215,7 +215,7 @@ const RATES: Scale = Scale {
     expected: "a bit rate above zero such as \"100Mbit\" (units: bit, kbit, Mbit, Gbit)",
     show: |bits| BitRate(bits).to_string(),
 };
-const SIZES: Scale = Scale {
+const SIZE_SCALE: Scale = Scale {
     units: &[
         ("B", 1.0),
         ("kB", 1e3),
@@ -245,19 +245,19 @@ const SIZES: Scale = Scale {
 impl FromStr for Duration {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        TIMES.read(text).map(Self::from_nanos)
+        TIME_SCALE.read(text).map(Self::from_nanos)
     }
 }
 impl FromStr for BitRate {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        refuse(Self::from_bits_per_second(RATES.read(text)?), text, RATES.expected)
+        refuse(Self::from_bits_per_second(RATE_SCALE.read(text)?), text, RATE_SCALE.expected)
     }
 }
 impl FromStr for ByteCount {
     type Err = ParseUnitError;
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
-        SIZES.read(text).map(Self)
+        SIZE_SCALE.read(text).map(Self)
     }
 }
 impl FromStr for Ratio {
@@ -266,7 +266,7 @@ impl FromStr for Ratio {
         let ratio = split(text).filter(|(_, unit)| *unit == "%").and_then(|(n, _)| Self::new(n / 100.0));
         let is_bare = text.parse::<f64>().is_ok_and(|number| (0.0..=100.0).contains(&number));
         let cure = if is_bare { format!("; write {}", percentage(text)) } else { String::new() };
-        refuse(ratio, text, &format!("{RATIOS}{cure}"))
+        refuse(ratio, text, &format!("{RATIO_SYNTAX}{cure}"))
     }
 }
 impl FromStr for Frequency {
@@ -274,13 +274,13 @@ impl FromStr for Frequency {
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         let per_second = split(text).filter(|(_, unit)| *unit == "/s").map(|(number, _)| number);
         match per_second {
-            Some(number) if number > *Self::RANGE.end() => Err(ParseUnitError {
+            Some(number) if number > *Self::FREQUENCY_RANGE.end() => Err(ParseUnitError {
                 text: text.to_owned(),
                 problem:
                     "is more than once per nanosecond, the resolution of time in hol; use at most \"1000000000/s\""
                         .to_owned(),
             }),
-            _ => refuse(per_second.and_then(Self::new), text, FREQUENCIES),
+            _ => refuse(per_second.and_then(Self::new), text, FREQUENCY_SYNTAX),
         }
     }
 }
@@ -290,24 +290,24 @@ impl FromStr for QueueLimit {
         match split(text) {
             Some((packets, "p")) if packets.round() <= 1e12 => Ok(Self::Packets(packets.round() as u64)),
             Some((_, unit)) if !unit.is_empty() && unit != "p" => {
-                SIZES.read(text).map(Self::Bytes).map_err(|error| {
+                SIZE_SCALE.read(text).map(Self::Bytes).map_err(|error| {
                     let unknown = error.problem.starts_with("is not ");
                     if unknown {
-                        refuse::<Self>(None, text, QUEUES)
+                        refuse::<Self>(None, text, QUEUE_SYNTAX)
                             .expect_err("refusing without a value returns an error")
                     } else {
                         error
                     }
                 })
             }
-            _ => refuse(None, text, QUEUES),
+            _ => refuse(None, text, QUEUE_SYNTAX),
         }
     }
 }
 
-const RATIOS: &str = "a percentage from \"0%\" to \"100%\"";
-const FREQUENCIES: &str = "a rate above zero such as \"100/s\"";
-const QUEUES: &str = "a queue limit such as \"1000p\" (packets) or \"64KiB\" (octets)";
+const RATIO_SYNTAX: &str = "a percentage from \"0%\" to \"100%\"";
+const FREQUENCY_SYNTAX: &str = "a rate above zero such as \"100/s\"";
+const QUEUE_SYNTAX: &str = "a queue limit such as \"1000p\" (packets) or \"64KiB\" (octets)";
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -378,12 +378,12 @@ macro_rules! text_form {
     )*};
 }
 text_form! {
-    Duration: TIMES.expected,
-    BitRate: RATES.expected,
-    ByteCount: SIZES.expected,
-    Ratio: RATIOS,
-    Frequency: FREQUENCIES,
-    QueueLimit: QUEUES,
+    Duration: TIME_SCALE.expected,
+    BitRate: RATE_SCALE.expected,
+    ByteCount: SIZE_SCALE.expected,
+    Ratio: RATIO_SYNTAX,
+    Frequency: FREQUENCY_SYNTAX,
+    QueueLimit: QUEUE_SYNTAX,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::nearest;
 pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
     if let Some((found, expected)) = split_mismatch(message) {
-        return describe_mismatch(&value(found), expected);
+        return describe_mismatch(&strip_type(found), expected);
     }
     // A list whose elements may be the keys in order.
     if let Some((_, expected)) =
@@ -50,7 +50,7 @@ fn split_mismatch(message: &str) -> Option<(&str, &str)> {
 }
 
 /// Strips the type that serde puts before a value.
-fn value(found: &str) -> String {
+fn strip_type(found: &str) -> String {
     match found.split_once(' ') {
         _ if found == "map" => "a table".to_owned(),
         _ if found == "sequence" => "a list".to_owned(),

@@ -17,7 +17,7 @@ use hol_base::{Duration, Rng, Seed, Time};
 use crate::delivery::{Deliveries, Sample, is_beyond};
 use crate::pacing::Pacing;
 use crate::ticks;
-use aggregation::{Aggregation, ROUNDS};
+use aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use bandwidth::{Bandwidth, MaxFilter, UNIT};
 use policer::{Policer, PolicerUpdate, Tally};
 use window::SavedState;
@@ -29,9 +29,9 @@ const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
 /// The limit of the data in flight, in bandwidth-delay products, with room for delayed ACKs. Draft, section 4.2.3.2.
 const CWND_GAIN: u32 = 2 * UNIT;
 /// The gains of a cycle: one phase probes, the next drains the probe's queue, six cruise. Draft, section 4.3.4.1.
-const CYCLE: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+const CYCLE_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// The first phase is random, but never the one that drains. Draft, section 4.3.4.2; bbr_cycle_rand.
-const FIRST_PHASES: u64 = 7;
+const START_PHASE_CHOICES: u64 = 7;
 /// Length of the window of the maximum bandwidth, in rounds. Draft, section 4.1.2.3: BtlBwFilterLen.
 const BANDWIDTH_ROUNDS: u32 = 10;
 /// Lifetime of the minimum round-trip time. Draft, section 4.1.2.4: RTpropFilterLen.
@@ -43,9 +43,9 @@ const PROBE_RTT: Duration = Duration::from_millis(200);
 const FULL_GROWTH: u32 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
 /// Percentage by which the pacing rate stays below the bandwidth, so that queues shrink: bbr_pacing_margin_percent (Linux 5.1).
-const MARGIN: u64 = 1;
+const PACING_MARGIN: u64 = 1;
 /// Rate in octets per second below which segments are sent one by one: 1.2 Mbit/s, bbr_min_tso_rate.
-const SLOW: u64 = 1_200_000 / 8;
+const SLOW_RATE: u64 = 1_200_000 / 8;
 /// The round-trip time assumed before the first sample: bbr_init_pacing_rate_from_rtt.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
@@ -348,7 +348,7 @@ impl Bbr {
 
     fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
-            self.aggregation.on_round(ROUNDS);
+            self.aggregation.on_round(ROUNDS_PER_WINDOW);
         }
         self.aggregation.on_acked(self.deliveries.delivered_at(), ack.delivered, self.estimate(), cwnd);
     }
@@ -370,13 +370,13 @@ impl Bbr {
     }
 
     fn next_phase(&mut self) {
-        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase = (self.phase + 1) % CYCLE_GAINS.len();
         self.phase_since = self.deliveries.delivered_at();
     }
 
     fn begin_cycle(&mut self) {
         self.mode = Mode::ProbeBandwidth;
-        self.phase = CYCLE.len() - 1 - self.chance.below(FIRST_PHASES) as usize;
+        self.phase = CYCLE_GAINS.len() - 1 - self.chance.below(START_PHASE_CHOICES) as usize;
         self.next_phase();
     }
 
@@ -466,7 +466,7 @@ impl Bbr {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Mode::ProbeBandwidth if self.policer.bandwidth().is_some() => (UNIT, CWND_GAIN),
-            Mode::ProbeBandwidth => (CYCLE[self.phase], CWND_GAIN),
+            Mode::ProbeBandwidth => (CYCLE_GAINS[self.phase], CWND_GAIN),
             Mode::ProbeRoundTrip => (UNIT, UNIT),
         };
     }
@@ -488,7 +488,7 @@ impl Bbr {
     }
 
     fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
-        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
+        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.min_rtt.rtt).map_or(u64::MAX, Duration::as_nanos);
             self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, min_train(rate));
@@ -498,5 +498,5 @@ impl Bbr {
 
 /// Returns the minimum number of segments in a burst: bbr_min_tso_segs.
 fn min_train(rate: u64) -> u32 {
-    if rate < SLOW { 1 } else { 2 }
+    if rate < SLOW_RATE { 1 } else { 2 }
 }

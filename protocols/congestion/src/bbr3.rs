@@ -15,7 +15,7 @@ mod window;
 
 use hol_base::{Rng, Seed, Time};
 
-use crate::bbr::aggregation::{Aggregation, ROUNDS};
+use crate::bbr::aggregation::{Aggregation, ROUNDS_PER_WINDOW};
 use crate::bbr::bandwidth::{Bandwidth, UNIT};
 use crate::bbr::{AckSample, ConnectionStart, Recovery};
 use crate::delivery::{Deliveries, Departure, Sample};
@@ -236,7 +236,7 @@ impl Bbr3 {
     fn update_aggregation(&mut self, ack: &AckSample, cwnd: u32) {
         if self.rounds.began {
             // Draft, section 5.5.9: in Startup the bandwidth is still underestimated, so the excess is overestimated.
-            self.aggregation.on_round(if self.full.reached { ROUNDS } else { 1 });
+            self.aggregation.on_round(if self.full.reached { ROUNDS_PER_WINDOW } else { 1 });
         }
         if ack.delivered > 0 {
             let bandwidth = self.model.bandwidth;

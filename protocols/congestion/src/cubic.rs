@@ -9,12 +9,12 @@ const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
 /// For an unchanged window the window function is evaluated again only after more than 1/32 s, in whole
 /// ticks.
-const EVALUATION: u64 = 7;
+const EVALUATION_TICKS: u64 = 7;
 /// C = 0.4 segments/s^3 as 410/1024, and 1024ths of a second cubed: C t^3 = 410 t^3 / 2^40.
 const C: u64 = 410;
 const C_SHIFT: u32 = 40;
 /// Times are capped here, in 1024ths of a second: after 256 s the curve exceeds any window.
-const HORIZON: u64 = 1 << 18;
+const MAX_TIME: u64 = 1 << 18;
 
 /// The state of a growth epoch; windows are in segments.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +50,7 @@ impl Cubic {
     pub(crate) fn price(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
-        if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION) {
+        if age.is_some_and(|(ticks, window)| window == cwnd && ticks <= EVALUATION_TICKS) {
             return self.price;
         }
         // Within an epoch the curve is evaluated once per tick, even if the window changed.
@@ -135,7 +135,7 @@ impl Epoch {
     /// Returns W_cubic(t) = C (t - K)^3 + W_max, with t in ticks. RFC 9438 equation 1.
     fn w_cubic(&self, t: u64) -> u32 {
         let t = (t << 10) / TICKS_PER_SECOND;
-        let distance = t.abs_diff(self.k).min(HORIZON);
+        let distance = t.abs_diff(self.k).min(MAX_TIME);
         let delta = ((C * distance.pow(3)) >> C_SHIFT) as u32;
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }

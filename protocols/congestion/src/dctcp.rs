@@ -17,13 +17,13 @@ pub(crate) struct Dctcp {
 
 impl Dctcp {
     /// The value of alpha if every packet is marked.
-    const ALL: u32 = 1024;
+    const MAX_ALPHA: u32 = 1024;
     /// The newest window has the weight 2^-GAIN. RFC 8257 section 4.2.
-    const GAIN: u32 = 4;
+    const GAIN_SHIFT: u32 = 4;
 
     /// Creates the state with the worst case, because nothing is known. RFC 8257 section 4.2.
     pub(crate) fn new() -> Self {
-        Self { alpha: Self::ALL, window_end: None, delivered: 0, marked: 0 }
+        Self { alpha: Self::MAX_ALPHA, window_end: None, delivered: 0, marked: 0 }
     }
 
     /// Counts `units` delivered, `marked` of them with a mark; `una` and `nxt` are SND.UNA and SND.NXT.
@@ -33,19 +33,19 @@ impl Dctcp {
         if self.window_end.is_some_and(|end| is_beyond(end, una)) {
             return;
         }
-        let decay = match self.alpha >> Self::GAIN {
+        let decay = match self.alpha >> Self::GAIN_SHIFT {
             0 => self.alpha,
             decay => decay,
         };
-        let share = u64::from(self.marked) << (Self::ALL.ilog2() - Self::GAIN);
+        let share = u64::from(self.marked) << (Self::MAX_ALPHA.ilog2() - Self::GAIN_SHIFT);
         let share = (share / u64::from(self.delivered.max(1))) as u32;
-        self.alpha = (self.alpha - decay + share).min(Self::ALL);
+        self.alpha = (self.alpha - decay + share).min(Self::MAX_ALPHA);
         (self.delivered, self.marked, self.window_end) = (0, 0, Some(nxt));
     }
 
     /// Returns ssthresh after an echo: `window` minus half its marked share, at least two quanta.
     pub(crate) fn ssthresh(&self, window: u32, quantum: u32) -> u32 {
-        let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::ALL.ilog2() + 1);
+        let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::MAX_ALPHA.ilog2() + 1);
         (window - less as u32).max(2 * quantum)
     }
 }

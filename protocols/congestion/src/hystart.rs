@@ -6,7 +6,7 @@ use hol_base::{Duration, Time};
 /// Slow start always continues below this window, in segments.
 const LOW_WINDOW: u32 = 16;
 /// Round-trip samples needed before their minimum is used.
-const SAMPLES: u8 = 8;
+const MIN_SAMPLES: u8 = 8;
 /// ACKs closer than this belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 /// The tolerated noise of the round-trip time is between these bounds.
@@ -71,7 +71,7 @@ impl Hystart {
     fn delay_grew(&mut self, rtt: Duration, rtt_min: Duration) -> bool {
         let min = self.min.map_or(rtt, |min| min.min(rtt));
         self.min = Some(min);
-        if self.samples < SAMPLES {
+        if self.samples < MIN_SAMPLES {
             self.samples += 1;
             return false;
         }

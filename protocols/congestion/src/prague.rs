@@ -11,22 +11,22 @@ use crate::pacing::Pacing;
 /// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.
 const GAIN: f64 = 1.0 / 16.0;
 /// The round-trip time that replaces all shorter ones. Draft, section 2.4.4; RTT_TARGET.
-const TARGET: Duration = Duration::from_millis(25);
+const TARGET_RTT: Duration = Duration::from_millis(25);
 /// The round-trip time above which there is no scaling: MAX_SCALED_RTT.
 const MAX_SCALED: Duration = Duration::from_millis(100);
 /// Round trips after slow start from which short ones are scaled: DEFAULT_RTT_TRANSITION.
-const TRANSITION: u32 = 4;
+const RTT_TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
 const MIN_WINDOW: f64 = 2.0;
 /// A burst lasts at most this fraction of a second, 1/4 ms: prague_burst_shift.
-const BURST: u64 = 4096;
+const BURSTS_PER_SECOND: u64 = 4096;
 /// The minimum rate in octets per second: MINIMUM_RATE.
 const MIN_RATE: f64 = 12_500.0;
 /// Octets of IPv4 and TCP headers with timestamps. The rate includes them and the pacer does not, so that the
 /// window, not the pacing, is the final limit: tcp_mss_to_mtu.
-const HEADERS: u32 = 52;
+const HEADER_OCTETS: u32 = 52;
 /// The round-trip time assumed before the first sample.
-const NOMINAL: Duration = Duration::from_millis(1);
+const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
 /// The state of Prague.
 #[derive(Debug, Clone)]
@@ -77,7 +77,7 @@ impl Prague {
             rounds: 0,
             updated: Time::ZERO,
             reduced: None,
-            smoothed_rtt: NOMINAL,
+            smoothed_rtt: NOMINAL_RTT,
             pacing: Pacing { rate: 0, burst: 1 },
         }
     }
@@ -86,7 +86,7 @@ impl Prague {
         *self = Self {
             segment: beginning.segment,
             updated: beginning.now,
-            smoothed_rtt: beginning.smoothed_rtt.unwrap_or(NOMINAL),
+            smoothed_rtt: beginning.smoothed_rtt.unwrap_or(NOMINAL_RTT),
             ..Self::new(self.quantum, cwnd)
         };
         self.pace(cwnd, true);
@@ -134,12 +134,12 @@ impl Prague {
 
     /// Returns whether short round trips are scaled.
     fn is_scaled(&self, is_slow_start: bool) -> bool {
-        !is_slow_start && self.rounds >= TRANSITION
+        !is_slow_start && self.rounds >= RTT_TRANSITION
     }
 
     /// Reduces the window by half of alpha, at most once per round trip, or per 25 ms. Draft, section 2.4.2; prague_enter_cwr.
     fn reduce(&mut self, now: Time, is_slow_start: bool) {
-        let is_early = self.reduced.is_some_and(|before| now.since(before) < TARGET);
+        let is_early = self.reduced.is_some_and(|before| now.since(before) < TARGET_RTT);
         if self.is_scaled(is_slow_start) && is_early {
             return;
         }
@@ -178,10 +178,10 @@ impl Prague {
     /// slowly as one with 25 ms. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
     fn increase(&self) -> f64 {
         let rtt = self.smoothed_rtt;
-        if self.rounds < TRANSITION || rtt > MAX_SCALED || rtt >= TARGET {
+        if self.rounds < RTT_TRANSITION || rtt > MAX_SCALED || rtt >= TARGET_RTT {
             return 1.0;
         }
-        (rtt.as_secs_f64() / TARGET.as_secs_f64()).powi(2)
+        (rtt.as_secs_f64() / TARGET_RTT.as_secs_f64()).powi(2)
     }
 
     /// Moves cwnd by a segment towards the window.
@@ -199,7 +199,7 @@ impl Prague {
     fn end_round(&mut self, ack: &AckSample, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
         let goes_on = self.round_end.is_some_and(|end| is_beyond(end, una));
-        if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET) {
+        if goes_on || (self.is_scaled(is_slow_start) && ack.now.since(self.updated) < TARGET_RTT) {
             return;
         }
         if self.is_marked {
@@ -214,9 +214,10 @@ impl Prague {
     /// Sets the pacing rate from the window and the round trip, doubled in slow start. Draft, section 2.5.1; prague_update_pacing_rate.
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
-        let rate = segments * f64::from(self.segment + HEADERS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
+        let rate =
+            segments * f64::from(self.segment + HEADER_OCTETS) / self.smoothed_rtt.as_secs_f64().max(1e-6);
         let rate = if is_doubling { 2.0 * rate } else { rate }.max(MIN_RATE) as u64;
-        let burst = (rate / u64::from(self.segment + HEADERS) / BURST).max(1) as u32;
+        let burst = (rate / u64::from(self.segment + HEADER_OCTETS) / BURSTS_PER_SECOND).max(1) as u32;
         self.pacing = Pacing { rate, burst };
     }
 }
@@ -252,7 +253,7 @@ mod tests {
             (prague.is_marked, prague.alpha) = (true, 0.5);
             let mut una: u32 = first;
             for round in 0..200u64 {
-                let now = Time::ZERO + TARGET * (round + 1);
+                let now = Time::ZERO + TARGET_RTT * (round + 1);
                 (prague.delivered, prague.marked) = (10, marked);
                 prague.end_round(&ack(now, 0, 0, (una, una.wrapping_add(10))), false);
                 una = una.wrapping_add(10);
@@ -264,13 +265,13 @@ mod tests {
     #[test]
     fn draft_2_4_2_marks_take_half_their_share_of_the_window_once_per_round_trip() {
         let mut prague = prague(100);
-        (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, TRANSITION);
+        (prague.alpha, prague.is_marked, prague.rounds) = (0.1, true, RTT_TRANSITION);
         let now = Time::from_millis(1000);
         prague.reduce(now, false);
         assert_eq!(prague.window, 95.0);
-        prague.reduce(now + TARGET / 2, false);
+        prague.reduce(now + TARGET_RTT / 2, false);
         assert_eq!(prague.window, 95.0, "not twice in 25 ms");
-        prague.reduce(now + TARGET, false);
+        prague.reduce(now + TARGET_RTT, false);
         assert!((prague.window - 90.25).abs() < 1e-9);
     }
 
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn draft_2_4_4_short_round_trips_grow_as_if_they_were_25_ms() {
         let mut prague = prague(20);
-        prague.rounds = TRANSITION;
+        prague.rounds = RTT_TRANSITION;
         for (ms, increase) in [(5, 0.04), (10, 0.16), (25, 1.0), (80, 1.0), (200, 1.0)] {
             prague.smoothed_rtt = Duration::from_millis(ms);
             assert!((prague.increase() - increase).abs() < 1e-9, "{ms} ms");

@@ -3,7 +3,7 @@
 
 use hol_wire::Ecn;
 
-const NAMES: [(&str, Ecn); 4] = [
+const CODEPOINT_NAMES: [(&str, Ecn); 4] = [
     ("[noecn]", Ecn::NotCapable),
     ("[ect0]", Ecn::Capable),
     ("[ect1]", Ecn::Capable1),
@@ -15,8 +15,9 @@ pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
     if !line.starts_with('[') {
         return Ok((None, line));
     }
-    let named =
-        NAMES.iter().find_map(|(name, ecn)| Some((Some(*ecn), line.strip_prefix(name)?.trim_start())));
+    let named = CODEPOINT_NAMES
+        .iter()
+        .find_map(|(name, ecn)| Some((Some(*ecn), line.strip_prefix(name)?.trim_start())));
     named.ok_or_else(|| {
         format!("{line:?} does not start with a codepoint; write [noecn], [ect0], [ect1] or [ce]")
     })
@@ -24,5 +25,5 @@ pub(crate) fn split(line: &str) -> Result<(Option<Ecn>, &str), String> {
 
 /// Returns the codepoint as scripts write it.
 pub(crate) fn name(ecn: Ecn) -> &'static str {
-    NAMES.iter().find(|(_, named)| *named == ecn).map_or("", |(name, _)| name)
+    CODEPOINT_NAMES.iter().find(|(_, named)| *named == ecn).map_or("", |(name, _)| name)
 }

@@ -112,7 +112,7 @@ pub(crate) struct Player<'a> {
     settings: Vec<Setting>,
     pub(crate) now: Time,
     /// The time to which the next step is relative.
-    before: Time,
+    previous_time: Time,
     deadline: Option<Time>,
     expiries: u32,
     sent: VecDeque<(Time, Packet)>,
@@ -131,7 +131,7 @@ impl<'a> Player<'a> {
             protocol: None,
             settings: if rules.strict { Vec::new() } else { script.defaults() },
             now: Time::ZERO,
-            before: Time::ZERO,
+            previous_time: Time::ZERO,
             deadline: None,
             expiries: 0,
             sent: VecDeque::new(),
@@ -142,7 +142,7 @@ impl<'a> Player<'a> {
     }
 
     fn step(&mut self, step: &'a Step) -> Result<(), StepError> {
-        let (first, last) = step.time.bounds(self.before);
+        let (first, last) = step.time.bounds(self.previous_time);
         if last > MAX_DURATION {
             return Err("the script lasts longer than 1e9 seconds; use shorter times".into());
         }
@@ -152,7 +152,7 @@ impl<'a> Player<'a> {
         let may_block = step.time.is_range() && matches!(step.action, Action::Call(_));
         let at = if may_block || matches!(step.action, Action::Code(_)) { first } else { last };
         self.advance(at)?;
-        self.before = at;
+        self.previous_time = at;
         // Scripts in packetdrill's syntax may list a packet after it was sent.
         if matches!(step.action, Action::Silence) || self.strict && !matches!(step.action, Action::Code(_)) {
             self.expect_no_packet()?;
@@ -242,7 +242,7 @@ impl<'a> Player<'a> {
                 Some(message) => self.socket.messages.push_back(message.map_err(StepError::Deviates)?),
                 None => self.socket.unread.extend(received.payload),
             },
-            Event::Reconfigured { done, .. } => self.socket.refused |= !done,
+            Event::Reconfigured { done, .. } => self.socket.reconfiguration_refused |= !done,
             Event::Closed => self.socket.closed = true,
             Event::Writable | Event::Abandoned { .. } | Event::Path { .. } => {}
         }
@@ -291,7 +291,7 @@ impl<'a> Player<'a> {
         }
         // In packetdrill the next step is relative to the time at which the packet was seen: run.c adjust_relative_event_times.
         let exact = if first == last { first } else { at };
-        self.before = if self.strict { exact } else { self.now };
+        self.previous_time = if self.strict { exact } else { self.now };
         Ok(())
     }
 

@@ -91,7 +91,7 @@ pub(crate) fn check(
 /// Returns the value of an expression without names, as text.
 pub(crate) fn evaluate_constant(expression: &str) -> Result<String, String> {
     let tokens = tokens(expression)?;
-    Ok(Parser::new(&tokens, &|_| None).whole()?.to_string())
+    Ok(Parser::new(&tokens, &|_| None).parse_whole()?.to_string())
 }
 
 fn execute(
@@ -125,13 +125,13 @@ fn execute(
             Err(EvaluationError::Fails(format!("expected {}, but {}", text(condition), names.join(", "))))
         }
         [Token::Name(name), Token::Sign("="), rest @ ..] => {
-            let value = Parser::new(rest, &find).whole()?;
+            let value = Parser::new(rest, &find).parse_whole()?;
             variables.insert(name.clone(), value);
             Ok(())
         }
         [Token::Name(name), Token::Sign(sign @ ("+=" | "-=")), rest @ ..] => {
             let before = find(name).ok_or_else(|| format!("unknown variable {name:?}"))?.number()?;
-            let by = Parser::new(rest, &find).whole()?.number()?;
+            let by = Parser::new(rest, &find).parse_whole()?.number()?;
             let value = if *sign == "+=" { before + by } else { before - by };
             variables.insert(name.clone(), Value::Number(value));
             Ok(())
@@ -206,7 +206,7 @@ impl std::fmt::Display for Token {
 }
 
 /// Operators and brackets, longer ones first.
-const SIGNS: [&str; 31] = [
+const OPERATOR_SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",
 ];
@@ -247,7 +247,7 @@ fn tokens(code: &str) -> Result<Vec<Token>, String> {
                 word.len()
             }
             _ => {
-                let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
+                let sign = OPERATOR_SIGNS.iter().find(|sign| rest.starts_with(**sign));
                 let sign = sign.ok_or_else(|| format!("{next:?} is not a supported Python operator"))?;
                 depth += usize::from(matches!(*sign, "(" | "[" | "{"));
                 depth -= usize::from(matches!(*sign, ")" | "]" | "}") && depth > 0);
@@ -291,7 +291,8 @@ struct Parser<'t> {
 }
 
 /// Binary operators by increasing precedence.
-const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
+const OPERATOR_LEVELS: [&[&str]; 6] =
+    [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
 impl<'t> Parser<'t> {
     fn new(tokens: &'t [Token], find: &'t dyn Fn(&str) -> Option<Value>) -> Self {
@@ -303,7 +304,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Parses an expression that must end at the end of the text.
-    fn whole(mut self) -> Result<Value, String> {
+    fn parse_whole(mut self) -> Result<Value, String> {
         let value = self.expression()?;
         self.tokens.first().map_or(Ok(value), |token| Err(format!("unexpected {token} after the expression")))
     }
@@ -378,7 +379,7 @@ impl<'t> Parser<'t> {
     }
 
     fn operation(&mut self, level: usize) -> Result<Value, String> {
-        let Some(signs) = LEVELS.get(level) else { return self.unary() };
+        let Some(signs) = OPERATOR_LEVELS.get(level) else { return self.unary() };
         let mut value = self.operation(level + 1)?;
         while let Some(sign) = self.take_sign(signs) {
             let right = self.operation(level + 1)?.number()?;

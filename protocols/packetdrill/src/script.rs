@@ -68,7 +68,7 @@ impl Script {
             let read = if text.starts_with("--") {
                 text.split_whitespace().try_for_each(|word| script.set(word))
             } else {
-                step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
+                parse_step(&text, folder).map(|(time, action)| script.steps.push(Step { line, time, action }))
             };
             read.map_err(|problem| PlayError::new(problem).at(line))?;
         }
@@ -137,14 +137,14 @@ impl Script {
 
 /// Parses a duration in µs, at most an hour.
 fn micros(word: &str, span: &str) -> Result<Duration, String> {
-    const MAX: u64 = 3_600_000_000;
+    const MAX_MICROSECONDS: u64 = 3_600_000_000;
     match number(word, span)? {
-        micros if micros <= MAX => Ok(Duration::from_micros(micros)),
-        _ => Err(format!("{word} is too long; the maximum is {MAX}")),
+        micros if micros <= MAX_MICROSECONDS => Ok(Duration::from_micros(micros)),
+        _ => Err(format!("{word} is too long; the maximum is {MAX_MICROSECONDS}")),
     }
 }
 
-fn step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String> {
+fn parse_step(text: &str, folder: Option<&Path>) -> Result<(StepTime, Action), String> {
     let mut words = Tokens::new(text);
     let now = StepTime::After(Duration::ZERO);
     if words.take("%{") {

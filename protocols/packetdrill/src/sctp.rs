@@ -24,8 +24,8 @@ use crate::tokens::number;
 use chunk::PeerValues;
 use item::Item;
 
-const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
 /// An SCTP endpoint, and the mapping of a script's tags and TSNs to those on the wire.
 pub(crate) struct Sctp {
@@ -42,7 +42,7 @@ pub(crate) struct Sctp {
     peer_tag: u32,
     /// The tag of the last inbound packet, which the reply to an out-of-the-blue packet reflects. RFC 9260 section 8.4.
     last_tag: u32,
-    seen: PeerValues,
+    peer_values: PeerValues,
     listens: bool,
     /// Received fragments, by TSN.
     fragments: BTreeMap<u32, Fragment>,
@@ -127,7 +127,7 @@ impl Sctp {
             next_shift: None,
             peer_tag: 0,
             last_tag: 0,
-            seen: PeerValues::default(),
+            peer_values: PeerValues::default(),
             listens: false,
             fragments: BTreeMap::new(),
         }
@@ -193,7 +193,7 @@ impl Sctp {
     }
 
     /// Returns an outbound chunk with the script's numbers.
-    fn item(&self, chunk: &Chunk) -> Item {
+    fn outbound_item(&self, chunk: &Chunk) -> Item {
         let ours = |tsn: Tsn| Tsn(tsn.0.wrapping_sub(self.shift.unwrap_or(0)));
         let mut chunk = chunk.clone();
         match &mut chunk {
@@ -235,7 +235,7 @@ impl Sctp {
     fn learn(&mut self, chunk: &Chunk, expected: Option<&Item>) -> Result<(), String> {
         match chunk {
             Chunk::Init(init) | Chunk::InitAck(init) => self.learn_init(init, expected)?,
-            Chunk::Heartbeat(info) => self.seen.heartbeat = info.clone(),
+            Chunk::Heartbeat(info) => self.peer_values.heartbeat = info.clone(),
             _ => {}
         }
         Ok(())
@@ -253,14 +253,15 @@ impl Sctp {
         self.next_shift = Some(shift);
         for parameter in &init.parameters {
             if let Parameter::StateCookie(cookie) = parameter {
-                self.seen.cookie = cookie.clone();
+                self.peer_values.cookie = cookie.clone();
             }
         }
         Ok(())
     }
 
     fn print(&self, packet: &SctpPacket) -> String {
-        let chunks: Vec<String> = packet.chunks.iter().map(|chunk| self.item(chunk).to_string()).collect();
+        let chunks: Vec<String> =
+            packet.chunks.iter().map(|chunk| self.outbound_item(chunk).to_string()).collect();
         let zero_checksum = if packet.zero_checksum { ", zero_checksum" } else { "" };
         format!("sctp(tag={}{zero_checksum}): {}", self.named(packet.verification_tag), chunks.join("; "))
     }
@@ -282,7 +283,14 @@ impl Sctp {
 }
 
 fn active(config: &Config) -> Endpoint {
-    Endpoint::connect(config.clone(), vec![LOCAL.0], LOCAL.1, vec![PEER.0], PEER.1, Seed(1).rng())
+    Endpoint::connect(
+        config.clone(),
+        vec![LOCAL_END.0],
+        LOCAL_END.1,
+        vec![PEER_END.0],
+        PEER_END.1,
+        Seed(1).rng(),
+    )
 }
 
 fn sctp_of(packet: &Packet) -> &SctpPacket {
@@ -320,14 +328,14 @@ impl Protocol for Sctp {
 
     fn listen(&mut self) {
         self.listens = true;
-        self.endpoint = Endpoint::listen(self.config.clone(), vec![LOCAL.0], LOCAL.1, Seed(1).rng());
+        self.endpoint = Endpoint::listen(self.config.clone(), vec![LOCAL_END.0], LOCAL_END.1, Seed(1).rng());
     }
 
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
         let line = Line::parse(text)?;
         let mut chunks = Vec::new();
         for item in &line.chunks {
-            let mut chunk = chunk::read(item, &self.seen)?;
+            let mut chunk = chunk::read(item, &self.peer_values)?;
             self.translate(&mut chunk);
             self.note_fragment(&chunk);
             chunks.push(chunk);
@@ -350,13 +358,13 @@ impl Protocol for Sctp {
         }
         self.last_tag = verification_tag;
         let packet = SctpPacket {
-            source_port: PEER.1,
-            destination_port: LOCAL.1,
+            source_port: PEER_END.1,
+            destination_port: LOCAL_END.1,
             verification_tag,
             zero_checksum: line.zero_checksum,
             chunks: chunks.into(),
         };
-        Ok(Packet::new(PEER.0, LOCAL.0, Transport::Sctp(Box::new(packet))))
+        Ok(Packet::new(PEER_END.0, LOCAL_END.0, Transport::Sctp(Box::new(packet))))
     }
 
     fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {
@@ -367,7 +375,11 @@ impl Protocol for Sctp {
         }
         let tag = line.tag.map_or_else(|| self.usual_tag(packet), |name| self.tag(name));
         let same = line.chunks.len() == packet.chunks.len()
-            && line.chunks.iter().zip(&packet.chunks).all(|(item, chunk)| item.describes(&self.item(chunk)));
+            && line
+                .chunks
+                .iter()
+                .zip(&packet.chunks)
+                .all(|(item, chunk)| item.describes(&self.outbound_item(chunk)));
         let same = same && line.zero_checksum == packet.zero_checksum;
         Ok((!same || tag != packet.verification_tag).then(|| self.print(packet)))
     }

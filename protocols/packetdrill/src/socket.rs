@@ -35,7 +35,7 @@ pub(crate) struct Socket {
     shut_for_writing: bool,
     shut_for_reading: bool,
     /// Whether the last re-configuration was refused or failed.
-    pub(crate) refused: bool,
+    pub(crate) reconfiguration_refused: bool,
     /// Whether close() resets the connection: `SO_LINGER` with a time of 0.
     abortive: bool,
     /// Received octets that read() has not taken.
@@ -53,7 +53,7 @@ pub(crate) struct BlockedCall<'a> {
     first: Time,
     last: Time,
     /// Octets that a write has passed to the endpoint.
-    done: usize,
+    octets_done: usize,
 }
 
 /// The outcome of a call.
@@ -73,13 +73,17 @@ impl Answer {
     }
 }
 
-const CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
+const SUPPORTED_CALLS: &str = "socket, bind, listen, connect, accept, setsockopt, getsockopt, fcntl, write, send, sendto, sendmsg, writev, \
     sctp_sendmsg, sctp_sendv, read, recv, recvmsg, readv, sctp_recvmsg, shutdown and close";
 
 /// Checks that the player supports a call of this name.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
-    let is_known = CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
-    if is_known { Ok(()) } else { Err(format!("{}() is not supported; supported are {CALLS}", call.name)) }
+    let is_known = SUPPORTED_CALLS.replace(" and ", ", ").split(", ").any(|name| name == call.name);
+    if is_known {
+        Ok(())
+    } else {
+        Err(format!("{}() is not supported; supported are {SUPPORTED_CALLS}", call.name))
+    }
 }
 
 impl Socket {
@@ -96,7 +100,7 @@ impl Socket {
             error: None,
             shut_for_writing: false,
             shut_for_reading: false,
-            refused: false,
+            reconfiguration_refused: false,
             abortive: false,
             unread: VecDeque::new(),
             messages: VecDeque::new(),
@@ -130,7 +134,7 @@ impl<'a> Player<'a> {
                         call.name
                     ))
                 })?;
-                self.blocked = Some(BlockedCall { call, line, first, last, done });
+                self.blocked = Some(BlockedCall { call, line, first, last, octets_done: done });
                 Ok(())
             }
         }
@@ -139,8 +143,8 @@ impl<'a> Player<'a> {
     /// Completes the blocked call if it can return now.
     pub(crate) fn resume(&mut self) -> Result<(), StepError> {
         let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
-        let (answer, done) = self.retry(blocked.call, blocked.done)?;
-        blocked.done = done;
+        let (answer, done) = self.retry(blocked.call, blocked.octets_done)?;
+        blocked.octets_done = done;
         let Answer::Returns(outcome) = answer else {
             self.blocked = Some(blocked);
             return Ok(());
@@ -296,9 +300,9 @@ impl<'a> Player<'a> {
 
     /// Resets or adds streams. RFC 6525 sections 6.3.2 and 6.3.4.
     fn reconfigure(&mut self, what: Reconfiguration) -> Result<Answer, StepError> {
-        self.socket.refused = false;
+        self.socket.reconfiguration_refused = false;
         self.input(Input::Command(Command::Reconfigure(what)))?;
-        Ok(if self.socket.refused { Answer::error("EOPNOTSUPP") } else { Answer::value(0) })
+        Ok(if self.socket.reconfiguration_refused { Answer::error("EOPNOTSUPP") } else { Answer::value(0) })
     }
 
     fn shut(&mut self, call: &Call) -> Result<Answer, StepError> {

@@ -20,7 +20,7 @@ pub(crate) enum StepTime {
 }
 
 /// Maximum time for which a script waits for a packet.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 impl StepTime {
     /// Parses the first word of a step.
@@ -51,7 +51,7 @@ impl StepTime {
             Self::After(span) => (before + span, before + span),
             Self::Within(first, last) => (before + first, before + last),
             Self::Between(first, last) => (Time::ZERO + first, Time::ZERO + last),
-            Self::Whenever => (before, before + PATIENCE),
+            Self::Whenever => (before, before + MAX_WAIT),
         }
     }
 }

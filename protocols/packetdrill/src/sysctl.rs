@@ -29,7 +29,7 @@ enum Form {
 }
 
 /// Sysctls that correspond to one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
-const MAPPED: &[(&str, &str, Form)] = &[
+const MAPPED_SYSCTLS: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_sack", "sack", Form::Switch),
     ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
     ("net.ipv4.tcp_timestamps", "timestamps", Form::Switch),
@@ -75,7 +75,7 @@ const MAPPED: &[(&str, &str, Form)] = &[
 ];
 
 /// Sysctls without an option, and the values that match our endpoints' behaviour; an empty list accepts any value.
-const FIXED: &[(&str, &[&str])] = &[
+const FIXED_SYSCTLS: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fack", &["0"]),
     ("net.ipv4.tcp_tso_win_divisor", &["3"]),
     ("net.ipv4.tcp_ecn_fallback", &["1"]),
@@ -122,10 +122,10 @@ pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let value = value.trim().trim_matches(['"', '\'']).trim();
     let protocol = if name.contains(".sctp.") { "sctp" } else { "tcp" };
     let setting = |option, value| Setting { protocol, option, value };
-    if let Some((_, option, form)) = MAPPED.iter().find(|(known, ..)| *known == name) {
+    if let Some((_, option, form)) = MAPPED_SYSCTLS.iter().find(|(known, ..)| *known == name) {
         return Ok(vec![setting(option, form.write(&name, value)?)]);
     }
-    if let Some((_, values)) = FIXED.iter().find(|(known, _)| *known == name) {
+    if let Some((_, values)) = FIXED_SYSCTLS.iter().find(|(known, _)| *known == name) {
         let fits = values.is_empty() || values.contains(&value);
         return if fits { Ok(Vec::new()) } else { Err(fixed(&name, value, values)) };
     }

@@ -15,8 +15,8 @@ use crate::protocol::{self, Protocol};
 use crate::python::Value;
 use crate::tokens::{Tokens, number};
 
-const LOCAL: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
-const PEER: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
+const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
+const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 /// The sequence number of the peer's SYN; close to the maximum, so that its data wraps around.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 
@@ -25,7 +25,7 @@ pub(crate) struct Tcp {
     endpoint: Endpoint,
     config: Config,
     /// The sequence number of our SYN.
-    start: Option<SeqNum>,
+    our_syn: Option<SeqNum>,
     /// Our timestamp clock at the script's value 0.
     clock: Option<u32>,
     /// Our timestamp clock by the script's value of our timestamps, which may differ from the elapsed time.
@@ -226,12 +226,19 @@ impl Tcp {
     pub(crate) fn new(config: &Config) -> Self {
         // The script is the application and decides when to read.
         let config = Config { wakeup: hol_base::Duration::ZERO, ..config.clone() };
-        let endpoint = Endpoint::connect(config.clone(), LOCAL, PEER, Seed(1).rng());
-        Self { endpoint, config, start: None, clock: None, stamps: BTreeMap::new(), stamp_tolerance: Some(0) }
+        let endpoint = Endpoint::connect(config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
+        Self {
+            endpoint,
+            config,
+            our_syn: None,
+            clock: None,
+            stamps: BTreeMap::new(),
+            stamp_tolerance: Some(0),
+        }
     }
 
     fn start(&self) -> SeqNum {
-        self.start.unwrap_or_default()
+        self.our_syn.unwrap_or_default()
     }
 
     fn payload(&self, ours: bool, line: &Line) -> Vec<u8> {
@@ -241,8 +248,8 @@ impl Tcp {
 
     /// Returns an outbound segment with the script's numbers.
     fn read(&mut self, segment: &Segment) -> Line {
-        if segment.flags.contains(Flags::SYN) && self.start.is_none() {
-            self.start = Some(segment.seq);
+        if segment.flags.contains(Flags::SYN) && self.our_syn.is_none() {
+            self.our_syn = Some(segment.seq);
         }
         let Segment { flags, seq, ack, window, .. } = *segment;
         let mut options = segment.options.clone();
@@ -281,11 +288,11 @@ impl Protocol for Tcp {
     }
 
     fn listen(&mut self) {
-        self.endpoint = Endpoint::listen(self.config.clone(), LOCAL, Seed(1).rng());
+        self.endpoint = Endpoint::listen(self.config.clone(), LOCAL_END, Seed(1).rng());
     }
 
     fn forget(&mut self) {
-        self.endpoint = Endpoint::connect(self.config.clone(), LOCAL, PEER, Seed(1).rng());
+        self.endpoint = Endpoint::connect(self.config.clone(), LOCAL_END, PEER_END, Seed(1).rng());
     }
 
     fn adopt(&mut self, specification: &str) -> Result<(), String> {
@@ -304,7 +311,7 @@ impl Protocol for Tcp {
     fn packet(&mut self, text: &str) -> Result<Packet, String> {
         let line = Line::parse(text)?;
         if self.endpoint.state() == State::Listen {
-            self.start = None;
+            self.our_syn = None;
         }
         let window = line.window.or(line.flags.contains(Flags::RST).then_some(0)).ok_or(NO_WINDOW)?;
         let payload = self.payload(false, &line).into();
@@ -317,8 +324,8 @@ impl Protocol for Tcp {
             stamps.echo = named.unwrap_or(stamps.echo.wrapping_add(clock));
         }
         let segment = Segment {
-            source_port: PEER.1,
-            destination_port: LOCAL.1,
+            source_port: PEER_END.1,
+            destination_port: LOCAL_END.1,
             seq: PEER_START + line.seq,
             ack: line.ack.map_or(SeqNum::default(), |ack| self.start() + ack),
             flags: line.flags,
@@ -327,7 +334,7 @@ impl Protocol for Tcp {
             payload,
             stamp: SendTimes::default(),
         };
-        Ok(Packet::new(PEER.0, LOCAL.0, segment))
+        Ok(Packet::new(PEER_END.0, LOCAL_END.0, segment))
     }
 
     fn differs(&mut self, text: &str, packet: &Packet) -> Result<Option<String>, String> {

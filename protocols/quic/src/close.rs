@@ -40,7 +40,7 @@ impl<S: PacketForm> Endpoint<S> {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };
         let CloseState { requested, finished, control_ended, ended, .. } = &mut self.closing;
-        if !*requested || *ended || !self.outgoing.waiting.is_empty() {
+        if !*requested || *ended || !self.outgoing.waiting_messages.is_empty() {
             return;
         }
         if !std::mem::replace(finished, true) {
@@ -78,7 +78,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Ends the connection.
     pub(crate) fn end(&mut self, event: Event) {
         if !std::mem::replace(&mut self.closing.ended, true) {
-            self.outgoing.waiting.clear();
+            self.outgoing.waiting_messages.clear();
             self.outgoing.control = None;
             self.reader.push_event(event);
         }

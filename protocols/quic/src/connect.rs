@@ -6,14 +6,14 @@ use quinn_proto::{ConnectionError, Event as QuinnEvent, StreamEvent};
 
 use crate::packet_form::PacketForm;
 use crate::socket_address::socket_address;
-use crate::tls::SERVER;
+use crate::tls::SERVER_NAME;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
     /// Opens the connection actively.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
-        let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER);
+        let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER_NAME);
         self.connection = Some(opened.expect("the settings of a client are complete"));
     }
 

@@ -39,7 +39,7 @@ impl Incoming {
 }
 
 /// The control stream of either end, whose end means that no more data follow.
-const CONTROL: u64 = 0;
+const CONTROL_STREAM: u64 = 0;
 
 impl<S: PacketForm> Endpoint<S> {
     /// Passes a datagram to quinn-proto; returns whether it belongs to the connection.
@@ -83,10 +83,10 @@ impl<S: PacketForm> Endpoint<S> {
             return;
         }
         let mut readable = std::mem::take(&mut self.incoming.readable);
-        for id in readable.iter().filter(|id| id.index() != CONTROL) {
+        for id in readable.iter().filter(|id| id.index() != CONTROL_STREAM) {
             self.read_stream(now, *id);
         }
-        if let Some(control) = readable.iter().find(|id| id.index() == CONTROL) {
+        if let Some(control) = readable.iter().find(|id| id.index() == CONTROL_STREAM) {
             self.read_stream(now, *control);
         }
         readable.clear();
@@ -136,7 +136,7 @@ impl<S: PacketForm> Endpoint<S> {
     /// Handles the end of a stream.
     fn finish_stream(&mut self, now: Time, id: StreamId) {
         self.form.ended(id.into());
-        if id.index() == CONTROL {
+        if id.index() == CONTROL_STREAM {
             return self.note_peer_closed();
         }
         if self.mapping == MessageMapping::PerMessage {

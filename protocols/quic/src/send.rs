@@ -18,7 +18,7 @@ pub(crate) struct Outgoing {
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
     /// Messages that wait for room; while there are any, no new ones are accepted.
-    pub(crate) waiting: VecDeque<WaitingMessage>,
+    pub(crate) waiting_messages: VecDeque<WaitingMessage>,
 }
 
 /// A message, or the rest of one, that waits for room.
@@ -52,14 +52,14 @@ impl<S: PacketForm> Endpoint<S> {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
             MessageMapping::PerMessage | MessageMapping::Datagrams => None,
         };
-        self.outgoing.waiting.push_back(WaitingMessage { stream, octets: message.payload });
+        self.outgoing.waiting_messages.push_back(WaitingMessage { stream, octets: message.payload });
         self.write();
     }
 
     /// Writes waiting messages while there is room.
     pub(crate) fn write(&mut self) {
         let Some((_, connection)) = &mut self.connection else { return };
-        while let Some(waiting) = self.outgoing.waiting.front_mut() {
+        while let Some(waiting) = self.outgoing.waiting_messages.front_mut() {
             let written = match self.mapping {
                 MessageMapping::Streams => write(connection, waiting),
                 MessageMapping::PerMessage => write_alone(connection, waiting),
@@ -74,14 +74,14 @@ impl<S: PacketForm> Endpoint<S> {
             if !written {
                 return;
             }
-            self.outgoing.waiting.pop_front();
+            self.outgoing.waiting_messages.pop_front();
         }
         self.announce_room();
     }
 
     /// Returns whether another message is accepted.
     pub(crate) fn has_room(&self) -> bool {
-        self.outgoing.is_open() && !self.closing.requested && self.outgoing.waiting.is_empty()
+        self.outgoing.is_open() && !self.closing.requested && self.outgoing.waiting_messages.is_empty()
     }
 
     /// Informs a blocked application that there is room again.

@@ -161,8 +161,8 @@ impl crypto::Session for Session {
                 return None;
             }
             (Side::Client, 2) => {}
-            (Side::Client, _) => finished(out),
-            (Side::Server, 1) => server_hello(out),
+            (Side::Client, _) => put_finished(out),
+            (Side::Server, 1) => put_server_hello(out),
             (Side::Server, _) => self.flight(out),
         }
         Some(keys())
@@ -242,15 +242,16 @@ impl Session {
 
     /// Writes the server's extensions and Finished, padded to replace certificates and their signature.
     fn flight(&self, out: &mut Vec<u8>) {
-        const AROUND: usize = 4 + 2 + 4 + 4;
-        let filling = self.sessions.flight.saturating_sub(AROUND + self.parameters.len() + FINISHED);
+        const EXTENSIONS_OVERHEAD: usize = 4 + 2 + 4 + 4;
+        let filling =
+            self.sessions.flight.saturating_sub(EXTENSIONS_OVERHEAD + self.parameters.len() + FINISHED);
         put_message(out, message::ENCRYPTED_EXTENSIONS, |body| {
             put_vector(body, |extensions| {
                 put_extension(extensions, extension::QUIC_TRANSPORT_PARAMETERS, &self.parameters);
                 put_extension(extensions, extension::GREASE, &vec![0; filling]);
             });
         });
-        finished(out);
+        put_finished(out);
     }
 }
 
@@ -261,7 +262,7 @@ const CLIENT_HELLO_EXTENSIONS: usize = 2 + 32 + 1 + 4 + 2 + 2;
 /// Octets of a Finished with SHA-256.
 const FINISHED: usize = 4 + 32;
 
-fn server_hello(out: &mut Vec<u8>) {
+fn put_server_hello(out: &mut Vec<u8>) {
     put_message(out, message::SERVER_HELLO, |body| {
         body.put_u16(TLS_1_2);
         body.put_slice(&[1; 32]);
@@ -273,7 +274,7 @@ fn server_hello(out: &mut Vec<u8>) {
     });
 }
 
-fn finished(out: &mut Vec<u8>) {
+fn put_finished(out: &mut Vec<u8>) {
     put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
 }
 

@@ -22,7 +22,7 @@ use rustls::{CipherSuite, RootCertStore, version};
 use crate::Config;
 
 /// The name in the certificate.
-pub(crate) const SERVER: &str = "headofline";
+pub(crate) const SERVER_NAME: &str = "headofline";
 
 /// The TLS configuration of both ends of a flow's connections.
 #[derive(Clone)]
@@ -62,8 +62,9 @@ impl Tls {
     /// certificate is derived from `secret`, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
-        const HEAD: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-        let key = [&HEAD[..], secret].concat();
+        const PRIVATE_KEY_PREFIX: [u8; 16] =
+            [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+        let key = [&PRIVATE_KEY_PREFIX[..], secret].concat();
         let key = KeyPair::from_pkcs8_der_and_sign_algo(&PrivatePkcs8KeyDer::from(key), &PKCS_ED25519);
         Self::of(key.expect("32 octets are a valid Ed25519 key"), config, log)
     }
@@ -160,7 +161,8 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
 fn signed(key: &KeyPair, padding: usize) -> Certificate {
     /// Below the arc for examples in documents: RFC 5612.
     const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
-    let mut parameters = CertificateParams::new([SERVER.to_owned()]).expect("the constant is a valid name");
+    let mut parameters =
+        CertificateParams::new([SERVER_NAME.to_owned()]).expect("the constant is a valid name");
     parameters.serial_number = Some(SerialNumber::from(1));
     if padding > 0 {
         let padding = CustomExtension::from_oid_content(&PADDING_OID, vec![0; padding]);

@@ -28,7 +28,7 @@ impl AduConverter {
             unit.map(|unit| [main_data_offset, unit].concat())
                 .ok_or(Malformed("a unit ends beyond its frame"))
         });
-        self.earlier_data.drain(..self.earlier_data.len().saturating_sub(FrameHeader::REACH));
+        self.earlier_data.drain(..self.earlier_data.len().saturating_sub(FrameHeader::MAX_DATA_REACH));
         adu.transpose()
     }
 }

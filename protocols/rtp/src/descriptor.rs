@@ -13,15 +13,15 @@ pub struct AduFragment<'p> {
     pub octets: &'p [u8],
 }
 
-const CONTINUES: u8 = 0x80;
-const LONG: u8 = 0x40;
+const CONTINUES_BIT: u8 = 0x80;
+const LONG_BIT: u8 = 0x40;
 /// Maximum octets of an ADU frame: fourteen bits.
 const MAX_OCTETS: usize = (1 << 14) - 1;
 
 fn descriptor(size: usize, continues: bool) -> Vec<u8> {
     assert!(size <= MAX_OCTETS, "an ADU frame of {size} octets");
-    let flag = if continues { CONTINUES } else { 0 };
-    if size < 64 { vec![flag | size as u8] } else { vec![flag | LONG | (size >> 8) as u8, size as u8] }
+    let flag = if continues { CONTINUES_BIT } else { 0 };
+    if size < 64 { vec![flag | size as u8] } else { vec![flag | LONG_BIT | (size >> 8) as u8, size as u8] }
 }
 
 /// Splits an ADU frame into as few payloads of at most `room` octets as possible.
@@ -47,13 +47,13 @@ pub fn fragments(payload: &[u8]) -> Result<Vec<AduFragment<'_>>, Malformed> {
     let (mut rest, mut fragments) = (payload, Vec::new());
     while !rest.is_empty() {
         let (flags, size, behind) = match rest {
-            [flags, low, behind @ ..] if flags & LONG != 0 => {
+            [flags, low, behind @ ..] if flags & LONG_BIT != 0 => {
                 (flags, u16::from(flags & 0x3f) << 8 | u16::from(*low), behind)
             }
-            [flags, behind @ ..] if flags & LONG == 0 => (flags, u16::from(flags & 0x3f), behind),
+            [flags, behind @ ..] if flags & LONG_BIT == 0 => (flags, u16::from(flags & 0x3f), behind),
             _ => return Err(Malformed("a descriptor is incomplete")),
         };
-        let continues = flags & CONTINUES != 0;
+        let continues = flags & CONTINUES_BIT != 0;
         let is_whole = !continues && behind.len() >= usize::from(size);
         if !is_whole && (!fragments.is_empty() || behind.len() > usize::from(size)) {
             return Err(Malformed("a packet has a fragment of an ADU frame together with other frames"));

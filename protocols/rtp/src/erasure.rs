@@ -10,7 +10,7 @@ const EXP: [u8; 510] = powers();
 const LOG: [u8; 256] = logarithms();
 
 /// Maximum symbols: the number of points.
-pub(crate) const MAX: u16 = 256;
+pub(crate) const MAX_SYMBOLS: u16 = 256;
 
 const fn powers() -> [u8; 510] {
     let (mut powers, mut at, mut power) = ([0; 510], 0, 1_u16);

@@ -18,9 +18,9 @@ pub struct Header {
 }
 
 const VERSION: u8 = 2;
-const PADDING: u8 = 0x20;
-const EXTENSION: u8 = 0x10;
-const MARKER: u8 = 0x80;
+const PADDING_BIT: u8 = 0x20;
+const EXTENSION_BIT: u8 = 0x10;
+const MARKER_BIT: u8 = 0x80;
 
 impl Header {
     /// Octets of the header.
@@ -30,7 +30,7 @@ impl Header {
     pub fn octets(&self) -> [u8; Self::OCTETS] {
         let mut octets = [0; Self::OCTETS];
         octets[0] = VERSION << 6;
-        octets[1] = self.payload_type & !MARKER | if self.marker { MARKER } else { 0 };
+        octets[1] = self.payload_type & !MARKER_BIT | if self.marker { MARKER_BIT } else { 0 };
         octets[2..4].copy_from_slice(&self.sequence.to_be_bytes());
         octets[4..8].copy_from_slice(&self.timestamp.to_be_bytes());
         octets[8..].copy_from_slice(&self.source.to_be_bytes());
@@ -42,23 +42,23 @@ impl Header {
     /// # Errors
     /// If the version is wrong, or lengths do not fit.
     pub fn read(packet: &[u8]) -> Result<(Self, &[u8]), Malformed> {
-        let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT)?;
+        let (header, rest) = packet.split_first_chunk::<{ Self::OCTETS }>().ok_or(SHORT_PACKET)?;
         if header[0] >> 6 != VERSION {
             return Err(Malformed("the version of RTP is not 2"));
         }
         let contributors = 4 * usize::from(header[0] & 0x0f);
-        let mut payload = rest.get(contributors..).ok_or(SHORT)?;
-        if header[0] & EXTENSION != 0 {
-            payload = extended(payload).ok_or(SHORT)?;
+        let mut payload = rest.get(contributors..).ok_or(SHORT_PACKET)?;
+        if header[0] & EXTENSION_BIT != 0 {
+            payload = extended(payload).ok_or(SHORT_PACKET)?;
         }
-        if header[0] & PADDING != 0 {
+        if header[0] & PADDING_BIT != 0 {
             payload = unpadded(payload)?;
         }
         let word =
             |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let read = Self {
-            payload_type: header[1] & !MARKER,
-            marker: header[1] & MARKER != 0,
+            payload_type: header[1] & !MARKER_BIT,
+            marker: header[1] & MARKER_BIT != 0,
             sequence: u16::from_be_bytes([header[2], header[3]]),
             timestamp: word(4),
             source: word(8),
@@ -67,7 +67,7 @@ impl Header {
     }
 }
 
-const SHORT: Malformed = Malformed("an RTP packet is too short");
+const SHORT_PACKET: Malformed = Malformed("an RTP packet is too short");
 
 /// Returns the octets after the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {

@@ -8,16 +8,16 @@ use crate::Malformed;
 pub struct FrameHeader([u8; 4]);
 
 /// Bit rates in kbit/s, by the header's four bits from 1 on.
-pub(crate) const KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
-const SAMPLING: [u32; 3] = [44_100, 48_000, 32_000];
+pub(crate) const BIT_RATES_KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
+const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 
 impl FrameHeader {
     /// Octets of the frame header.
     pub const OCTETS: usize = 4;
     /// Maximum octets by which a frame's data may begin before the frame: nine bits.
-    pub const REACH: usize = 511;
+    pub const MAX_DATA_REACH: usize = 511;
 
-    /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`KBPS`].
+    /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`BIT_RATES_KBPS`].
     pub(crate) fn stereo(rate: usize, has_padding: bool) -> Self {
         Self([0xff, 0xfb, (rate as u8 + 1) << 4 | u8::from(has_padding) << 1, 0])
     }
@@ -27,7 +27,7 @@ impl FrameHeader {
     /// # Errors
     /// If it is not MPEG-1 layer III, or has the free bit rate, whose frames do not contain their length.
     pub fn read(octets: &[u8]) -> Result<Self, Malformed> {
-        let header = Self(*octets.first_chunk().ok_or(SHORT)?);
+        let header = Self(*octets.first_chunk().ok_or(SHORT_FRAME)?);
         let Self([_, version, rates, _]) = header;
         if version & 0x1e != 0x1a {
             return Err(Malformed("a frame is not MPEG-1 layer III"));
@@ -46,9 +46,9 @@ impl FrameHeader {
     /// Returns the octets of the whole frame.
     pub fn frame(self) -> usize {
         let Self([_, _, rates, _]) = self;
-        let bits_per_s = 1000 * u32::from(KBPS[usize::from(rates >> 4) - 1]);
+        let bits_per_s = 1000 * u32::from(BIT_RATES_KBPS[usize::from(rates >> 4) - 1]);
         let padding = u32::from(rates >> 1 & 1);
-        (144 * bits_per_s / SAMPLING[usize::from(rates >> 2 & 3)] + padding) as usize
+        (144 * bits_per_s / SAMPLING_RATES[usize::from(rates >> 2 & 3)] + padding) as usize
     }
 
     /// Returns the octets of the header, the CRC if any, and the side information, before the main data.
@@ -75,11 +75,11 @@ impl FrameHeader {
     /// Sets `main_data_begin` and the length of the unit, in octets; no channel of a granule has more than
     /// 4095 bits.
     pub(crate) fn set(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
-        const MAX: usize = 4095;
+        const MAX_GRANULE_BITS: usize = 4095;
         self.set_bits(frame, 0, 9, reaches_back);
         let (mut left, parts) = (8 * main_data, self.lengths().count());
         for (index, at) in self.lengths().enumerate() {
-            let part = left.div_ceil(parts - index).min(MAX);
+            let part = left.div_ceil(parts - index).min(MAX_GRANULE_BITS);
             self.set_bits(frame, at, 12, part);
             left -= part;
         }
@@ -95,10 +95,10 @@ impl FrameHeader {
 
     /// Returns the offsets of the lengths of both granules, in bits from the start of the side information.
     fn lengths(self) -> impl Iterator<Item = usize> {
-        const GRANULE: usize = 59;
+        const GRANULE_BITS: usize = 59;
         // After main_data_begin, private_bits, and scfsi of each channel.
         let (first, count) = if self.is_mono() { (9 + 5 + 4, 2) } else { (9 + 3 + 8, 4) };
-        (0..count).map(move |index| first + GRANULE * index)
+        (0..count).map(move |index| first + GRANULE_BITS * index)
     }
 
     fn bits(self, frame: &[u8], at: usize, count: usize) -> usize {
@@ -116,7 +116,7 @@ impl FrameHeader {
     }
 }
 
-const SHORT: Malformed = Malformed("a frame has no header");
+const SHORT_FRAME: Malformed = Malformed("a frame has no header");
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ pub struct ParityCode {
 
 impl ParityCode {
     /// Maximum packets of a group with its parity.
-    pub const MAX: u16 = erasure::MAX - 1;
+    pub const MAX: u16 = erasure::MAX_SYMBOLS - 1;
 
     /// Creates a code of k of n; `None` unless there are at least one of each, and at most [`ParityCode::MAX`].
     pub const fn new(k: u8, n: u8) -> Option<Self> {
@@ -40,16 +40,16 @@ pub struct Parity<'p> {
     pub first: u16,
     /// The code of the group; the last group of a stream may be shorter.
     pub code: ParityCode,
-    place: u8,
+    position: u8,
     symbol: &'p [u8],
 }
 
 /// Octets of the header: the first sequence number, k, n and the place among n.
-const HEADER: usize = 5;
-const LENGTH: usize = 2;
+const HEADER_LENGTH: usize = 5;
+const LENGTH_FIELD: usize = 2;
 
 /// Octets by which a parity payload exceeds the longest packet of its group.
-pub const OVERHEAD: usize = HEADER + LENGTH;
+pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD;
 
 /// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from
 /// `first` on; as many as `code` has, however many packets the group has.
@@ -62,7 +62,7 @@ pub fn payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterato
         .filter(|k| *k <= code.k)
         .expect("the packets are at most those of a group");
     let n = k + (code.n - code.k);
-    let octets = LENGTH + group.iter().map(Vec::len).max().unwrap_or(0);
+    let octets = LENGTH_FIELD + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
     (k..n).map(move |place| {
         let known: Vec<(u8, &[u8])> = (0..k).zip(symbols.iter().map(Vec::as_slice)).collect();
@@ -85,10 +85,10 @@ impl<'p> Parity<'p> {
     /// If it is too short, or has an invalid place.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (&[high, low, k, n, place], symbol) =
-            payload.split_first_chunk::<HEADER>().ok_or(Malformed("a parity packet has no header"))?;
-        let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH);
+            payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("a parity packet has no header"))?;
+        let code = ParityCode::new(k, n).filter(|_| (k..n).contains(&place) && symbol.len() >= LENGTH_FIELD);
         let code = code.ok_or(Malformed("a parity packet names an invalid group"))?;
-        Ok(Self { first: u16::from_be_bytes([high, low]), code, place, symbol })
+        Ok(Self { first: u16::from_be_bytes([high, low]), code, position: place, symbol })
     }
 }
 
@@ -102,11 +102,11 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
     let octets = symbol.len();
     let alike = parities.iter().filter(|parity| parity.code == *code && parity.symbol.len() == octets);
     // A packet or payload that does not fit belongs to another group.
-    let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH <= octets;
+    let fits = |(place, packet): &&(u8, &[u8])| *place < code.k && packet.len() + LENGTH_FIELD <= octets;
     let symbols: Vec<(u8, Vec<u8>)> =
         received.iter().filter(fits).map(|(place, packet)| (*place, padded(packet, octets))).collect();
     let mut known: Vec<(u8, &[u8])> = symbols.iter().map(|(place, symbol)| (*place, &symbol[..])).collect();
-    known.extend(alike.map(|parity| (parity.place, parity.symbol)));
+    known.extend(alike.map(|parity| (parity.position, parity.symbol)));
     known.sort_by_key(|(place, _)| *place);
     known.dedup_by_key(|(place, _)| *place);
     known.truncate(k);
@@ -118,7 +118,7 @@ pub fn restored(received: &[(u8, &[u8])], parities: &[Parity<'_>]) -> Option<Vec
 /// Returns the packet of a symbol; `None` if invalid.
 fn unpadded(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
-    symbol.drain(..LENGTH);
+    symbol.drain(..LENGTH_FIELD);
     (symbol.len() >= usize::from(length)).then(|| {
         symbol.truncate(length.into());
         symbol
@@ -140,7 +140,10 @@ mod tests {
     fn the_header_says_which_group_it_is_of() {
         let group = [vec![1, 2, 3], vec![4]];
         let payload = payloads(0x1234, &group, ParityCode::new(5, 7).unwrap()).last().unwrap();
-        assert_eq!((&payload[..HEADER], payload.len()), (&[0x12, 0x34, 2, 4, 3][..], HEADER + LENGTH + 3));
+        assert_eq!(
+            (&payload[..HEADER_LENGTH], payload.len()),
+            (&[0x12, 0x34, 2, 4, 3][..], HEADER_LENGTH + LENGTH_FIELD + 3)
+        );
         let parity = Parity::read(&payload).unwrap();
         assert_eq!(
             (parity.first, parity.code.k(), parity.code.n()),

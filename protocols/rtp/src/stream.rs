@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use hol_base::{Rng, Seed};
 
 use crate::FrameHeader;
-use crate::mp3::KBPS;
+use crate::mp3::BIT_RATES_KBPS;
 
 /// Samples per second.
 pub const SAMPLING_RATE: u32 = 44_100;
 /// Samples per frame.
 pub const SAMPLES: u32 = 1152;
 /// Possible bit rates, in kbit/s.
-pub const BIT_RATES: [u16; 14] = KBPS;
+pub const BIT_RATES: [u16; 14] = BIT_RATES_KBPS;
 
 /// A stereo stream of 44.1 kHz.
 ///
@@ -22,7 +22,7 @@ pub const BIT_RATES: [u16; 14] = KBPS;
 /// octets back, and ends in its own frame. There is no stuffing.
 #[derive(Debug)]
 pub struct Stream {
-    /// Index into [`KBPS`].
+    /// Index into [`BIT_RATES_KBPS`].
     rate: usize,
     rng: Rng,
     /// The fraction of an octet that padding has not compensated, in units of an octet divided by the
@@ -38,14 +38,14 @@ pub struct Stream {
 impl Stream {
     /// Creates a stream of this many kbit/s; `None` if not one of [`BIT_RATES`].
     pub fn new(kbps: u16) -> Option<Self> {
-        let rate = KBPS.iter().position(|known| *known == kbps)?;
+        let rate = BIT_RATES_KBPS.iter().position(|known| *known == kbps)?;
         let (planned, main_data) = (VecDeque::new(), VecDeque::new());
         Some(Self { rate, rng: Seed(3119).rng(), rest: 0, reservoir: 0, planned, main_data })
     }
 
     /// Returns the header of the next frame, padded by an octet where the bit rate requires it.
     fn header(&mut self) -> FrameHeader {
-        self.rest += 144_000 * u32::from(KBPS[self.rate]) % SAMPLING_RATE;
+        self.rest += 144_000 * u32::from(BIT_RATES_KBPS[self.rate]) % SAMPLING_RATE;
         let has_padding = self.rest >= SAMPLING_RATE;
         self.rest %= SAMPLING_RATE;
         FrameHeader::stereo(self.rate, has_padding)
@@ -57,7 +57,7 @@ impl Stream {
         let slot = header.main_data_room();
         let room = self.reservoir + slot;
         let wanted = slot / 2 + self.rng.below(slot as u64 + 1) as usize;
-        let octets = wanted.clamp(room.saturating_sub(FrameHeader::REACH), room);
+        let octets = wanted.clamp(room.saturating_sub(FrameHeader::MAX_DATA_REACH), room);
         let mut main_data_offset = vec![0; header.main_data_offset()];
         main_data_offset[..FrameHeader::OCTETS].copy_from_slice(&header.octets());
         header.set(&mut main_data_offset, self.reservoir, octets);
@@ -122,7 +122,7 @@ mod tests {
                 reaching += u32::from(reaches_back > 0);
                 begin += octets;
             }
-            assert!(begin > 0 && reservoir <= FrameHeader::REACH);
+            assert!(begin > 0 && reservoir <= FrameHeader::MAX_DATA_REACH);
             assert!((500..1000).contains(&reaching), "most frames need others: {reaching} of 1000 at {kbps}");
         }
     }

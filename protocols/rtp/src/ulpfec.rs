@@ -8,24 +8,24 @@ use crate::{Header, Malformed};
 /// Maximum packets of a group: bits of the long mask. Section 7.4.
 pub const MAX: u8 = 48;
 /// Bits of the short mask.
-const SHORT: u8 = 16;
+const SHORT_MASK_BITS: u8 = 16;
 
 /// The L bit of the first octet, which marks the long mask; E and L are in place of RTP's version. Section
 /// 7.3.
-const LONG: u8 = 0x40;
+const LONG_MASK_BIT: u8 = 0x40;
 const EXTENSION_AND_LONG: u8 = 0xc0;
 /// Octets of the FEC header.
-const HEADER: usize = 10;
+const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
-const LENGTH: usize = 2;
+const LENGTH_FIELD: usize = 2;
 
 /// Returns the octets by which the parity packet of `k` others exceeds the longest of them.
 pub const fn overhead(k: u8) -> usize {
-    HEADER + LENGTH + mask_octets(k > SHORT)
+    HEADER_LENGTH + LENGTH_FIELD + mask_octets(k > SHORT_MASK_BITS)
 }
 
 const fn mask_octets(is_long: bool) -> usize {
-    (if is_long { MAX } else { SHORT }) as usize / 8
+    (if is_long { MAX } else { SHORT_MASK_BITS }) as usize / 8
 }
 
 /// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
@@ -41,12 +41,12 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     for packet in group {
         add(&mut bits, &protected_bits(packet).expect("the packet is an RTP packet"));
     }
-    let (header, level) = bits.split_at_mut(HEADER);
-    header[0] = header[0] & !EXTENSION_AND_LONG | if k > SHORT { LONG } else { 0 };
+    let (header, level) = bits.split_at_mut(HEADER_LENGTH);
+    header[0] = header[0] & !EXTENSION_AND_LONG | if k > SHORT_MASK_BITS { LONG_MASK_BIT } else { 0 };
     header[2..4].copy_from_slice(&first.to_be_bytes());
     let length = u16::try_from(level.len()).expect("a packet has less than 64 KiB").to_be_bytes();
     let mask = (!0_u64 << (64 - k)).to_be_bytes();
-    [&*header, &length, &mask[..mask_octets(k > SHORT)], level].concat()
+    [&*header, &length, &mask[..mask_octets(k > SHORT_MASK_BITS)], level].concat()
 }
 
 /// Returns the protected octets of a packet in order: its header up to SSRC, the length of the rest, and the rest. Sections 8.1 and 8.2.
@@ -69,7 +69,7 @@ pub struct Protection<'p> {
     pub first: u16,
     /// The mask of protected packets: bit 63 stands for the first, and so on.
     mask: u64,
-    header: &'p [u8; HEADER],
+    header: &'p [u8; HEADER_LENGTH],
     level: &'p [u8],
 }
 
@@ -80,9 +80,10 @@ impl<'p> Protection<'p> {
     /// If it is shorter than it claims.
     pub fn read(payload: &'p [u8]) -> Result<Self, Malformed> {
         let (header, rest) =
-            payload.split_first_chunk::<HEADER>().ok_or(Malformed("an FEC packet has no header"))?;
-        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH>().ok_or(NO_LEVEL)?;
-        let (mask, rest) = rest.split_at_checked(mask_octets(header[0] & LONG != 0)).ok_or(NO_LEVEL)?;
+            payload.split_first_chunk::<HEADER_LENGTH>().ok_or(Malformed("an FEC packet has no header"))?;
+        let (&[high, low], rest) = rest.split_first_chunk::<LENGTH_FIELD>().ok_or(NO_LEVEL)?;
+        let (mask, rest) =
+            rest.split_at_checked(mask_octets(header[0] & LONG_MASK_BIT != 0)).ok_or(NO_LEVEL)?;
         let level = rest.get(..usize::from(u16::from_be_bytes([high, low]))).ok_or(NO_LEVEL)?;
         let mask = mask.iter().fold(0, |bits, octet| bits << 8 | u64::from(*octet)) << (64 - 8 * mask.len());
         Ok(Self { first: u16::from_be_bytes([header[2], header[3]]), mask, header, level })
@@ -114,7 +115,7 @@ impl<'p> Protection<'p> {
 
     /// Returns the packet with these restored octets. Sections 9.1 and 9.2.
     fn packet(&self, place: u8, bits: &[u8], source: u32) -> Option<Vec<u8>> {
-        let (header, rest) = bits.split_first_chunk::<HEADER>()?;
+        let (header, rest) = bits.split_first_chunk::<HEADER_LENGTH>()?;
         let length = usize::from(u16::from_be_bytes([header[8], header[9]]));
         let rest = rest.get(..length).filter(|_| length <= self.level.len())?;
         let version = 0x80 | header[0] & !EXTENSION_AND_LONG;

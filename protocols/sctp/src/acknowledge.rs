@@ -28,7 +28,7 @@ pub(crate) struct Acknowledgements {
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
     /// Whether there was a DATA chunk, or one that counts like it.
-    pub(crate) any: bool,
+    pub(crate) has_data: bool,
     /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk without room.
     pub(crate) at_once: bool,
     /// Whether the last gap was closed.
@@ -70,7 +70,7 @@ impl Endpoint {
 
     /// Acknowledges a packet now or later, after its chunks were processed. Section 6.2.
     pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: SackRequest) {
-        if !seen.any {
+        if !seen.has_data {
             return;
         }
         let gap = self.tsn_map.has_gap() || (seen.gap_closed && self.config.sack_when_gap_closes);

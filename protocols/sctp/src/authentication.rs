@@ -21,7 +21,7 @@ pub enum Hash {
 }
 
 /// Octets of a Random Number. Section 3.1.
-const RANDOM: usize = 32;
+const RANDOM_OCTETS: usize = 32;
 /// The empty endpoint pair shared key. Section 6.2.
 const EMPTY_KEY: u16 = 0;
 
@@ -42,7 +42,7 @@ pub(crate) struct Authentication {
     /// The hash that the peer requires.
     hash: Hash,
     /// The hash that we require.
-    own: Hash,
+    own_hash: Hash,
 }
 
 impl Hash {
@@ -80,7 +80,7 @@ impl Hash {
 /// Returns our parameters, which stay the same for the lifetime of an endpoint; SHA-1 is always included.
 /// `number` returns unpredictable numbers. Section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
-    let random: Vec<u8> = (0..RANDOM / 8).flat_map(|_| number().to_be_bytes()).collect();
+    let random: Vec<u8> = (0..RANDOM_OCTETS / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
     hashes.dedup();
     vec![
@@ -96,7 +96,7 @@ impl Offer {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {
             match parameter {
-                Parameter::Random(number) if number.len() != RANDOM => {
+                Parameter::Random(number) if number.len() != RANDOM_OCTETS => {
                     let why = Bytes::from_static(b"a Random Number that is not of 32 octets");
                     return Err(Cause::ProtocolViolation(why));
                 }
@@ -124,7 +124,7 @@ impl Authentication {
         // longer is the larger.
         let mut vectors = [&own.key_vector, &peer.key_vector];
         vectors.sort_by_key(|vector| (vector.len(), *vector));
-        Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own: own.hash }
+        Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own_hash: own.hash }
     }
 
     /// Returns the AUTH chunk of a packet that is not complete yet. Section 6.2.
@@ -145,7 +145,7 @@ impl Authentication {
     /// Returns whether the HMAC of the AUTH chunk, the first of these, is valid; an error must be reported to the peer. Section 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
-        let asked_for = |hash: &Hash| [self.own, Hash::Sha1].contains(hash);
+        let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);
         let hash = Hash::of(auth.algorithm).filter(asked_for);
         let hash = hash.ok_or(Cause::UnsupportedHmac(auth.algorithm))?;
         Ok(auth.shared_key == EMPTY_KEY && self.hmac(hash, chunks) == auth.hmac)

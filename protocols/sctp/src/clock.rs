@@ -53,8 +53,8 @@ impl Clock {
 /// Returns the expiry in a hierarchical wheel with 64 buckets per level, each level 8 times as coarse as the one below: a timer expires
 /// at the end of its bucket, so never early.
 fn wheel_edge(expires: u64, ticks: u64) -> u64 {
-    const LEVELS: u32 = 8;
-    let level = (0..LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(LEVELS);
+    const WHEEL_LEVELS: u32 = 8;
+    let level = (0..WHEEL_LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(WHEEL_LEVELS);
     let shift = 3 * level;
     ((expires >> shift) + 1) << shift
 }

@@ -218,7 +218,7 @@ pub enum IdleDecay {
 }
 
 /// Ethernet's MTU, used if no other is known.
-pub(crate) const ETHERNET: u64 = 1500;
+pub(crate) const ETHERNET_MTU: u64 = 1500;
 
 impl Config {
     /// Returns the configuration for a network with this MTU, in octets.

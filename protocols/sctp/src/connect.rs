@@ -394,7 +394,7 @@ impl Endpoint {
     fn establish(&mut self, now: Time, answered_path: usize) {
         self.state = State::Established;
         for (index, path) in self.paths.list.iter_mut().enumerate() {
-            if path.given || index == answered_path {
+            if path.is_given || index == answered_path {
                 (path.status, path.confirmed) = (PathStatus::Active, true);
             }
         }

@@ -115,7 +115,7 @@ pub(crate) fn is_unicast(address: Address) -> bool {
 
 impl Cookie {
     /// The number of words before the peer's addresses.
-    const FIXED: usize = 11;
+    const FIXED_WORDS: usize = 11;
 
     /// Encodes and signs the cookie, with at least `length` octets; it contains no zero address.
     pub(crate) fn seal(&self, secret: &Secret, length: usize) -> Bytes {
@@ -131,7 +131,7 @@ impl Cookie {
         words.extend(peer.offer.iter().flat_map(Offer::to_words));
         words.extend(peer.addresses.iter().flat_map(|address| words_of(*address)));
         let mut octets: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
-        octets.resize(octets.len().max(length.saturating_sub(Secret::SIGNATURE)), 0);
+        octets.resize(octets.len().max(length.saturating_sub(Secret::SIGNATURE_LENGTH)), 0);
         octets.extend(secret.sign(&octets));
         octets.into()
     }
@@ -144,8 +144,8 @@ impl Cookie {
         }
         let words: Vec<u32> = body.as_chunks().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
         let (offer, addresses) = match words[6] & 0b100 {
-            0 => (None, &words[Self::FIXED..]),
-            _ => Offer::from_words(&words[Self::FIXED..]).map(|(offer, rest)| (Some(offer), rest))?,
+            0 => (None, &words[Self::FIXED_WORDS..]),
+            _ => Offer::from_words(&words[Self::FIXED_WORDS..]).map(|(offer, rest)| (Some(offer), rest))?,
         };
         Some(Self {
             local_tag: words[0],

@@ -14,13 +14,13 @@ pub(crate) struct Marks {
     /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
     echo: Option<Tsn>,
     /// The last TSN sent at the latest reduction.
-    answered: Tsn,
+    answered_tsn: Tsn,
 }
 
 impl Marks {
     /// Creates the state before any mark; our first TSN is `initial_tsn`.
     pub(crate) fn new(agreed: bool, initial_tsn: Tsn) -> Self {
-        Self { agreed, echo: None, answered: initial_tsn - 1 }
+        Self { agreed, echo: None, answered_tsn: initial_tsn - 1 }
     }
 
     /// Returns whether both sides support ECN.
@@ -54,12 +54,12 @@ impl Marks {
 impl Endpoint {
     /// Handles an ECNE: reduces the window of the marked packet's path once per round trip, and answers every ECNE with CWR. RFC 4960 appendix A.
     pub(crate) fn on_ecne(&mut self, now: Time, tsn: Tsn, from: usize) {
-        if tsn.after(self.marks.answered) {
-            self.marks.answered = tsn;
+        if tsn.after(self.marks.answered_tsn) {
+            self.marks.answered_tsn = tsn;
             let path = self.flight.iter().find(|sent| sent.data.tsn == tsn).map(|sent| sent.path);
             path.into_iter().for_each(|path| self.reduce_by_echo(now, path));
         }
-        self.control.push_back((Some(from), Chunk::Cwr(self.marks.answered)));
+        self.control.push_back((Some(from), Chunk::Cwr(self.marks.answered_tsn)));
     }
 
     fn reduce_by_echo(&mut self, now: Time, path: usize) {
@@ -67,8 +67,8 @@ impl Endpoint {
         let round_trip = clock.ticks(path.rtt.last().unwrap_or_default());
         // In ticks of the clock (sctp_transport_lower_cwnd: `time_after(jiffies, …)`).
         let is_later = |last| clock.tick_of(now) > clock.tick_of(last) + round_trip;
-        if path.last_reduced.is_none_or(is_later) {
-            path.last_reduced = Some(now);
+        if path.last_ecn_reduction.is_none_or(is_later) {
+            path.last_ecn_reduction = Some(now);
             path.window.on_fast_retransmit();
             self.statistics.congestion_events += 1;
         } else {

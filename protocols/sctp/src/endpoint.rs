@@ -16,7 +16,7 @@ use crate::Config;
 use crate::acknowledge::Acknowledgements;
 use crate::authentication::{Authentication, own_parameters};
 use crate::clock::Clock;
-use crate::config::ETHERNET;
+use crate::config::ETHERNET_MTU;
 use crate::ecn::Marks;
 use crate::flight::{Flight, Limit};
 use crate::interleaved::InterleavedReassembly;
@@ -142,7 +142,7 @@ impl Endpoint {
         for address in remote {
             endpoint.add_path(address, 0);
         }
-        endpoint.paths.list.iter_mut().for_each(|path| path.given = true);
+        endpoint.paths.list.iter_mut().for_each(|path| path.is_given = true);
         endpoint
     }
 
@@ -165,7 +165,7 @@ impl Endpoint {
     ) -> Self {
         let mut config: Arc<Config> = config.into();
         if config.mtu.0 == 0 {
-            config = Arc::new(config.within(ETHERNET));
+            config = Arc::new(config.within(ETHERNET_MTU));
         }
         assert!(!local.is_empty(), "an endpoint needs an address");
         let secret = Secret::new(&mut rng);

@@ -58,7 +58,7 @@ pub(crate) struct SentChunk {
     /// The number of transmissions.
     pub(crate) transmissions: u32,
     /// TSN.Missing.Report.
-    pub(crate) missing: u32,
+    pub(crate) missing_reports: u32,
     pub(crate) fast_retransmit: FastRetransmit,
     /// Only acknowledgements of TSNs from this one on indicate that the latest copy is missing.
     pub(crate) recover: Tsn,
@@ -77,7 +77,7 @@ pub(crate) struct Flight {
     cumulative: Tsn,
     /// The octets of user data in flight on all paths.
     outstanding: u64,
-    lost: usize,
+    lost_count: usize,
     gap_acked: usize,
     abandoned: usize,
     /// The number of chunks whose messages may be abandoned.
@@ -122,7 +122,7 @@ impl SentChunk {
             path,
             inherited: false,
             transmissions: 1,
-            missing: 0,
+            missing_reports: 0,
             fast_retransmit: FastRetransmit::Eligible,
             recover: data.tsn,
             measures_rtt,
@@ -151,7 +151,7 @@ impl Flight {
             chunks: VecDeque::new(),
             cumulative: initial - 1,
             outstanding: 0,
-            lost: 0,
+            lost_count: 0,
             gap_acked: 0,
             abandoned: 0,
             limited: 0,
@@ -171,7 +171,7 @@ impl Flight {
     }
 
     pub(crate) fn lost(&self) -> usize {
-        self.lost
+        self.lost_count
     }
 
     pub(crate) fn gap_acked(&self) -> usize {
@@ -238,7 +238,7 @@ impl Flight {
         match state {
             ChunkState::InFlight if enters => self.outstanding += size,
             ChunkState::InFlight => self.outstanding -= size,
-            ChunkState::Lost => step(&mut self.lost),
+            ChunkState::Lost => step(&mut self.lost_count),
             ChunkState::GapAcked => step(&mut self.gap_acked),
             ChunkState::Abandoned => step(&mut self.abandoned),
         }
@@ -246,7 +246,7 @@ impl Flight {
 
     /// Returns the first lost chunk at or after `from`.
     pub(crate) fn next_lost(&self, from: usize) -> Option<usize> {
-        if self.lost == 0 {
+        if self.lost_count == 0 {
             return None;
         }
         (from..self.chunks.len()).find(|index| self.chunks[*index].state == ChunkState::Lost)

@@ -10,7 +10,7 @@ use crate::config::IdleDecay;
 use crate::state::State;
 
 /// The size of our Heartbeat Information: the path, the time, the nonce.
-const INFO: usize = 20;
+const INFO_LENGTH: usize = 20;
 
 impl Endpoint {
     /// Returns half of the RTO, plus HB.interval unless the answer is urgent; jitter is added. Section 8.3.
@@ -77,7 +77,7 @@ impl Endpoint {
         let nonce = self.secret.number(self.rng.next_u64());
         self.paths.list[path].heartbeat = Some(nonce);
         self.paths.list[path].rtt_pending |= self.config.heartbeat_holds_rtt;
-        let mut info = Vec::with_capacity(INFO);
+        let mut info = Vec::with_capacity(INFO_LENGTH);
         info.extend_from_slice(&(path as u32).to_be_bytes());
         info.extend_from_slice(&now.as_nanos().to_be_bytes());
         info.extend_from_slice(&nonce.to_be_bytes());
@@ -92,7 +92,7 @@ impl Endpoint {
     }
 
     pub(crate) fn on_heartbeat_ack(&mut self, now: Time, info: &[u8]) {
-        let Ok(info) = <&[u8; INFO]>::try_from(info) else { return };
+        let Ok(info) = <&[u8; INFO_LENGTH]>::try_from(info) else { return };
         let word = |at: usize| info[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let index = u32::from_be_bytes([info[0], info[1], info[2], info[3]]) as usize;
         let (sent, nonce) = (Time::from_nanos(word(4)), word(12));

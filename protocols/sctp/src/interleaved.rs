@@ -13,7 +13,7 @@ pub(crate) struct InterleavedReassembly {
     /// The channels by stream; ordered and unordered messages have separate numbers.
     channels: BTreeMap<(u16, bool), Channel>,
     /// Octets of user data that wait for earlier fragments.
-    held: usize,
+    held_octets: usize,
 }
 
 /// A delivery caused by a chunk or an I-FORWARD-TSN.
@@ -41,11 +41,11 @@ struct Incoming {
     /// Fragments that wait for earlier ones; ascending.
     fragments: VecDeque<Fragment>,
     /// The fragment with the E bit.
-    last: Option<Fsn>,
+    last_fsn: Option<Fsn>,
     /// The next fragment for the application.
     next: Fsn,
     /// The delivered part, if the message is partially delivered.
-    part: Option<BytesMut>,
+    delivered_part: Option<BytesMut>,
     delivery_times: DeliveryTimes,
     ppid: u32,
 }
@@ -59,7 +59,7 @@ struct Fragment {
 
 impl InterleavedReassembly {
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a chunk with a new TSN.
@@ -80,9 +80,9 @@ impl InterleavedReassembly {
             ));
         }
         let message = channel.message(mid);
-        self.held += message.insert(data, now);
-        self.held -= message.extend_part(deliver);
-        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+        self.held_octets += message.insert(data, now);
+        self.held_octets -= message.extend_part(deliver);
+        channel.deliver_complete(stream, unordered, &mut self.held_octets, deliver);
     }
 
     /// Starts partial delivery when the buffer is full: the application gets the available part of every message that is next in its
@@ -92,9 +92,9 @@ impl InterleavedReassembly {
             let next = channel.next;
             let may_be_seen = |message: &&mut Incoming| *unordered || message.mid == next;
             for message in channel.messages.iter_mut().filter(may_be_seen) {
-                if message.part.is_none() && message.follows() {
-                    message.part = Some(BytesMut::new());
-                    self.held -= message.extend_part(deliver);
+                if message.delivered_part.is_none() && message.follows() {
+                    message.delivered_part = Some(BytesMut::new());
+                    self.held_octets -= message.extend_part(deliver);
                 }
             }
         }
@@ -110,11 +110,11 @@ impl InterleavedReassembly {
         while channel.messages.front().is_some_and(|message| message.mid.at_or_before(mid))
             && let Some(first) = channel.messages.pop_front()
         {
-            self.held -= first.held();
+            self.held_octets -= first.held();
             first.discard_rest(stream, unordered, deliver);
         }
         channel.next = mid.next();
-        channel.deliver_complete(stream, unordered, &mut self.held, deliver);
+        channel.deliver_complete(stream, unordered, &mut self.held_octets, deliver);
     }
 }
 
@@ -124,7 +124,7 @@ impl InterleavedReassembly {
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
-                self.held -= message.held();
+                self.held_octets -= message.held();
                 message.discard_rest(stream, unordered, deliver);
             }
         }
@@ -143,11 +143,11 @@ impl Channel {
 
     /// Notes a delivery. At most 2³¹ - 1 unordered messages are in flight, so a much older number was delivered or abandoned.
     fn note_delivered(&mut self, mid: Mid, unordered: bool) {
-        const FAR: u32 = 1 << 30;
+        const MAX_DISTANCE: u32 = 1 << 30;
         if !unordered {
             self.next = mid.next();
-        } else if mid.distance_from(self.next) > FAR {
-            self.next = mid - FAR;
+        } else if mid.distance_from(self.next) > MAX_DISTANCE {
+            self.next = mid - MAX_DISTANCE;
         }
     }
 
@@ -165,7 +165,7 @@ impl Channel {
             if is_due && let Some(message) = self.messages.remove(at) {
                 *held -= message.held();
                 self.note_delivered(message.mid, unordered);
-                deliver(message.whole(stream, unordered));
+                deliver(message.into_delivery(stream, unordered));
             } else if unordered {
                 at += 1;
             } else {
@@ -180,9 +180,9 @@ impl Incoming {
         Self {
             mid,
             fragments: VecDeque::new(),
-            last: None,
+            last_fsn: None,
             next: Fsn(0),
-            part: None,
+            delivered_part: None,
             delivery_times: DeliveryTimes::default(),
             ppid: 0,
         }
@@ -195,17 +195,17 @@ impl Incoming {
     /// Inserts a fragment; returns the added octets, 0 for a duplicate or one after the last.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
-        let behind_last = self.last.is_some_and(|last| fsn.after(last));
+        let behind_last = self.last_fsn.is_some_and(|last| fsn.after(last));
         let at = self.fragments.partition_point(|other| other.fsn.before(fsn));
         let is_known = self.fragments.get(at).is_some_and(|other| other.fsn == fsn);
         if fsn.before(self.next) || behind_last || is_known {
             return 0;
         }
         if data.flags.contains(DataFlags::END) {
-            if self.last.is_some() || at < self.fragments.len() {
+            if self.last_fsn.is_some() || at < self.fragments.len() {
                 return 0;
             }
-            self.last = Some(fsn);
+            self.last_fsn = Some(fsn);
         }
         self.fragments.insert(at, Fragment { fsn, data, arrived });
         length
@@ -218,19 +218,19 @@ impl Incoming {
 
     /// Returns whether all undelivered fragments are present: numbers ascend, so first, last and count suffice.
     fn is_complete(&self) -> bool {
-        let Some(last) = self.last else { return false };
+        let Some(last) = self.last_fsn else { return false };
         self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
     }
 
     /// Continues a partial delivery, except for the end of the message; returns the octets that leave the buffer.
     fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
-        let Some(mut part) = self.part.take() else { return 0 };
+        let Some(mut part) = self.delivered_part.take() else { return 0 };
         let before = part.len();
         while !self.is_complete() && self.follows() {
             self.take_first(&mut part);
         }
         let octets = part.len() - before;
-        self.part = Some(part);
+        self.delivered_part = Some(part);
         if octets > 0 {
             deliver(Delivery::Part(octets));
         }
@@ -253,12 +253,12 @@ impl Incoming {
     /// Discards the rest of the message, and reports the abort of a partial delivery.
     fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
-            deliver(self.whole(stream, unordered));
+            deliver(self.into_delivery(stream, unordered));
         }
     }
 
-    fn whole(mut self, stream: u16, unordered: bool) -> Delivery {
-        let mut octets = self.part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
+    fn into_delivery(mut self, stream: u16, unordered: bool) -> Delivery {
+        let mut octets = self.delivered_part.take().unwrap_or_else(|| BytesMut::with_capacity(self.held()));
         let in_part = octets.len();
         while !self.fragments.is_empty() {
             self.take_first(&mut octets);

@@ -21,9 +21,9 @@ pub(crate) struct OwnAddresses {
     /// Addresses that the peer has accepted while it refused another request: still only ASCONF may be sent from them.
     withheld: Vec<Address>,
     /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
-    lost: Vec<Address>,
+    lost_addresses: Vec<Address>,
     /// Changes for the next ASCONF.
-    waiting: Vec<AddressOperation>,
+    waiting_operations: Vec<AddressOperation>,
     /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
     outstanding: Option<(Asconf, usize)>,
     /// The serial number of the next ASCONF.
@@ -33,7 +33,14 @@ pub(crate) struct OwnAddresses {
 impl OwnAddresses {
     pub(crate) fn new(serial: AsconfSerial) -> Self {
         let (adding, withheld, lost) = (Vec::new(), Vec::new(), Vec::new());
-        Self { adding, withheld, lost, waiting: Vec::new(), outstanding: None, serial }
+        Self {
+            adding,
+            withheld,
+            lost_addresses: lost,
+            waiting_operations: Vec::new(),
+            outstanding: None,
+            serial,
+        }
     }
 
     /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Changes during the handshake are requested after it.
@@ -43,7 +50,7 @@ impl OwnAddresses {
 
     /// Returns whether the host has lost an address that the peer may still use.
     pub(crate) fn is_lost(&self, address: Address) -> bool {
-        self.lost.contains(&address)
+        self.lost_addresses.contains(&address)
     }
 
     /// Returns a new address from which to send ASCONF, if there is no address for other chunks.
@@ -56,16 +63,19 @@ impl OwnAddresses {
     /// F5). `apart`: only one of them; if the host `moves`, an addition together with the first
     /// waiting deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
-        self.waiting.sort_by_key(|change| match change {
+        self.waiting_operations.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
             AddressOperation::SetPrimary(_) => 1,
             AddressOperation::Delete(_) | AddressOperation::Unknown { .. } => 2,
         });
-        let count = self.waiting.len().min(if apart { 1 } else { MAX_REQUESTS });
-        let mut changes: Vec<AddressOperation> = self.waiting.drain(..count).collect();
+        let count = self.waiting_operations.len().min(if apart { 1 } else { MAX_REQUESTS });
+        let mut changes: Vec<AddressOperation> = self.waiting_operations.drain(..count).collect();
         if apart && moves && matches!(changes[..], [AddressOperation::Add(_)]) {
-            let delete = self.waiting.iter().position(|change| matches!(change, AddressOperation::Delete(_)));
-            changes.extend(delete.map(|delete| self.waiting.remove(delete)));
+            let delete = self
+                .waiting_operations
+                .iter()
+                .position(|change| matches!(change, AddressOperation::Delete(_)));
+            changes.extend(delete.map(|delete| self.waiting_operations.remove(delete)));
         }
         changes.into_iter().zip(1..).map(|(change, correlation)| Request { correlation, change }).collect()
     }
@@ -85,16 +95,18 @@ impl Endpoint {
             return;
         }
         let own = &mut self.own_addresses;
-        let deletion = own.waiting.iter().position(|change| *change == AddressOperation::Delete(address));
+        let deletion =
+            own.waiting_operations.iter().position(|change| *change == AddressOperation::Delete(address));
         if let Some(deletion) = deletion {
             // The address came back before the peer received the deletion.
-            own.waiting.remove(deletion);
-            own.lost.retain(|gone| *gone != address);
+            own.waiting_operations.remove(deletion);
+            own.lost_addresses.retain(|gone| *gone != address);
             self.local.push(address);
             return self.repair_paths(now);
         }
         own.adding.push(address);
-        own.waiting.extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
+        own.waiting_operations
+            .extend([AddressOperation::Add(address), AddressOperation::SetPrimary(address)]);
         self.send_next_asconf(now);
     }
 
@@ -105,10 +117,10 @@ impl Endpoint {
         }
         let own = &mut self.own_addresses;
         let about = |change: &AddressOperation| matches!(change, AddressOperation::Add(of) | AddressOperation::SetPrimary(of) if *of == address);
-        if own.adding.contains(&address) && own.waiting.iter().any(about) {
+        if own.adding.contains(&address) && own.waiting_operations.iter().any(about) {
             // The peer has not received the addition.
             own.adding.retain(|adding| *adding != address);
-            own.waiting.retain(|change| !about(change));
+            own.waiting_operations.retain(|change| !about(change));
             return;
         }
         let is_new = own.adding.contains(&address) || own.withheld.contains(&address);
@@ -122,8 +134,8 @@ impl Endpoint {
             // Section 5.1.1 C4: no ASCONF before the association is established, so this one cannot move.
             return self.end(Event::Failed { reason: Failure::AddressRemoved });
         }
-        self.own_addresses.lost.push(address);
-        self.own_addresses.waiting.push(AddressOperation::Delete(address));
+        self.own_addresses.lost_addresses.push(address);
+        self.own_addresses.waiting_operations.push(AddressOperation::Delete(address));
         self.repair_paths(now);
         self.send_next_asconf(now);
     }
@@ -134,11 +146,11 @@ impl Endpoint {
         let may_ask = self.addip && self.state.is_up() && self.state != State::ShutdownAckSent;
         let own = &mut self.own_addresses;
         let has_no_address = self.local.is_empty() && own.next_asconf_source().is_none();
-        if !may_ask || own.outstanding.is_some() || own.waiting.is_empty() || has_no_address {
+        if !may_ask || own.outstanding.is_some() || own.waiting_operations.is_empty() || has_no_address {
             return;
         }
         // Section 5.3.2: an address that the peer knows, even if the host has lost it.
-        let Some(lookup) = self.local.first().or(own.lost.first()).copied() else { return };
+        let Some(lookup) = self.local.first().or(own.lost_addresses.first()).copied() else { return };
         let requests = own.next_requests(self.config.asconf_apart, self.local.is_empty());
         let asconf = Asconf { serial: own.serial, lookup, requests };
         own.serial = own.serial.next();
@@ -219,8 +231,8 @@ impl Endpoint {
                 own.adding.retain(|adding| adding != address);
                 own.withheld.extend(done.then_some(*address));
             }
-            AddressOperation::Delete(_) if withholds && !done => own.waiting.push(change.clone()),
-            AddressOperation::Delete(address) => own.lost.retain(|gone| gone != address),
+            AddressOperation::Delete(_) if withholds && !done => own.waiting_operations.push(change.clone()),
+            AddressOperation::Delete(address) => own.lost_addresses.retain(|gone| gone != address),
             AddressOperation::Add(_) | AddressOperation::SetPrimary(_) | AddressOperation::Unknown { .. } => {
             }
         }

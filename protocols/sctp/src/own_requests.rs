@@ -11,7 +11,7 @@ use crate::Endpoint;
 /// Our requests to the peer, of which one is outstanding at a time. Section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnRequests {
-    waiting: VecDeque<QueuedRequest>,
+    waiting_requests: VecDeque<QueuedRequest>,
     outstanding: Option<Box<OutstandingRequest>>,
     /// The number of the next request. Section 4.1: the first is the initial TSN.
     serial: ReconfigSerial,
@@ -20,7 +20,7 @@ pub(crate) struct OwnRequests {
 /// A request that has no serial number yet.
 #[derive(Debug)]
 struct QueuedRequest {
-    what: Reconfiguration,
+    request: Reconfiguration,
     /// The peer's request that it answers. Section 5.1.2 A4.
     answers: Option<ReconfigSerial>,
 }
@@ -42,17 +42,17 @@ struct OutstandingRequest {
 
 impl OwnRequests {
     pub(crate) fn new(serial: ReconfigSerial) -> Self {
-        Self { waiting: VecDeque::new(), outstanding: None, serial }
+        Self { waiting_requests: VecDeque::new(), outstanding: None, serial }
     }
 
     /// Returns whether there is no request.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.outstanding.is_none()
+        self.waiting_requests.is_empty() && self.outstanding.is_none()
     }
 
     /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
     pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
-        let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.what {
+        let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.request {
             Reconfiguration::ResetOutgoing(reset) => Some(reset),
             _ => None,
         });
@@ -77,7 +77,7 @@ impl OwnRequests {
 
     /// Returns whether a queued request answers this one of the peer.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
-        self.waiting.iter().any(|queued| queued.answers == Some(serial))
+        self.waiting_requests.iter().any(|queued| queued.answers == Some(serial))
     }
 }
 
@@ -121,7 +121,7 @@ impl Endpoint {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
         }
-        self.own_requests.waiting.push_back(QueuedRequest { what, answers });
+        self.own_requests.waiting_requests.push_back(QueuedRequest { request: what, answers });
     }
 
     /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
@@ -147,15 +147,15 @@ impl Endpoint {
             return None;
         }
         // Messages queued before the reset are numbered first.
-        let is_due = |queued: &&QueuedRequest| match &queued.what {
+        let is_due = |queued: &&QueuedRequest| match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => !self.streams_out.has_unsent_of(streams),
             _ => true,
         };
-        own.waiting.front().filter(is_due)?;
-        let queued = own.waiting.pop_front()?;
+        own.waiting_requests.front().filter(is_due)?;
+        let queued = own.waiting_requests.pop_front()?;
         let serial = own.serial;
         own.serial = serial.next();
-        let request = match &queued.what {
+        let request = match &queued.request {
             Reconfiguration::ResetOutgoing(streams) => Reconfig::OutgoingReset {
                 serial,
                 response: queued.answers.unwrap_or(self.peer_requests.last()),
@@ -248,7 +248,7 @@ impl Endpoint {
 
     fn complete_request(&mut self, done: bool) {
         let Some(outstanding) = self.own_requests.outstanding.take() else { return };
-        let what = outstanding.queued.what;
+        let what = outstanding.queued.request;
         match &what {
             Reconfiguration::ResetOutgoing(streams) => {
                 if done {

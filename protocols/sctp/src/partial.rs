@@ -280,9 +280,9 @@ impl Endpoint {
     fn count_forward_tsn(&mut self, now: Time, seen: &mut SackRequest) {
         if self.config.forward_tsn_always_counts {
             // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.
-            self.acknowledge_packet(now, SackRequest { any: true, ..SackRequest::default() });
+            self.acknowledge_packet(now, SackRequest { has_data: true, ..SackRequest::default() });
         } else {
-            seen.any = true;
+            seen.has_data = true;
         }
     }
 }

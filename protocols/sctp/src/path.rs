@@ -23,7 +23,7 @@ pub struct Path {
     /// Whether the peer added it by ASCONF: it carries no DATA until it is confirmed. RFC 5061 section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
-    pub(crate) given: bool,
+    pub(crate) is_given: bool,
     /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether it is confirmed: the peer has answered from it. RFC 9260 section 5.4.
@@ -44,7 +44,7 @@ pub struct Path {
     /// The time at which DATA was last sent.
     pub(crate) last_sent: Time,
     /// The time at which an ECN echo last reduced the window.
-    pub(crate) last_reduced: Option<Time>,
+    pub(crate) last_ecn_reduction: Option<Time>,
     /// The TSN whose acknowledgement ends fast recovery. RFC 9260 section 7.2.4.
     pub(crate) fast_recovery: Option<Tsn>,
     /// The newest TSN on this path that the current SACK newly acknowledges.
@@ -70,7 +70,7 @@ impl Path {
             status: PathStatus::Inactive,
             stranded: false,
             added: false,
-            given: false,
+            is_given: false,
             deleted: false,
             confirmed: false,
             window: Window::new(config.cwnd_parameters(), ssthresh),
@@ -83,7 +83,7 @@ impl Path {
             heartbeat_due: None,
             heartbeat: None,
             last_sent: Time::ZERO,
-            last_reduced: None,
+            last_ecn_reduction: None,
             fast_recovery: None,
             newest_acked: None,
             newly_acked: 0,
@@ -100,7 +100,7 @@ impl Path {
     /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent to it: only after it is
     /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
-        self.confirmed || self.given || self.added
+        self.confirmed || self.is_given || self.added
     }
 
     /// Removes octets from the data in flight, or from the inherited ones.
@@ -246,7 +246,7 @@ impl Paths {
     /// Returns the next path after `path`, cyclically, whose address the application gave.
     pub(crate) fn next_given(&self, path: usize) -> usize {
         let count = self.list.len();
-        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].given).unwrap_or(path)
+        (1..=count).map(|step| (path + step) % count).find(|index| self.list[*index].is_given).unwrap_or(path)
     }
 
     /// Returns a sort key: state, then errors, then the order of addresses.

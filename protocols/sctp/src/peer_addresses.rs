@@ -65,7 +65,7 @@ impl Endpoint {
         request: &Request,
     ) -> Result<(), Cause> {
         /// "Request Refused - No Authorization". RFC 5061 section 4.3.5.
-        const REFUSED: u16 = 164;
+        const REQUEST_REFUSED: u16 = 164;
 
         let meant = |address: Address| if address.is_unspecified() { source } else { address };
         match request.change {
@@ -90,7 +90,7 @@ impl Endpoint {
                     // Section 5.3 F7 has precedence over F8.
                     _ if is_last => return Err(Cause::DeleteLastAddress(copied())),
                     _ if protected == Some(address) => {
-                        return Err(Cause::Other { code: REFUSED, value: copied() });
+                        return Err(Cause::Other { code: REQUEST_REFUSED, value: copied() });
                     }
                     _ if address == source => return Err(Cause::DeleteSourceAddress(copied())),
                     _ => self.delete_peer_address(now, address),

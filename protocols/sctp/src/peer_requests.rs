@@ -12,7 +12,7 @@ use crate::receive::take;
 #[derive(Debug)]
 pub(crate) struct PeerRequests {
     /// The number of the last request processed.
-    last: ReconfigSerial,
+    last_serial: ReconfigSerial,
     /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
     /// of ours is the answer. Section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
@@ -26,7 +26,7 @@ struct DeferredReset {
     last_tsn: Tsn,
     streams: Vec<u16>,
     /// Chunks that were sent after the reset.
-    held: Vec<Chunk>,
+    held_chunks: Vec<Chunk>,
     /// Octets of user data in these chunks.
     octets: usize,
 }
@@ -34,11 +34,11 @@ struct DeferredReset {
 impl PeerRequests {
     /// Creates the state before any request; the first one has the number of the peer's first TSN. Section 4.1.
     pub(crate) fn new(first: ReconfigSerial) -> Self {
-        Self { last: first - 1, answers: Vec::new(), deferred: None }
+        Self { last_serial: first - 1, answers: Vec::new(), deferred: None }
     }
 
     pub(crate) fn last(&self) -> ReconfigSerial {
-        self.last
+        self.last_serial
     }
 
     pub(crate) fn is_deferring(&self) -> bool {
@@ -61,7 +61,7 @@ impl PeerRequests {
     pub(crate) fn hold(&mut self, chunk: Chunk) {
         if let Some(deferred) = &mut self.deferred {
             deferred.octets += chunk.user_data().map_or(0, |data| data.payload.len());
-            deferred.held.push(chunk);
+            deferred.held_chunks.push(chunk);
         }
     }
 }
@@ -104,11 +104,11 @@ impl Endpoint {
             }
         }
         let Some((first, _)) = requests.first() else { return };
-        if *first == self.peer_requests.last.next() {
+        if *first == self.peer_requests.last_serial.next() {
             let answers =
                 requests.iter().map(|(serial, request)| (*serial, self.on_request(now, request))).collect();
             self.peer_requests.answers = answers;
-            self.peer_requests.last = requests[requests.len() - 1].0;
+            self.peer_requests.last_serial = requests[requests.len() - 1].0;
         } else if !self.peer_requests.answers.iter().any(|(serial, _)| serial == first) {
             return self.respond(*first, ReconfigResult::BAD_SEQUENCE_NUMBER);
         }
@@ -188,7 +188,7 @@ impl Endpoint {
         if last_tsn.after(self.tsn_map.cumulative()) {
             let (streams, held) = (streams.to_vec(), Vec::new());
             self.peer_requests.deferred =
-                Some(Box::new(DeferredReset { serial, last_tsn, streams, held, octets: 0 }));
+                Some(Box::new(DeferredReset { serial, last_tsn, streams, held_chunks: held, octets: 0 }));
             return ReconfigResult::IN_PROGRESS;
         }
         self.reset_incoming(now, streams);
@@ -213,7 +213,7 @@ impl Endpoint {
         let is_due = |deferred: &mut Box<DeferredReset>| deferred.last_tsn.at_or_before(cumulative);
         let Some(deferred) = self.peer_requests.deferred.take_if(is_due) else { return };
         self.reset_incoming(now, &deferred.streams);
-        for chunk in deferred.held {
+        for chunk in deferred.held_chunks {
             match chunk {
                 Chunk::Data(data) => self.deliver(now, data),
                 Chunk::IData(data) => self.deliver_interleaved(now, *data),
@@ -226,7 +226,7 @@ impl Endpoint {
                 *result = Some(performed);
             }
         }
-        (seen.any, seen.at_once) = (true, true);
+        (seen.has_data, seen.at_once) = (true, true);
         self.respond(deferred.serial, performed);
     }
 

@@ -11,7 +11,7 @@ use crate::flight::{ChunkState, FastRetransmit, SentChunk};
 use crate::tlp::Probe;
 
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
-const PERSISTENCE: u32 = 16;
+const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(crate) struct Rack {
     advanced: bool,
     reordering_seen: bool,
     /// RACK.reo_wnd_mult.
-    steps: u32,
+    window_steps: u32,
     /// RACK.reo_wnd_persist.
     persist: u32,
     /// RACK.dsack_round: the window was widened; it is widened again only after this TSN is acknowledged.
@@ -63,7 +63,7 @@ impl Default for Rack {
             min_rtt: None,
             advanced: false,
             reordering_seen: false,
-            steps: 1,
+            window_steps: 1,
             persist: 0,
             widened_until: None,
             timed_out: None,
@@ -102,7 +102,7 @@ impl Rack {
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
-            self.steps = 1;
+            self.window_steps = 1;
         }
     }
 
@@ -111,8 +111,8 @@ impl Rack {
         self.widened_until = self.widened_until.filter(|until| (cumulative + 1).before(*until));
         if has_duplicates && self.widened_until.is_none() {
             self.widened_until = Some(next);
-            self.steps += 1;
-            self.persist = PERSISTENCE;
+            self.window_steps += 1;
+            self.persist = PERSISTENT_RECOVERIES;
         }
     }
 
@@ -215,7 +215,7 @@ impl Endpoint {
         }
         let srtt = self.paths.list[path].srtt().filter(|srtt| !srtt.is_zero());
         let quarter = rack.min_rtt.unwrap_or_default() / 4;
-        (quarter * u64::from(rack.steps)).min(srtt.unwrap_or(rack.rtt))
+        (quarter * u64::from(rack.window_steps)).min(srtt.unwrap_or(rack.rtt))
     }
 
     /// Marks the lost chunks of a path, and starts the reordering timer if others may be lost. RFC 8985 section 6.2, step 5.

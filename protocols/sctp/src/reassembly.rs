@@ -12,7 +12,7 @@ use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
     /// Octets of user data in these fragments.
-    held: usize,
+    held_octets: usize,
     /// The partially delivered message.
     partial: Option<Assembly>,
 }
@@ -30,7 +30,7 @@ struct Assembly {
     /// The times of the fragment that arrived last.
     delivery_times: DeliveryTimes,
     /// The TSN of the next fragment.
-    next: Tsn,
+    next_tsn: Tsn,
 }
 
 /// A delivery caused by fragments.
@@ -46,7 +46,7 @@ impl Assembly {
     /// Appends the next fragment; returns the message if it is complete.
     fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, Received)> {
         self.octets.extend_from_slice(&data.payload);
-        self.next = data.tsn.next();
+        self.next_tsn = data.tsn.next();
         if arrived >= self.delivery_times.arrived {
             self.delivery_times = DeliveryTimes::new(data.stamp, arrived);
         }
@@ -61,7 +61,7 @@ impl Assembly {
 
 impl Reassembly {
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a chunk with a new TSN; passes deliveries to `deliver`.
@@ -96,7 +96,7 @@ impl Reassembly {
         if self.partial.is_some() || first.filter(begins).is_none() {
             return;
         }
-        self.partial = first.map(|data| Assembly { next: data.tsn, ..Assembly::default() });
+        self.partial = first.map(|data| Assembly { next_tsn: data.tsn, ..Assembly::default() });
         self.deliver_parts(deliver);
     }
 
@@ -105,7 +105,7 @@ impl Reassembly {
     fn deliver_parts(&mut self, mut deliver: impl FnMut(Delivery)) {
         let Some(mut partial) = self.partial.take() else { return };
         let before = partial.octets.len();
-        while let Some(fragment) = self.pop_first_if(|tsn| tsn == partial.next) {
+        while let Some(fragment) = self.pop_first_if(|tsn| tsn == partial.next_tsn) {
             if let Some((ssn, message)) = partial.append(fragment) {
                 deliver(Delivery::Whole(ssn, message, before));
                 return self.deliver_whole(deliver);
@@ -134,7 +134,7 @@ impl Reassembly {
         let tsn = fragment.data.tsn;
         let behind = self.fragments.iter().rev().take_while(|other| other.data.tsn.after(tsn)).count();
         let at = self.fragments.len() - behind;
-        self.held += fragment.data.payload.len();
+        self.held_octets += fragment.data.payload.len();
         self.fragments.insert(at, fragment);
         at
     }
@@ -144,7 +144,7 @@ impl Reassembly {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
         let length = self.fragments.range(first..=last).map(|fragment| fragment.data.payload.len()).sum();
-        self.held -= length;
+        self.held_octets -= length;
         let octets = BytesMut::with_capacity(length);
         let mut message = Assembly { octets, ..Assembly::default() };
         self.fragments.drain(first..=last).find_map(|fragment| message.append(fragment))
@@ -177,7 +177,7 @@ impl Reassembly {
 
     /// Discards messages that began up to `tsn`, whether partially delivered or not. RFC 3758 section 3.6.
     pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Delivery)) {
-        if self.partial.take_if(|partial| partial.next.at_or_before(tsn)).is_some() {
+        if self.partial.take_if(|partial| partial.next_tsn.at_or_before(tsn)).is_some() {
             self.deliver_whole(deliver);
         }
         while self.pop_first_if(|first| first.at_or_before(tsn)).is_some() {}
@@ -185,7 +185,7 @@ impl Reassembly {
 
     fn pop_first_if(&mut self, wanted: impl Fn(Tsn) -> bool) -> Option<Fragment> {
         let first = &self.fragments.front().filter(|first| wanted(first.data.tsn))?.data;
-        self.held -= first.payload.len();
+        self.held_octets -= first.payload.len();
         self.fragments.pop_front()
     }
 }

@@ -116,13 +116,13 @@ impl Endpoint {
             }
             let goes_on = match chunk {
                 Chunk::Data(data) => {
-                    if !seen.any {
+                    if !seen.has_data {
                         self.marks.on_data(ecn, data.tsn);
                     }
                     self.on_data(now, path, data, &mut seen)
                 }
                 Chunk::IData(data) => {
-                    if !seen.any {
+                    if !seen.has_data {
                         self.marks.on_data(ecn, data.tsn);
                     }
                     self.on_i_data(now, path, *data, &mut seen)
@@ -349,7 +349,7 @@ impl Endpoint {
             self.abort(Cause::NoUserData(tsn), Failure::Violation(Violation::NoUserData));
             return Admission::Stop;
         }
-        seen.any = true;
+        seen.has_data = true;
         if self.paths.list[path].may_be_answered() {
             self.acknowledgements.note_data(path);
         }

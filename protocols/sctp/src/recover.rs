@@ -213,8 +213,8 @@ impl Endpoint {
             let eligible =
                 chunk.fast_retransmit == FastRetransmit::Eligible && chunk.state == ChunkState::InFlight;
             if eligible && tells {
-                chunk.missing += 1;
-                if chunk.missing >= self.config.missing_reports {
+                chunk.missing_reports += 1;
+                if chunk.missing_reports >= self.config.missing_reports {
                     chunk.fast_retransmit = FastRetransmit::Marked;
                     self.start_fast_retransmit(now, index);
                 }
@@ -246,7 +246,7 @@ impl Endpoint {
     pub(crate) fn mark_lost(&mut self, now: Time, index: usize) {
         let size = self.flight.set_state(index, ChunkState::Lost);
         let chunk = self.flight.get_mut(index);
-        chunk.missing = 0;
+        chunk.missing_reports = 0;
         let path = &mut self.paths.list[chunk.path];
         path.remove_in_flight(size, std::mem::take(&mut chunk.inherited));
         self.peer_rwnd += size;

@@ -16,10 +16,10 @@ impl Secret {
     }
 
     /// The length of a signature in octets.
-    pub(crate) const SIGNATURE: usize = 16;
+    pub(crate) const SIGNATURE_LENGTH: usize = 16;
 
     /// Returns the first half of an HMAC-SHA-256. RFC 2104 section 5.
-    pub(crate) fn sign(&self, octets: &[u8]) -> [u8; Self::SIGNATURE] {
+    pub(crate) fn sign(&self, octets: &[u8]) -> [u8; Self::SIGNATURE_LENGTH] {
         let mac = self.0.clone().chain_update(octets).finalize().into_bytes();
         std::array::from_fn(|index| mac[index])
     }

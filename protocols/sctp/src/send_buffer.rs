@@ -9,62 +9,62 @@ use crate::Config;
 /// The octets in the buffer, and the size of a refused request.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
-    size: usize,
+    capacity: usize,
     overhead: usize,
     blocks: bool,
     small_block: usize,
-    used: usize,
+    used_octets: usize,
     /// The acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
     /// The size of a request that was refused.
-    refused: Cell<Option<usize>>,
+    refused_size: Cell<Option<usize>>,
 }
 
 impl SendBuffer {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            size: config.send_buffer.0 as usize,
+            capacity: config.send_buffer.0 as usize,
             overhead: config.send_buffer_overhead.0 as usize,
             blocks: config.send_buffer_blocks,
             small_block: config.send_buffer_small_block.0 as usize,
-            used: 0,
+            used_octets: 0,
             begun: Vec::new(),
-            refused: Cell::new(None),
+            refused_size: Cell::new(None),
         }
     }
 
     /// Returns whether there is room. Linux accepts a message of any length if there is any room.
     pub(crate) fn has_room(&self, length: usize) -> bool {
         let asked = if self.blocks { 1 } else { length };
-        let room = self.used == 0 || self.used + asked <= self.size;
+        let room = self.used_octets == 0 || self.used_octets + asked <= self.capacity;
         if !room {
-            self.refused.set(Some(self.refused.get().map_or(length, |wanted| wanted.min(length))));
+            self.refused_size.set(Some(self.refused_size.get().map_or(length, |wanted| wanted.min(length))));
         }
         room
     }
 
     /// Returns true once when there is room for a refused request.
     pub(crate) fn has_room_again(&self) -> bool {
-        let Some(wanted) = self.refused.take() else { return false };
+        let Some(wanted) = self.refused_size.take() else { return false };
         self.has_room(wanted)
     }
 
     /// Adds a chunk with this much user data.
     pub(crate) fn charge(&mut self, length: usize) {
-        self.used += self.cost(length);
+        self.used_octets += self.cost(length);
     }
 
     /// Removes a chunk that is acknowledged or abandoned. Linux frees a message's memory with its last chunk.
     pub(crate) fn release(&mut self, stream: u16, flags: DataFlags, length: usize) {
         let cost = self.cost(length);
         if !self.blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
-            self.used -= cost;
+            self.used_octets -= cost;
             return;
         }
         let place = self.begun.iter().position(|(own, _)| *own == stream);
         match (place, flags.contains(DataFlags::END)) {
-            (None, true) => self.used -= cost,
-            (Some(place), true) => self.used -= cost + self.begun.swap_remove(place).1,
+            (None, true) => self.used_octets -= cost,
+            (Some(place), true) => self.used_octets -= cost + self.begun.swap_remove(place).1,
             (None, false) => self.begun.push((stream, cost)),
             (Some(place), false) => self.begun[place].1 += cost,
         }
@@ -72,7 +72,7 @@ impl SendBuffer {
 
     /// Removes everything.
     pub(crate) fn clear(&mut self) {
-        self.used = 0;
+        self.used_octets = 0;
         self.begun.clear();
     }
 
@@ -136,7 +136,7 @@ mod tests {
         buffer.charge(1452);
         buffer.release(1, DataFlags::END, 1452);
         assert!(buffer.has_room_again() && buffer.has_room(200_000));
-        assert_eq!(buffer.used, 1536);
+        assert_eq!(buffer.used_octets, 1536);
     }
 
     #[test]

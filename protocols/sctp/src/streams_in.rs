@@ -10,19 +10,19 @@ use hol_wire::sctp::Ssn;
 pub(crate) struct StreamsIn {
     streams: Vec<Stream>,
     /// The octets of user data that wait.
-    held: usize,
+    held_octets: usize,
 }
 
 #[derive(Debug, Default, Clone)]
 struct Stream {
-    next: Ssn,
+    next_ssn: Ssn,
     /// Complete messages after `next`, ascending.
     waiting: VecDeque<(Ssn, Received)>,
 }
 
 impl StreamsIn {
     pub(crate) fn new(streams: u16) -> Self {
-        Self { streams: vec![Stream::default(); usize::from(streams)], held: 0 }
+        Self { streams: vec![Stream::default(); usize::from(streams)], held_octets: 0 }
     }
 
     pub(crate) fn count(&self) -> u16 {
@@ -39,9 +39,9 @@ impl StreamsIn {
     pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {
-            stream.release(&mut self.held, &mut deliver);
+            stream.release(&mut self.held_octets, &mut deliver);
         }
-        stream.next = Ssn(0);
+        stream.next_ssn = Ssn(0);
     }
 
     pub(crate) fn serves(&self, stream: u16) -> bool {
@@ -49,7 +49,7 @@ impl StreamsIn {
     }
 
     pub(crate) fn held(&self) -> usize {
-        self.held
+        self.held_octets
     }
 
     /// Adds a complete message; passes messages that are now in order to `deliver`.
@@ -58,28 +58,28 @@ impl StreamsIn {
             return deliver(message);
         }
         let stream = &mut self.streams[usize::from(message.stream)];
-        if ssn == stream.next {
-            stream.next = ssn.next();
+        if ssn == stream.next_ssn {
+            stream.next_ssn = ssn.next();
             deliver(message);
-            stream.deliver_next(&mut self.held, &mut deliver);
-        } else if ssn.after(stream.next) {
-            stream.hold(ssn, message, &mut self.held);
+            stream.deliver_next(&mut self.held_octets, &mut deliver);
+        } else if ssn.after(stream.next_ssn) {
+            stream.hold(ssn, message, &mut self.held_octets);
         }
     }
 
     /// Skips the messages up to `ssn`. RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
-        if ssn.before(stream.next) {
+        if ssn.before(stream.next_ssn) {
             return;
         }
         while let Some((first, _)) = stream.waiting.front()
             && first.at_or_before(ssn)
         {
-            stream.release(&mut self.held, &mut deliver);
+            stream.release(&mut self.held_octets, &mut deliver);
         }
-        stream.next = ssn.next();
-        stream.deliver_next(&mut self.held, &mut deliver);
+        stream.next_ssn = ssn.next();
+        stream.deliver_next(&mut self.held_octets, &mut deliver);
     }
 }
 
@@ -94,8 +94,8 @@ impl Stream {
 
     /// Delivers messages that are now in order.
     fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(Received)) {
-        while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next) {
-            self.next = self.next.next();
+        while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next_ssn) {
+            self.next_ssn = self.next_ssn.next();
             self.release(held, deliver);
         }
     }

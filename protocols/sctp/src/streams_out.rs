@@ -238,11 +238,11 @@ impl StreamsOut {
             None => self.queue.pop_front()?,
             Some(queues) => queues.pop(self.header)?,
         };
-        let (ssn, place) = self.number(&unsent);
+        let (ssn, place) = self.assign_number(&unsent);
         Some((unsent, ssn, place))
     }
 
-    fn number(&mut self, unsent: &UnsentChunk) -> (Ssn, FragmentId) {
+    fn assign_number(&mut self, unsent: &UnsentChunk) -> (Ssn, FragmentId) {
         self.queued -= self.header + unsent.payload.len();
         let Numbers { ordered, unordered, fsn } = &mut self.numbers[usize::from(unsent.stream)];
         let ssn = Ssn(*ordered as u16);
@@ -281,7 +281,7 @@ impl StreamsOut {
         loop {
             let unsent = self.drop_front(stream)?;
             if unsent.flags.contains(DataFlags::END) {
-                let (ssn, place) = self.number(&unsent);
+                let (ssn, place) = self.assign_number(&unsent);
                 return Some((unsent, ssn, place));
             }
             self.queued -= self.header + unsent.payload.len();

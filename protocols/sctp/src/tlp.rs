@@ -17,7 +17,7 @@ const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
     /// TLP.end_seq: the highest TSN when the probe was sent.
-    end: Tsn,
+    end_tsn: Tsn,
     /// TLP.is_retrans: the chunk that it repeated.
     repeats: Option<Tsn>,
 }
@@ -72,7 +72,7 @@ impl Endpoint {
         self.transmit(&mut bundle);
         if is_new || repeats.is_some() {
             self.statistics.tail_loss_probes += 1;
-            self.paths.list[path].rack.probe = Some(Probe { end: self.flight.next_tsn() - 1, repeats });
+            self.paths.list[path].rack.probe = Some(Probe { end_tsn: self.flight.next_tsn() - 1, repeats });
             self.paths.list[path].rack.measured = false;
             self.paths.list[path].rack.stop();
             self.restart_t3(now, path);
@@ -102,9 +102,9 @@ impl Endpoint {
         let path = &mut self.paths.list[path];
         let Some(probe) = path.rack.probe else { return };
         let came_twice = sack.duplicates.iter().any(|tsn| probe.is_copy_of(*tsn));
-        if came_twice || (probe.repeats.is_none() && cumulative.at_or_after(probe.end)) {
+        if came_twice || (probe.repeats.is_none() && cumulative.at_or_after(probe.end_tsn)) {
             path.rack.probe = None;
-        } else if cumulative.after(probe.end) {
+        } else if cumulative.after(probe.end_tsn) {
             // The peer reported no duplicate before it acknowledged newer data: the original was lost.
             path.rack.probe = None;
             path.window.on_fast_retransmit();

@@ -204,13 +204,13 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
 }
 
 /// Congestion controls of TCP, which users write as if they were options.
-const CONGESTION: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
+const CONGESTION_CONTROLS: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: Kind, key: String, values: &toml::Table) -> SpecError {
     let uses = kind.uses().iter().map(|(name, _)| *name);
     let known: Vec<&str> = uses.chain(["stack"]).chain(values.keys().map(String::as_str)).collect();
     let hint = match nearest(&key, known.iter().copied()) {
-        _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION.contains(&key.as_str()) => {
+        _ if matches!(kind, Kind::Tcp | Kind::Mptcp) && CONGESTION_CONTROLS.contains(&key.as_str()) => {
             format!("; write cc={key}, as in {}:cc={key}", kind.name())
         }
         Some(near) => format!("; did you mean {near:?}?"),

@@ -11,18 +11,18 @@ use crate::ecn_octets::EcnOctets;
 /// The three bits of the ACE field. RFC 9768 section 3.2.2.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
 /// Value of both counters at the start. RFC 9768 section 3.2.1.
-const FIRST: u32 = 5;
+const INITIAL_COUNT: u32 = 5;
 /// Largest value of the field.
-const MASK: u32 = 0b111;
+const ACE_MASK: u32 = 0b111;
 /// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
 /// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
 const MAX_PENDING: u32 = 6;
 /// Average number of packets per acknowledgment above which long acknowledgments are normal. `ACK_COMP_THRESH`.
-const COMPRESSED: u32 = 4;
+const COMPRESSED_ACKS: u32 = 4;
 /// The largest possible number of marks is believed if at least half of its octets are reported as marked: `TCP_ACCECN_SAFETY_SHIFT`.
-const SAFETY: u32 = 1;
+const SAFETY_SHIFT: u32 = 1;
 /// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
-const PRECISION: u32 = 6;
+const FRACTION_BITS: u32 = 6;
 
 /// The state of accurate ECN feedback.
 #[derive(Debug)]
@@ -42,13 +42,13 @@ pub(crate) struct AccurateEcn {
     /// Whether the next segment is the client's ACK of the handshake, which reflects that codepoint.
     reflects: bool,
     /// Marked packets received (r.cep less its first value).
-    received: u32,
+    received_marks: u32,
     /// Marked packets received since our last segment.
-    pending: u32,
+    pending_marks: u32,
     /// Marked packets that the peer has reported (s.cep less its first value).
     reported: u32,
     /// The codepoint of the last packet.
-    last: Ecn,
+    last_codepoint: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
     /// Whether the path changes the field or the codepoints, so that our packets are not ECN-capable. `TCP_ACCECN_ACE_FAIL_RECV`.
@@ -86,10 +86,10 @@ impl AccurateEcn {
             marks_syn: is_scalable,
             handshake: Ecn::NotCapable,
             reflects: false,
-            received: 0,
-            pending: 0,
+            received_marks: 0,
+            pending_marks: 0,
             reported: 0,
-            last: Ecn::NotCapable,
+            last_codepoint: Ecn::NotCapable,
             per_acknowledgment: 0,
             is_broken: false,
             has_option: config.accurate_ecn_option,
@@ -128,9 +128,9 @@ impl AccurateEcn {
         if !self.agreed {
             return;
         }
-        (self.handshake, self.last, self.reflects) = (ecn, ecn, answers);
+        (self.handshake, self.last_codepoint, self.reflects) = (ecn, ecn, answers);
         if answers && ecn == Ecn::Congested && self.is_plausible(ace) {
-            self.count();
+            self.count_mark();
         }
     }
 
@@ -210,8 +210,12 @@ impl AccurateEcn {
     /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
     pub(crate) fn on_send(&mut self, flags: Flags, is_data: bool) -> (Flags, Ecn) {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
-        let value = if reflects { reflection(self.handshake) } else { (self.received + FIRST) & MASK };
-        self.pending = 0;
+        let value = if reflects {
+            reflection(self.handshake)
+        } else {
+            (self.received_marks + INITIAL_COUNT) & ACE_MASK
+        };
+        self.pending_marks = 0;
         (with_ace(flags, value), self.codepoint())
     }
 
@@ -219,16 +223,16 @@ impl AccurateEcn {
     /// `tcp_ecn_received_counters`.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.octets.on_data(ecn, octets);
-        let is_changed = std::mem::replace(&mut self.last, ecn) != ecn;
+        let is_changed = std::mem::replace(&mut self.last_codepoint, ecn) != ecn;
         if ecn == Ecn::Congested {
-            self.count();
+            self.count_mark();
         }
-        is_changed || self.pending >= MAX_PENDING
+        is_changed || self.pending_marks >= MAX_PENDING
     }
 
-    fn count(&mut self) {
-        self.received = self.received.wrapping_add(1);
-        self.pending += 1;
+    fn count_mark(&mut self) {
+        self.received_marks = self.received_marks.wrapping_add(1);
+        self.pending_marks += 1;
     }
 
     /// Handles the option of the SYN-ACK, or of its acknowledgment.
@@ -270,14 +274,14 @@ impl AccurateEcn {
         let is_reliable = self.octets.on_acknowledgment(option, delivered.octets);
         let marked_octets = is_reliable.then(|| self.octets.marked().wrapping_sub(before));
         if delivered.packets > 0 {
-            let sample = delivered.packets << PRECISION;
+            let sample = delivered.packets << FRACTION_BITS;
             self.per_acknowledgment = match self.per_acknowledgment {
                 0 => sample,
-                average => ((average << PRECISION) - average + sample) >> PRECISION,
+                average => ((average << FRACTION_BITS) - average + sample) >> FRACTION_BITS,
             };
         }
-        let delta = ace(flags).wrapping_sub(FIRST).wrapping_sub(self.reported) & MASK;
-        let marked = if delivered.packets <= MASK {
+        let delta = ace(flags).wrapping_sub(INITIAL_COUNT).wrapping_sub(self.reported) & ACE_MASK;
+        let marked = if delivered.packets <= ACE_MASK {
             delta
         } else {
             self.resolve_wraps(delta, delivered, marked_octets)
@@ -289,19 +293,19 @@ impl AccurateEcn {
     /// Decides between `delta` marks and a multiple of eight more.
     fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
-        let max = packets - ((packets - delta) & MASK);
+        let max = packets - ((packets - delta) & ACE_MASK);
         match marked_octets {
-            None if self.per_acknowledgment > COMPRESSED << PRECISION => delta,
+            None if self.per_acknowledgment > COMPRESSED_ACKS << FRACTION_BITS => delta,
             Some(0) => delta,
-            Some(marked) if packets >= 2 * (MASK + 1) && is_exact => {
+            Some(marked) if packets >= 2 * (ACE_MASK + 1) && is_exact => {
                 if octets <= marked {
                     return max;
                 }
                 let estimate = (u64::from(marked) * u64::from(packets)).div_ceil(octets.into()) as u32;
-                max.min(delta + (estimate & !MASK))
+                max.min(delta + (estimate & !ACE_MASK))
             }
             Some(marked) if marked > delta * mss => max,
-            Some(marked) if marked < (max * mss) >> SAFETY => delta,
+            Some(marked) if marked < (max * mss) >> SAFETY_SHIFT => delta,
             None | Some(_) => max,
         }
     }
@@ -398,7 +402,7 @@ mod tests {
             client.negotiate(Flags::SYN | Flags::ACK | server.in_syn_ack(Flags(0)), ecn);
             assert_eq!(ace(client.on_send(Flags::ACK, false).0), value, "the first ACK");
             let counted = u32::from(ecn == Ecn::Congested);
-            assert_eq!(ace(client.on_send(Flags::ACK, false).0), FIRST + counted, "later ones count");
+            assert_eq!(ace(client.on_send(Flags::ACK, false).0), INITIAL_COUNT + counted, "later ones count");
         }
     }
 
@@ -439,11 +443,11 @@ mod tests {
     #[test]
     fn rfc9768_3_2_2_5_2_an_acknowledgment_of_many_packets_is_taken_for_the_worst() {
         let [_, mut sender] = agreed(Ecn::NotCapable, Ecn::NotCapable);
-        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(2)), 0);
-        let more = with_ace(Flags::ACK, (FIRST + 1) & MASK);
+        assert_eq!(sender.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(2)), 0);
+        let more = with_ace(Flags::ACK, (INITIAL_COUNT + 1) & ACE_MASK);
         assert_eq!(sender.newly_marked(more, None, packets(12)), 9, "1 or 9 of 12");
         let mut used = agreed(Ecn::NotCapable, Ecn::NotCapable).into_iter().next_back().unwrap();
-        assert_eq!(used.newly_marked(with_ace(Flags::ACK, FIRST), None, packets(12)), 0);
+        assert_eq!(used.newly_marked(with_ace(Flags::ACK, INITIAL_COUNT), None, packets(12)), 0);
         assert_eq!(
             used.newly_marked(more, None, packets(12)),
             1,

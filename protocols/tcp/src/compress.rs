@@ -14,7 +14,7 @@ const AT_ONCE: u32 = 3;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compression {
     /// The number of waiting segments.
-    waiting: u32,
+    waiting_segments: u32,
     /// The number of segments acknowledged at once since RCV.NXT has been `nxt`.
     at_once: u32,
     nxt: SeqNum,
@@ -23,12 +23,12 @@ pub(crate) struct Compression {
 impl Compression {
     /// Records that an acknowledgment was sent, which covers the waiting segments.
     pub(crate) fn on_ack_sent(&mut self) {
-        self.waiting = 0;
+        self.waiting_segments = 0;
     }
 
     /// Counts an out-of-order segment; returns whether it must be acknowledged at once.
     pub(crate) fn on_segment(&mut self, nxt: SeqNum, max: u32) -> bool {
-        if self.waiting >= max {
+        if self.waiting_segments >= max {
             return true;
         }
         if self.nxt != nxt {
@@ -38,7 +38,7 @@ impl Compression {
             self.at_once += 1;
             return true;
         }
-        self.waiting += 1;
+        self.waiting_segments += 1;
         false
     }
 }

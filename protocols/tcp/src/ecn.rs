@@ -12,7 +12,7 @@ use crate::phase::Phase;
 use crate::{Config, Endpoint};
 
 /// The flags of an ECN-setup SYN. RFC 3168 section 6.1.1.
-const SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
+const ECN_SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 
 /// The ECN state of a connection.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Marks {
             true if self.negotiated => syn | Flags::ECE,
             true => syn,
             false => {
-                let classic = if self.offered { SETUP } else { Flags::default() };
+                let classic = if self.offered { ECN_SETUP } else { Flags::default() };
                 syn | self.accurate.request().unwrap_or(classic)
             }
         }
@@ -103,10 +103,10 @@ impl Marks {
         if self.accurate.is_agreed() {
             return self.accurate.in_plain(flags);
         }
-        let offers = flags.contains(SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
+        let offers = flags.contains(ECN_SETUP | Flags::SYN) && !flags.contains(Flags::ACK);
         self.plain_syn |= offers;
         let refuses = self.plain_syn && self.plain_syn_disables && flags.contains(Flags::SYN | Flags::ACK);
-        if offers || refuses { flags.without(SETUP | Flags::AE) } else { flags }
+        if offers || refuses { flags.without(ECN_SETUP | Flags::AE) } else { flags }
     }
 
     /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
@@ -114,7 +114,7 @@ impl Marks {
         if self.accurate.is_agreed() {
             return self.accurate.on_syn_again(syn, ecn);
         }
-        self.plain_syn |= !syn.contains(SETUP);
+        self.plain_syn |= !syn.contains(ECN_SETUP);
         self.negotiated &= !(self.plain_syn && self.plain_syn_disables);
     }
 
@@ -274,7 +274,7 @@ impl Endpoint {
             self.episode.undo.forget();
             self.begin_reduction();
             self.cwnd.on_mark();
-            self.episode.turn(Phase::Reduced);
+            self.episode.set_phase(Phase::Reduced);
         }
         self.episode.undo.forget_window();
     }

@@ -7,11 +7,11 @@ use hol_wire::tcp::EcnCounters;
 use smallvec::SmallVec;
 
 /// First values of the counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
-const FIRST: [u32; 3] = [1, 1, 0];
+const INITIAL_COUNTERS: [u32; 3] = [1, 1, 0];
 /// Counters have 24 bits.
-const MASK: u32 = 0xff_ffff;
+const COUNTER_MASK: u32 = 0xff_ffff;
 /// Number of counters.
-const FIELDS: usize = 3;
+const COUNTERS: usize = 3;
 
 /// What the peer's options were like. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,9 +26,9 @@ enum PeerOption {
 /// The counters of both directions, by codepoint: ECT(1), ECT(0), CE.
 #[derive(Debug)]
 pub(crate) struct EcnOctets {
-    received: [u32; FIELDS],
-    delivered: [u32; FIELDS],
-    seen: PeerOption,
+    received_octets: [u32; COUNTERS],
+    delivered: [u32; COUNTERS],
+    peer_option: PeerOption,
     /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
     min_fields: usize,
     /// The only counter that grows, if it is known. `est_ecnfield`.
@@ -39,9 +39,9 @@ impl EcnOctets {
     /// Creates counters without any octets.
     pub(crate) const fn new() -> Self {
         Self {
-            received: [0; FIELDS],
-            delivered: [0; FIELDS],
-            seen: PeerOption::None,
+            received_octets: [0; COUNTERS],
+            delivered: [0; COUNTERS],
+            peer_option: PeerOption::None,
             min_fields: 0,
             growing: None,
         }
@@ -49,7 +49,7 @@ impl EcnOctets {
 
     /// Returns whether the peer sends the option, so that it gets ours.
     pub(crate) fn peer_sends_it(&self) -> bool {
-        self.seen != PeerOption::None
+        self.peer_option != PeerOption::None
     }
 
     /// Returns the marked octets that the peer has reported.
@@ -58,24 +58,24 @@ impl EcnOctets {
     }
 
     /// Returns the octets that the peer has reported, by codepoint: ECT(1), ECT(0), CE.
-    pub(crate) const fn delivered(&self) -> [u32; FIELDS] {
+    pub(crate) const fn delivered(&self) -> [u32; COUNTERS] {
         self.delivered
     }
 
     /// Counts received data. `tcp_ecn_received_counters`.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };
-        self.received[index] = self.received[index].wrapping_add(octets);
+        self.received_octets[index] = self.received_octets[index].wrapping_add(octets);
         // The option's order is ECT(1), CE, ECT(0).
         self.min_fields = self.min_fields.max([1, 3, 2][index]);
     }
 
     /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
     pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
-        if self.seen >= PeerOption::Counters {
+        if self.peer_option >= PeerOption::Counters {
             return;
         }
-        self.seen = match option.values.as_slice() {
+        self.peer_option = match option.values.as_slice() {
             [] => PeerOption::Empty,
             [0, ..] | [_, _, 0] => PeerOption::Zeroed,
             _ => PeerOption::Counters,
@@ -85,7 +85,7 @@ impl EcnOctets {
     /// Handles the option of an acknowledgment that has delivered `octets`; returns whether the counters are
     /// reliable. `tcp_accecn_process_option`.
     pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
-        if self.seen == PeerOption::Zeroed {
+        if self.peer_option == PeerOption::Zeroed {
             return false;
         }
         let Some(option) = option else {
@@ -99,7 +99,7 @@ impl EcnOctets {
         for (ecn, value) in option.codepoints().into_iter().zip(&option.values) {
             let index = index(ecn).expect("a codepoint of the option");
             let count = &mut self.delivered[index];
-            let delta = signed(value.wrapping_sub(FIRST[index]).wrapping_sub(*count));
+            let delta = signed(value.wrapping_sub(INITIAL_COUNTERS[index]).wrapping_sub(*count));
             *count = count.wrapping_add_signed(delta);
             is_ambiguous |= delta < 0;
             if delta != 0 && known != Some(index) {
@@ -117,7 +117,7 @@ impl EcnOctets {
     /// Returns the number of counters that fit into `space` octets together with `blocks` SACK blocks, and
     /// the remaining number of blocks, if the counters that must be sent fit. `tcp_options_fit_accecn`.
     pub(crate) fn fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
-        let mut fields = FIELDS;
+        let mut fields = COUNTERS;
         loop {
             let padding = if blocks > 0 { 2 } else { 0 };
             if space >= EcnCounters::padded_length(fields, padding) {
@@ -125,7 +125,7 @@ impl EcnOctets {
             }
             if fields == self.min_fields && blocks > 2 && self.min_fields > 0 {
                 // One SACK block less makes room.
-                (blocks, space, fields) = (blocks - 1, space + 8, FIELDS);
+                (blocks, space, fields) = (blocks - 1, space + 8, COUNTERS);
             } else if fields > self.min_fields {
                 fields -= 1;
             } else {
@@ -137,16 +137,16 @@ impl EcnOctets {
     /// Returns an option with this many counters.
     pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
         self.min_fields = 0;
-        Self::counters(self.received, fields)
+        Self::counters(self.received_octets, fields)
     }
 
     /// Returns the option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn first_option() -> EcnCounters {
-        Self::counters([0; FIELDS], FIELDS)
+        Self::counters([0; COUNTERS], COUNTERS)
     }
 
-    fn counters(octets: [u32; FIELDS], fields: usize) -> EcnCounters {
-        let value = |index: usize| octets[index].wrapping_add(FIRST[index]) & MASK;
+    fn counters(octets: [u32; COUNTERS], fields: usize) -> EcnCounters {
+        let value = |index: usize| octets[index].wrapping_add(INITIAL_COUNTERS[index]) & COUNTER_MASK;
         let values: SmallVec<_> = [0, 2, 1].map(value).into_iter().take(fields).collect();
         EcnCounters { begins_with_ect1: true, values }
     }
@@ -208,7 +208,7 @@ mod tests {
         ] {
             let mut octets = EcnOctets::new();
             octets.on_first_option(&option(values));
-            assert_eq!(octets.seen, seen, "{values:?}");
+            assert_eq!(octets.peer_option, seen, "{values:?}");
         }
     }
 

@@ -65,12 +65,12 @@ impl Episode {
     }
 
     /// Changes the phase without changing its end.
-    pub(crate) fn turn(&mut self, phase: Phase) {
+    pub(crate) fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
     }
 
     /// Makes the acknowledgment of the data sent so far, up to `nxt`, end the phase.
-    pub(crate) fn mark(&mut self, nxt: SeqNum) {
+    pub(crate) fn end_phase_at(&mut self, nxt: SeqNum) {
         self.recover = nxt;
     }
 

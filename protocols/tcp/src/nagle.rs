@@ -9,18 +9,18 @@ use crate::send_sequence::SendSequence;
 #[derive(Debug, Default)]
 pub(crate) struct SmallSegments {
     /// The end of the last small segment.
-    end: SeqNum,
+    last_end: SeqNum,
 }
 
 impl SmallSegments {
     /// Creates the state of a connection that starts at `una`.
     pub(crate) fn begin(una: SeqNum) -> Self {
-        Self { end: una }
+        Self { last_end: una }
     }
 
     /// Records that a small segment with this `end` was sent.
     pub(crate) fn on_sent(&mut self, end: SeqNum) {
-        self.end = end;
+        self.last_end = end;
     }
 
     /// Returns whether the next small segment must wait.
@@ -28,7 +28,9 @@ impl SmallSegments {
         match rule {
             Nagle::Off => false,
             Nagle::Classic => outstanding,
-            Nagle::Minshall => outstanding && self.end.after(snd.una()) && self.end.at_or_before(snd.nxt()),
+            Nagle::Minshall => {
+                outstanding && self.last_end.after(snd.una()) && self.last_end.at_or_before(snd.nxt())
+            }
         }
     }
 }

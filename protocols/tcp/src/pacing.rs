@@ -10,7 +10,7 @@ use crate::phase::Phase;
 use crate::send::Push;
 
 /// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
-const UNPACED: u32 = 10;
+const UNPACED_SEGMENTS: u32 = 10;
 
 /// The state of pacing: when the next segment may be sent.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Pacer {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
         self.segments = self.segments.saturating_add(1);
-        if self.segments < UNPACED || rate == 0 {
+        if self.segments < UNPACED_SEGMENTS || rate == 0 {
             return;
         }
         let time = Duration::from_nanos(octets as u64 * 1_000_000_000 / rate);

@@ -1,11 +1,11 @@
 //! The memory of a packet in a socket's buffer, because Linux limits memory (truesize), not payload.
 
 /// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
-const DESCRIPTOR: u32 = 256;
+const DESCRIPTOR_OCTETS: u32 = 256;
 /// A cache line.
 const CACHE_LINE: u32 = 64;
 /// The room added when data are copied after the headers. Linux: __pskb_pull_tail.
-const SPARE: u32 = 128;
+const SPARE_OCTETS: u32 = 128;
 
 /// The memory of packets whose buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
@@ -30,15 +30,15 @@ impl PacketMemory {
     pub(crate) fn without_data(self) -> u32 {
         match self.head + CACHE_LINE {
             CACHE_LINE => 0,
-            small if small.is_power_of_two() => small + CACHE_LINE + DESCRIPTOR,
-            small => small + DESCRIPTOR,
+            small if small.is_power_of_two() => small + CACHE_LINE + DESCRIPTOR_OCTETS,
+            small => small + DESCRIPTOR_OCTETS,
         }
     }
 
     /// Returns the memory of a packet with its data in one buffer. The data of a single packet were copied
     /// into the buffer from pages; those of a packet `cut` from a block were created in it.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
-        if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR }
+        if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }
 
     /// Returns the free octets after the data.
@@ -48,11 +48,11 @@ impl PacketMemory {
 
     /// Returns the size of a buffer: a power of two, as allocators provide it (Linux: kmalloc_size_roundup), unless it is very small.
     fn buffer(self, octets: u32, cut: bool) -> u32 {
-        let smallest = self.without_data() - DESCRIPTOR;
+        let smallest = self.without_data() - DESCRIPTOR_OCTETS;
         match self.head + octets {
             length if length <= smallest => smallest,
             length if cut => length.next_power_of_two(),
-            length => (length + SPARE).next_power_of_two(),
+            length => (length + SPARE_OCTETS).next_power_of_two(),
         }
     }
 }

@@ -14,9 +14,9 @@ pub(crate) struct Persist {
     /// Probes since the peer last answered.
     unanswered: u32,
     /// Probes since the window closed; each doubles the interval.
-    sent: u32,
+    probes_sent: u32,
     /// When the timer first expired since then. Linux: icsk_probes_tstamp.
-    since: Option<Time>,
+    first_expiry: Option<Time>,
 }
 
 impl Endpoint {
@@ -26,14 +26,14 @@ impl Endpoint {
             self.episode.persist = Persist::default();
             return;
         }
-        let since = *self.episode.persist.since.get_or_insert(now);
+        let since = *self.episode.persist.first_expiry.get_or_insert(now);
         let limit = self.config.user_timeout;
         let is_timed_out = !limit.is_zero() && since < now && self.timers.ticks_between(since, now) >= limit;
         if is_timed_out || self.episode.persist.unanswered >= self.config.max_retries {
             return self.end(Event::Failed { reason: Failure::WindowClosed });
         }
         self.episode.persist.unanswered += 1;
-        self.episode.persist.sent += 1;
+        self.episode.persist.probes_sent += 1;
         if self.snd.window_end().after(self.snd.nxt()) {
             // The window is open, but smaller than a segment: the octets that fit are sent. RFC 9293 section 3.8.6.2.1.
             self.send_partial(now);
@@ -47,7 +47,7 @@ impl Endpoint {
 
     /// Starts the timer of the next probe: an RTO, or twice the previous interval.
     fn await_window(&mut self, now: Time) {
-        let wait = self.rtt.rto() * (1 << self.episode.persist.sent.min(16));
+        let wait = self.rtt.rto() * (1 << self.episode.persist.probes_sent.min(16));
         let wait = wait.min(self.config.rto_max);
         let left = self.until_probes_time_out(now).map_or(wait, |left| left.min(wait));
         self.timers.arm(now, Purpose::Persist, left);
@@ -57,7 +57,7 @@ impl Endpoint {
     /// Linux: tcp_clamp_probe0_to_user_timeout.
     fn until_probes_time_out(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
-        let probed = self.timers.ticks_between(self.episode.persist.since?, now);
+        let probed = self.timers.ticks_between(self.episode.persist.first_expiry?, now);
         Some(limit.saturating_sub(probed).max(self.config.timer_slack))
     }
 
@@ -65,8 +65,8 @@ impl Endpoint {
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
         self.episode.persist.unanswered = 0;
         if self.snd.usable_window() > 0 {
-            self.episode.persist.sent = 0;
-            self.episode.persist.since = None;
+            self.episode.persist.probes_sent = 0;
+            self.episode.persist.first_expiry = None;
         }
         let size = self.queue.length().min(self.payload_limit()) as u32;
         if self.queue.has_unsent() && (self.snd.nxt() + size).after(self.snd.window_end()) {

@@ -6,7 +6,7 @@ use hol_wire::tcp::{Flags, Segment};
 use crate::{Endpoint, State};
 
 /// The unit in which memory is charged to a socket. Linux: sk_mem_pages.
-const PAGE: usize = 4096;
+const PAGE_OCTETS: usize = 4096;
 
 impl Endpoint {
     /// Returns whether the segment has only the next data, so that Linux does not check whether it may send,
@@ -41,6 +41,6 @@ impl Endpoint {
     /// Returns the free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns whole pages.
     fn charged_ahead(&self) -> usize {
         let used = self.send_memory() + self.buffer.unread() as usize;
-        used.next_multiple_of(PAGE) - used
+        used.next_multiple_of(PAGE_OCTETS) - used
     }
 }

@@ -10,7 +10,7 @@ use crate::scoreboard::SentSegment;
 use crate::timers::Purpose;
 
 /// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
-const PERSISTENCE: u32 = 16;
+const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct Rack {
     /// Whether segments were delivered since the last search for losses.
     advanced: bool,
     /// RACK.reo_wnd_mult.
-    steps: u32,
+    window_steps: u32,
     persist: u32,
     /// Whether a D-SACK arrived that reordering can explain.
     dsack_seen: bool,
@@ -38,7 +38,7 @@ impl Default for Rack {
             end: SeqNum::default(),
             rtt: Duration::ZERO,
             advanced: false,
-            steps: 1,
+            window_steps: 1,
             persist: 0,
             dsack_seen: false,
             widened_until: SeqNum::default(),
@@ -69,7 +69,7 @@ impl Rack {
 
     /// Notes that a recovery was undone and does not count.
     pub(crate) fn on_undone(&mut self) {
-        self.persist = (self.persist + 1).min(PERSISTENCE);
+        self.persist = (self.persist + 1).min(PERSISTENT_RECOVERIES);
     }
 }
 
@@ -99,7 +99,7 @@ impl Endpoint {
             return Duration::ZERO;
         }
         let quarter = self.rtt.min().unwrap_or_default() / 4;
-        (quarter * u64::from(episode.rack.steps)).min(self.rtt.srtt().unwrap_or_default())
+        (quarter * u64::from(episode.rack.window_steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
     /// Marks lost segments, and returns the time until the next ones count as lost. RFC 8985 section 6.2, step 5.
@@ -177,12 +177,12 @@ impl Endpoint {
         let rack = &mut self.episode.rack;
         if !std::mem::take(&mut rack.dsack_seen) {
             if rack.persist == 0 {
-                rack.steps = 1;
+                rack.window_steps = 1;
             }
         } else if una.at_or_after(rack.widened_until) {
-            rack.steps = (rack.steps + 1).min(255);
+            rack.window_steps = (rack.window_steps + 1).min(255);
             rack.widened_until = nxt;
-            rack.persist = PERSISTENCE;
+            rack.persist = PERSISTENT_RECOVERIES;
         }
     }
 }

@@ -7,7 +7,7 @@ use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
 /// Maximum number of stored SACK blocks, which is the maximum in a header.
-const BLOCKS: usize = 4;
+const MAX_SACK_BLOCKS: usize = 4;
 
 /// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Piece {
     }
 
     /// Returns the part from `left` to `right`, both within the piece.
-    pub(crate) fn part(&self, left: SeqNum, right: SeqNum) -> Self {
+    pub(crate) fn slice(&self, left: SeqNum, right: SeqNum) -> Self {
         let from = left.distance_from(self.seq) as usize;
         let to = right.distance_from(self.seq) as usize;
         let length = self.payload.len();
@@ -128,7 +128,7 @@ impl Reassembly {
         while let Some(held) = self.pieces.get(index).filter(|held| held.seq.before(end)) {
             let (held_start, held_end) = (held.seq, held.end());
             if cursor.before(held_start) {
-                self.insert_piece(index, piece.part(cursor, held_start));
+                self.insert_piece(index, piece.slice(cursor, held_start));
                 index += 1;
                 cursor = held_start;
             }
@@ -138,7 +138,7 @@ impl Reassembly {
             index += 1;
         }
         if cursor.before(end) {
-            self.insert_piece(index, piece.part(cursor, end));
+            self.insert_piece(index, piece.slice(cursor, end));
         }
         self.report(piece.seq, end);
         duplicate
@@ -180,7 +180,7 @@ impl Reassembly {
             }
             apart
         });
-        self.blocks.truncate(BLOCKS - 1);
+        self.blocks.truncate(MAX_SACK_BLOCKS - 1);
         self.blocks.insert(0, block);
     }
 
@@ -193,7 +193,7 @@ impl Reassembly {
             self.memory -= piece.memory;
             if new {
                 self.forget(end);
-                return Some(piece.part(next, end));
+                return Some(piece.slice(next, end));
             }
         }
         None

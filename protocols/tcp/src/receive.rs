@@ -230,7 +230,7 @@ impl Endpoint {
         }
         let waiting = !self.reassembly.is_empty();
         self.make_room();
-        self.deliver(now, if start == nxt { piece } else { piece.part(nxt, end) });
+        self.deliver(now, if start == nxt { piece } else { piece.slice(nxt, end) });
         self.data_received(now, text, memory);
         if !text.is_empty() {
             self.acknowledge_before_marks(now, ecn, nxt);

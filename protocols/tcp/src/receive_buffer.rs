@@ -6,11 +6,11 @@ use crate::packet_memory::PacketMemory;
 use crate::reassembly::Piece;
 
 /// The denominator of `payload`. Linux: TCP_RMEM_TO_WIN_SCALE.
-const WHOLE: u32 = 256;
+const PAYLOAD_DENOMINATOR: u32 = 256;
 /// Number of segments by which the window grows for each segment with a low overhead.
-const STEP: u32 = 2;
+const GROWTH_SEGMENTS: u32 = 2;
 /// Number of segments expected in the first round trip. RFC 6928.
-const FIRST: u32 = 10;
+const INITIAL_WINDOW: u32 = 10;
 
 /// The memory of received packets, and the limits of the window.
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ pub(crate) struct ReceiveBuffer {
     /// The number of these packets.
     packets: u32,
     /// The octets of payload in these packets.
-    waiting: u32,
+    waiting_payload: u32,
     /// The octets of payload in the first packet.
-    first: u32,
+    first_payload: u32,
     /// The free octets after the last packet's data.
     tailroom: u32,
 }
@@ -55,13 +55,13 @@ impl ReceiveBuffer {
             memory,
             limit: octets(config.receive_buffer),
             max_limit: octets(config.receive_buffer_max),
-            payload: if memory.is_counted() { WHOLE / 2 } else { WHOLE },
+            payload: if memory.is_counted() { PAYLOAD_DENOMINATOR / 2 } else { PAYLOAD_DENOMINATOR },
             clamp: u32::MAX,
             earned: u32::MAX,
             unread: 0,
             packets: 0,
-            waiting: 0,
-            first: 0,
+            waiting_payload: 0,
+            first_payload: 0,
             tailroom: 0,
         }
     }
@@ -78,7 +78,7 @@ impl ReceiveBuffer {
 
     /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
-        (u64::from(memory) * u64::from(self.payload) / u64::from(WHOLE)) as u32
+        (u64::from(memory) * u64::from(self.payload) / u64::from(PAYLOAD_DENOMINATOR)) as u32
     }
 
     /// Returns the payload that fits into the whole buffer. Linux: tcp_full_space.
@@ -112,7 +112,7 @@ impl ReceiveBuffer {
 
     /// Returns the octets expected in the first round trip with this `window`.
     pub(crate) fn first_round(&self, window: u32, mss: u32) -> u32 {
-        self.earned.min(window).min(FIRST * mss)
+        self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
     /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the
@@ -143,7 +143,7 @@ impl ReceiveBuffer {
             return;
         }
         let octets = piece.payload.len() as u32;
-        self.waiting += octets;
+        self.waiting_payload += octets;
         if piece.packet_octets > 0 {
             if self.packets > 0 && piece.packet_octets <= self.tailroom {
                 self.tailroom -= piece.packet_octets;
@@ -154,21 +154,21 @@ impl ReceiveBuffer {
             }
         }
         if self.packets <= 1 {
-            self.first += octets;
+            self.first_payload += octets;
         }
     }
 
     /// Handles a read that leaves `held` octets unread; they keep their share of the memory.
     pub(crate) fn read(&mut self, held: u32) {
-        let held = held.min(self.waiting);
-        let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting.max(1));
-        (self.unread, self.waiting) = (kept as u32, held);
-        (self.packets, self.first) = (held.min(1), held);
+        let held = held.min(self.waiting_payload);
+        let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting_payload.max(1));
+        (self.unread, self.waiting_payload) = (kept as u32, held);
+        (self.packets, self.first_payload) = (held.min(1), held);
     }
 
     /// Returns the octets after the first packet. Linux: tcp_inq, after that packet has been read.
     pub(crate) fn after_first(&self) -> u32 {
-        self.waiting - self.first
+        self.waiting_payload - self.first_payload
     }
 
     /// Returns the memory of packets that wait for the application.
@@ -197,8 +197,8 @@ impl ReceiveBuffer {
 
     /// Updates the payload's share of the memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
-        let payload = (u64::from(octets) * u64::from(WHOLE) / u64::from(memory.max(1))) as u32;
-        let payload = payload.clamp(1, WHOLE - 1);
+        let payload = (u64::from(octets) * u64::from(PAYLOAD_DENOMINATOR) / u64::from(memory.max(1))) as u32;
+        let payload = payload.clamp(1, PAYLOAD_DENOMINATOR - 1);
         if self.is_counted() && payload != self.payload {
             self.payload = payload;
             self.clamp = self.full_space();
@@ -218,9 +218,9 @@ impl ReceiveBuffer {
             return false;
         }
         let step = if self.payload_of(memory) <= octets {
-            STEP * mss
+            GROWTH_SEGMENTS * mss
         } else if self.would_fit(octets, memory) {
-            STEP * segment
+            GROWTH_SEGMENTS * segment
         } else {
             return false;
         };
@@ -272,7 +272,7 @@ impl ReceiveBuffer {
 
     /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
     pub(crate) fn enlarge(&mut self, window: u64) {
-        let memory = window * u64::from(WHOLE) / u64::from(self.payload);
+        let memory = window * u64::from(PAYLOAD_DENOMINATOR) / u64::from(self.payload);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);
         if limit > self.limit {
             self.limit = limit;

@@ -72,7 +72,7 @@ impl Endpoint {
         match self.episode.phase() {
             Phase::Reduced if self.snd.una() != self.episode.recover() => {
                 self.finish_reduction();
-                self.episode.turn(Phase::Open);
+                self.episode.set_phase(Phase::Open);
             }
             Phase::Recovery => {
                 if !self.negotiated.sack() {
@@ -85,7 +85,7 @@ impl Endpoint {
                     return true;
                 }
                 self.finish_reduction();
-                self.episode.turn(Phase::Open);
+                self.episode.set_phase(Phase::Open);
             }
             _ => {}
         }
@@ -159,13 +159,13 @@ impl Endpoint {
             self.episode.undo.forget_window();
         }
         self.cwnd.on_loss();
-        self.episode.turn(Phase::Recovery);
+        self.episode.set_phase(Phase::Recovery);
     }
 
     /// Reduces ssthresh; cwnd will follow.
     pub(crate) fn begin_reduction(&mut self) {
         let flight = self.board.out().count(self.config.congestion_unit);
-        self.episode.mark(self.snd.nxt());
+        self.episode.end_phase_at(self.snd.nxt());
         self.episode.probe.forget();
         self.episode.undo.remember_cwnd(self.cwnd.cwnd());
         self.episode.prr = Prr::begin(self.cwnd.cwnd());

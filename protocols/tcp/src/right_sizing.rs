@@ -17,9 +17,9 @@ struct WindowNeed {
     /// Octets of room for small variations.
     cushion: u64,
     /// The octets up to the end of the out-of-order data.
-    early: u64,
+    out_of_order_octets: u64,
     /// The round trip below which the window grows with the round trip, in microseconds.
-    low: u64,
+    low_rtt: u64,
 }
 
 /// The state of right-sizing.
@@ -51,7 +51,7 @@ impl RightSizing {
     }
 
     /// Limits the maximum read per round trip to the maximum window `clamp`. Linux: tcp_measure_rcv_mss.
-    fn bound(&mut self, clamp: u32) {
+    fn limit_maximum_read(&mut self, clamp: u32) {
         self.max_read = self.max_read.min(clamp);
     }
 
@@ -98,10 +98,10 @@ impl RightSizing {
         // sent now applies to the round trip after the current one.
         let wide = 2 * u64::from(read) + need.cushion;
         let growth = match self.round_trip.unwrap_or_default() / 8 {
-            low if low < need.low => wide * low / need.low,
+            low if low < need.low_rtt => wide * low / need.low_rtt,
             _ => 2 * (wide * u64::from(read - self.max_read) / u64::from(self.max_read).max(1)),
         };
-        wide + growth + need.early
+        wide + growth + need.out_of_order_octets
     }
 }
 
@@ -152,7 +152,7 @@ impl Endpoint {
     pub(crate) fn measure_segment(&mut self, text: SegmentData, memory: u32) {
         if text.is_longer_than_known(&self.acks) {
             self.buffer.measure(text.octets(), memory);
-            self.sizing.bound(self.buffer.clamp());
+            self.sizing.limit_maximum_read(self.buffer.clamp());
         }
         self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
@@ -180,12 +180,12 @@ impl Endpoint {
         let config = &self.config;
         WindowNeed {
             cushion: u64::from(config.receive_buffer_cushion) * u64::from(self.advertised_mss()),
-            early: if config.receive_buffer_for_early {
+            out_of_order_octets: if config.receive_buffer_for_early {
                 self.reassembly.span(self.rcv.nxt()).into()
             } else {
                 0
             },
-            low: config.receive_buffer_low_rtt.as_nanos() / 1000,
+            low_rtt: config.receive_buffer_low_rtt.as_nanos() / 1000,
         }
     }
 
@@ -207,7 +207,7 @@ mod tests {
         sizing
     }
 
-    const CUSHIONED: WindowNeed = WindowNeed { cushion: 16 * MSS as u64, early: 0, low: 0 };
+    const CUSHIONED: WindowNeed = WindowNeed { cushion: 16 * MSS as u64, out_of_order_octets: 0, low_rtt: 0 };
 
     /// Reads up to `octets` at `ms`; returns the required window.
     fn read(sizing: &mut RightSizing, ms: u64, octets: u32) -> Option<u64> {
@@ -223,7 +223,7 @@ mod tests {
         // tcp_rcvbuf_grow of Linux 7.3: twice the 20,000 octets read, twice that for the growth, and the queue.
         let mut sizing = open();
         sample(&mut sizing, 50);
-        let need = WindowNeed { cushion: 0, early: 7000, low: 1000 };
+        let need = WindowNeed { cushion: 0, out_of_order_octets: 7000, low_rtt: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 3 * 40_000 + 7000);
         assert_eq!(sizing.window_for(10_000, need), 20_000 + 7000, "no more than before");
     }
@@ -233,7 +233,7 @@ mod tests {
         // tcp_rcvbuf_grow: a quarter of tcp_rcvbuf_low_rtt, so a quarter more, regardless of the octets read.
         let mut sizing = open();
         sizing.sample(Duration::from_micros(250), true);
-        let need = WindowNeed { cushion: 0, early: 0, low: 1000 };
+        let need = WindowNeed { cushion: 0, out_of_order_octets: 0, low_rtt: 1000 };
         assert_eq!(sizing.window_for(20_000, need), 50_000);
         assert_eq!(sizing.window_for(40_000, need), 100_000);
     }

@@ -6,7 +6,7 @@ use hol_wire::tcp::SeqNum;
 use crate::{Config, RttEstimator};
 
 /// The timeout if the handshake provided no sample. RFC 6298 section 5.7.
-const FALLBACK: Duration = Duration::from_secs(3);
+const FALLBACK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The round-trip time estimate and RTO.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Rtt {
     pub(crate) fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         let sample = rtt.as_nanos();
         match self.srtt8 {
-            None => self.first(sample, nxt),
+            None => self.take_first_sample(sample, nxt),
             Some(srtt8) => {
                 let error = sample as i64 - (srtt8 >> 3) as i64;
                 self.srtt8 = Some((srtt8 as i64 + error).max(1) as u64);
@@ -66,7 +66,7 @@ impl Rtt {
     }
 
     /// Takes the first sample: SRTT = R, RTTVAR = R/2. RFC 6298 section 2.2.
-    fn first(&mut self, sample: u64, nxt: SeqNum) {
+    fn take_first_sample(&mut self, sample: u64, nxt: SeqNum) {
         self.srtt8 = Some((sample << 3).max(1));
         self.deviation4 = sample * 2;
         self.variance = self.deviation4.max(self.variance_floor.as_nanos());
@@ -122,7 +122,7 @@ impl Rtt {
     /// Sets RTO to 3 s if the handshake is complete without a sample. RFC 6298 section 5.7.
     pub(crate) fn established(&mut self) {
         if self.srtt8.is_none() {
-            self.rto = FALLBACK.clamp(self.rto_min, self.rto_max);
+            self.rto = FALLBACK_TIMEOUT.clamp(self.rto_min, self.rto_max);
         }
     }
 

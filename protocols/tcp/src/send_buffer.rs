@@ -7,9 +7,9 @@ use bytes::{Bytes, BytesMut};
 /// The zeros that long writes share.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
 /// The octets stored of a long write, at its start, because they distinguish messages.
-const HEAD: usize = 16;
+const HEAD_OCTETS: usize = 16;
 /// Shorter writes are stored as they are.
-const LONG: usize = 1024;
+const LONG_WRITE: usize = 1024;
 
 /// A queue of octets that returns whole writes without copying them.
 ///
@@ -35,11 +35,12 @@ impl SendBuffer {
     /// Appends a write.
     pub(crate) fn push(&mut self, octets: Bytes) {
         self.length += octets.len();
-        if octets.len() >= LONG && octets[HEAD..].chunks(ZEROS.len()).all(|tail| tail == &ZEROS[..tail.len()])
+        if octets.len() >= LONG_WRITE
+            && octets[HEAD_OCTETS..].chunks(ZEROS.len()).all(|tail| tail == &ZEROS[..tail.len()])
         {
-            self.writes.push_back(Bytes::copy_from_slice(&octets[..HEAD]));
+            self.writes.push_back(Bytes::copy_from_slice(&octets[..HEAD_OCTETS]));
             let shared = |tail: &[u8]| Bytes::from_static(&ZEROS[..tail.len()]);
-            self.writes.extend(octets[HEAD..].chunks(ZEROS.len()).map(shared));
+            self.writes.extend(octets[HEAD_OCTETS..].chunks(ZEROS.len()).map(shared));
         } else {
             self.writes.push_back(octets);
         }
@@ -101,9 +102,11 @@ mod tests {
     fn zeros_that_are_shared_are_the_same_zeros() {
         let mut stream = Vec::new();
         let mut buffer = SendBuffer::default();
-        for (length, last) in [(LONG, 0), (50_000, 0), (LONG, 1), (100, 0), (ZEROS.len() + HEAD, 0)] {
+        for (length, last) in
+            [(LONG_WRITE, 0), (50_000, 0), (LONG_WRITE, 1), (100, 0), (ZEROS.len() + HEAD_OCTETS, 0)]
+        {
             let mut write = vec![0; length];
-            write[..HEAD].fill(7);
+            write[..HEAD_OCTETS].fill(7);
             write[length - 1] = last;
             stream.extend_from_slice(&write);
             buffer.push(write.into());

@@ -23,12 +23,12 @@ impl StateMachine {
 
     /// Opens actively, because our SYN is sent: SYN-SENT.
     pub(crate) fn open(&mut self) {
-        self.turn(&[State::Closed], State::SynSent);
+        self.transition(&[State::Closed], State::SynSent);
     }
 
     /// Handles the peer's SYN while ours is not acknowledged: SYN-RECEIVED.
     pub(crate) fn syn_received(&mut self) {
-        self.turn(&[State::Listen, State::SynSent], State::SynReceived);
+        self.transition(&[State::Listen, State::SynSent], State::SynReceived);
     }
 
     /// Returns whether the connection started in LISTEN.
@@ -38,34 +38,34 @@ impl StateMachine {
 
     /// Returns to LISTEN, because the handshake of the peer has failed.
     pub(crate) fn listen_again(&mut self) {
-        self.turn(&[State::SynReceived], State::Listen);
+        self.transition(&[State::SynReceived], State::Listen);
     }
 
     /// Handles that both SYNs are acknowledged: ESTABLISHED.
     pub(crate) fn establish(&mut self) {
-        self.turn(&[State::SynSent, State::SynReceived], State::Established);
+        self.transition(&[State::SynSent, State::SynReceived], State::Established);
     }
 
     /// Handles that the application has closed: our FIN follows the queued data.
     pub(crate) fn fin_queued(&mut self) {
         let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
-        self.turn(&[State::Established, State::CloseWait], next);
+        self.transition(&[State::Established, State::CloseWait], next);
     }
 
     /// Handles that our FIN is acknowledged while the peer may continue to send.
     pub(crate) fn fin_acknowledged(&mut self) {
-        self.turn(&[State::FinWait1], State::FinWait2);
+        self.transition(&[State::FinWait1], State::FinWait2);
     }
 
     /// Handles a FIN of the peer that arrived before the acknowledgment of ours.
     pub(crate) fn fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
-        self.turn(&[State::Established, State::FinWait1], next);
+        self.transition(&[State::Established, State::FinWait1], next);
     }
 
     /// Enters TIME-WAIT: both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
     pub(crate) fn time_wait(&mut self) {
-        self.turn(&[State::FinWait2, State::Closing], State::TimeWait);
+        self.transition(&[State::FinWait2, State::Closing], State::TimeWait);
     }
 
     /// Enters CLOSED from any state.
@@ -73,7 +73,7 @@ impl StateMachine {
         self.state = State::Closed;
     }
 
-    fn turn(&mut self, from: &[State], to: State) {
+    fn transition(&mut self, from: &[State], to: State) {
         assert!(from.contains(&self.state), "{} becomes {}", self.state.name(), to.name());
         self.state = to;
     }

@@ -168,7 +168,7 @@ impl Endpoint {
                     self.episode.timeouts.end_frto();
                 }
             } else if info.advanced && !recovered {
-                self.episode.mark(self.snd.nxt());
+                self.episode.end_phase_at(self.snd.nxt());
                 if self.queue.has_unsent() && self.snd.window_end().after(self.snd.nxt()) {
                     return Resend::New;
                 }
@@ -178,7 +178,7 @@ impl Endpoint {
         if recovered {
             self.undo_if_needless();
             if self.negotiated.sack() || self.snd.una().after(self.episode.recover()) {
-                self.episode.turn(Phase::Open);
+                self.episode.set_phase(Phase::Open);
             }
             return Resend::Nothing;
         }

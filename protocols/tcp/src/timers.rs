@@ -78,7 +78,7 @@ struct Slot {
     /// The level of the wheel; at the same tick the highest level is handled first.
     level: u32,
     /// When it was inserted; within a slot the latest is handled first.
-    since: u64,
+    inserted: u64,
 }
 
 impl Clock {
@@ -104,7 +104,7 @@ impl Clock {
     fn deadline(self, now: Time, delay: Duration) -> Slot {
         let tick = self.tick.as_nanos();
         if tick == 0 {
-            return Slot { due: now + delay, at: now + delay, level: 0, since: now.as_nanos() };
+            return Slot { due: now + delay, at: now + delay, level: 0, inserted: now.as_nanos() };
         }
         let ticks = delay.as_nanos().div_ceil(tick);
         let present = now.as_nanos() / tick;
@@ -120,7 +120,7 @@ impl Clock {
         // A delay of less than a tick also lasts until the next tick.
         let at = at.max(present + 1);
         let (due, at) = (Time::from_nanos(due * tick), Time::from_nanos(at * tick));
-        Slot { due, at, level: shift, since: now.as_nanos() }
+        Slot { due, at, level: shift, inserted: now.as_nanos() }
     }
 
     /// Returns the deadline of a timer that was set before: with the same tick it stays in its slot. Linux:
@@ -273,7 +273,7 @@ impl Timers {
     fn is_served_first(&self, sender: Slot) -> bool {
         self.clock.wheel
             && self.delayed_ack.is_some_and(|ack| {
-                ack.at == sender.at && (sender.level, sender.since) > (ack.level, ack.since)
+                ack.at == sender.at && (sender.level, sender.inserted) > (ack.level, ack.inserted)
             })
     }
 

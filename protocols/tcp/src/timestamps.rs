@@ -4,7 +4,7 @@ use hol_base::{Duration, Time};
 use hol_wire::tcp;
 
 /// The octets of the option in every segment.
-const LENGTH: u32 = 12;
+const OPTION_LENGTH: u32 = 12;
 
 /// The state of the timestamps option.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ impl Timestamps {
 
     /// Returns the octets of the option in every segment, padding included.
     pub(crate) fn length(&self) -> u32 {
-        if self.on { LENGTH } else { 0 }
+        if self.on { OPTION_LENGTH } else { 0 }
     }
 
     /// Stores the option of the segment being processed.

@@ -16,7 +16,7 @@ pub(crate) struct LossProbe(Option<Probe>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     /// TLP.end_seq: SND.NXT when the probe was sent.
-    end: SeqNum,
+    end_seq: SeqNum,
     /// TLP.is_retrans: whether the probe was a retransmission.
     resent: bool,
 }
@@ -24,7 +24,7 @@ struct Probe {
 impl LossProbe {
     /// Returns whether the probe is outstanding and `end` acknowledges it.
     pub(crate) fn ends_at(&self, end: SeqNum) -> bool {
-        self.0.is_some_and(|probe| probe.end == end)
+        self.0.is_some_and(|probe| probe.end_seq == end)
     }
 
     /// Returns whether the probe is outstanding and was a retransmission.
@@ -87,21 +87,21 @@ impl Endpoint {
             }
             self.statistics.fast_retransmissions += 1;
         }
-        self.episode.probe = LossProbe(Some(Probe { end: self.snd.nxt(), resent }));
+        self.episode.probe = LossProbe(Some(Probe { end_seq: self.snd.nxt(), resent }));
         true
     }
 
     /// Processes the acknowledgment of a probe: if it repaired a loss, the window is reduced. RFC 8985 section 7.4.
     pub(crate) fn probe_acknowledged(&mut self, ack: SeqNum, info: &AckInfo) {
-        let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end)) else { return };
+        let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end_seq)) else { return };
         if !probe.resent || info.dsack_of_probe {
             self.episode.probe.forget();
-        } else if ack.after(probe.end) {
+        } else if ack.after(probe.end_seq) {
             // The peer reported no duplicate before it acknowledged newer data: the original was lost.
             self.begin_reduction();
-            self.episode.turn(Phase::Reduced);
+            self.episode.set_phase(Phase::Reduced);
             self.finish_reduction();
-            self.episode.turn(Phase::Disorder);
+            self.episode.set_phase(Phase::Disorder);
             self.keep_open();
         } else if !info.advanced && info.is_duplicate() && !info.data_sacked {
             self.episode.probe.forget();

@@ -12,7 +12,7 @@ pub(crate) struct Undo {
     /// SND.UNA when recovery began; `None` if there is nothing to undo.
     marker: Option<SeqNum>,
     /// Retransmissions not reported as duplicates; `None` before the first.
-    needed: Option<u32>,
+    unreported: Option<u32>,
     /// The windows before the reduction; without ssthresh the window is not restored.
     cwnd: u32,
     ssthresh: Option<u32>,
@@ -49,19 +49,19 @@ impl Undo {
     /// Notes that the peer has received a retransmission up to `end` twice.
     pub(crate) fn on_duplicate(&mut self, end: SeqNum) {
         if self.marker.is_some_and(|marker| end.after(marker)) {
-            self.needed = self.needed.map(|needed| needed.saturating_sub(1));
+            self.unreported = self.unreported.map(|needed| needed.saturating_sub(1));
         }
     }
 
     /// Notes a retransmission.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
-        self.needed = Some(self.needed.unwrap_or(0) + 1);
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
     /// Returns whether every retransmission was reported as a duplicate.
     fn all_needless(&self) -> bool {
-        self.marker.is_some() && self.needed == Some(0)
+        self.marker.is_some() && self.unreported == Some(0)
     }
 }
 
@@ -71,7 +71,7 @@ impl Endpoint {
         let probes = u32::from(self.episode.probe.is_resent());
         let out = self.board.resent().segments + probes;
         self.episode.undo.marker = self.config.undo.then_some(self.snd.una());
-        self.episode.undo.needed = (out > 0).then_some(out);
+        self.episode.undo.unreported = (out > 0).then_some(out);
         if !self.board.front().is_some_and(|first| first.ever_resent) {
             self.episode.undo.first_resent = None;
         }
@@ -151,7 +151,7 @@ impl Endpoint {
             return true;
         }
         self.restore_window(true);
-        self.episode.turn(Phase::Disorder);
+        self.episode.set_phase(Phase::Disorder);
         self.keep_open();
         false
     }
@@ -163,7 +163,7 @@ impl Endpoint {
             self.restore_window(true);
             self.episode.timeouts.reset();
             if proven || self.negotiated.sack() {
-                self.episode.turn(Phase::Open);
+                self.episode.set_phase(Phase::Open);
             }
         }
         spurious

@@ -281,8 +281,8 @@ pub fn drain<E: Endpoint + ?Sized>(
     now: Time,
     mut take: impl FnMut(&mut E, Output),
 ) -> Option<Time> {
-    const LIMIT: u32 = 1_000_000;
-    for _ in 0..LIMIT {
+    const MAX_OUTPUTS: u32 = 1_000_000;
+    for _ in 0..MAX_OUTPUTS {
         match endpoint.poll(now) {
             Output::Wait(deadline) => {
                 assert!(
@@ -294,7 +294,7 @@ pub fn drain<E: Endpoint + ?Sized>(
             output => take(endpoint, output),
         }
     }
-    panic!("an endpoint produced {LIMIT} outputs at {now} without waiting");
+    panic!("an endpoint produced {MAX_OUTPUTS} outputs at {now} without waiting");
 }
 
 #[cfg(test)]

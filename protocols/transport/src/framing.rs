@@ -50,7 +50,7 @@ pub struct Framer {
 
 impl Framer {
     /// Maximum number of octets allocated in advance, because the length of a message is only the peer's claim.
-    const RESERVED: usize = 64 << 10;
+    const MAX_RESERVED: usize = 64 << 10;
 
     /// Creates a framer; `length_of` gives the length of a message.
     pub fn new(length_of: MessageLength) -> Self {
@@ -97,7 +97,7 @@ impl Framer {
                     return Ok(Some(FramedMessage { payload, delivery_times: self.rest_times }));
                 }
                 // The buffer grows at most once more, by the rest of the last segment.
-                self.partial.reserve(length.min(Self::RESERVED));
+                self.partial.reserve(length.min(Self::MAX_RESERVED));
             }
             self.partial_times = self.rest_times;
         }

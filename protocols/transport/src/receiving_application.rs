@@ -8,7 +8,7 @@ use hol_base::{Duration, Time};
 use crate::{Event, Received};
 
 /// Maximum octets of a read: the size of the application's buffer.
-const PIECE: usize = 65_536;
+const READ_OCTETS: usize = 65_536;
 
 /// An item that waits for the application.
 #[derive(Debug)]
@@ -27,11 +27,11 @@ pub struct ReceivingApplication {
     wakeup: Duration,
     items: VecDeque<Item>,
     /// Number of items that deliver data.
-    waiting: usize,
+    waiting_deliveries: usize,
     /// Unread octets in these items.
     octets: usize,
     /// Number of items that one read has returned together; the application may still be busy with the first.
-    taken: usize,
+    items_taken: usize,
     /// Whether the application reads while it is awake; otherwise it is busy.
     reads: bool,
     /// Whether the application has resumed reading and the peer has not been sent the new window.
@@ -47,8 +47,8 @@ impl ReceivingApplication {
         Self {
             wakeup,
             items: VecDeque::new(),
-            waiting: 0,
-            taken: 0,
+            waiting_deliveries: 0,
+            items_taken: 0,
             octets: 0,
             reads: true,
             resumed: false,
@@ -83,7 +83,7 @@ impl ReceivingApplication {
 
     fn queue(&mut self, now: Time, item: Item, octets: usize) {
         self.octets += octets;
-        self.waiting += 1;
+        self.waiting_deliveries += 1;
         self.items.push_back(item);
         if !self.awake && self.wakes_at.is_none() {
             self.wakes_at = Some(now + self.wakeup);
@@ -103,12 +103,12 @@ impl ReceivingApplication {
 
     /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
     pub fn read_together(&mut self) {
-        let mut left = PIECE;
+        let mut left = READ_OCTETS;
         let received = self.items.iter().filter_map(|item| match item {
             Item::Message(_, rest) => Some(*rest),
             Item::Event(_) | Item::Part(_) => None,
         });
-        self.taken =
+        self.items_taken =
             received.take_while(|octets| left.checked_sub(*octets).map(|less| left = less).is_some()).count();
     }
 
@@ -151,13 +151,13 @@ impl ReceivingApplication {
             return false;
         }
         let is_over = match self.items.front_mut() {
-            Some(Item::Message(_, rest)) if *rest > PIECE => {
-                *rest -= PIECE;
-                self.octets -= PIECE;
+            Some(Item::Message(_, rest)) if *rest > READ_OCTETS => {
+                *rest -= READ_OCTETS;
+                self.octets -= READ_OCTETS;
                 false
             }
             Some(Item::Part(rest)) => {
-                let read = PIECE.min(*rest);
+                let read = READ_OCTETS.min(*rest);
                 *rest -= read;
                 self.octets -= read;
                 *rest == 0
@@ -173,14 +173,16 @@ impl ReceivingApplication {
 
     /// Returns the next event for which the application is awake.
     pub fn next_event(&mut self) -> Option<Event> {
-        if !matches!(self.items.front()?, Item::Event(_)) && !(self.awake && (self.reads || self.taken > 0)) {
+        if !matches!(self.items.front()?, Item::Event(_))
+            && !(self.awake && (self.reads || self.items_taken > 0))
+        {
             return None;
         }
         match self.items.pop_front()? {
             Item::Event(event) => Some(event),
             Item::Message(received, rest) => {
                 self.octets -= rest;
-                self.taken = self.taken.saturating_sub(1);
+                self.items_taken = self.items_taken.saturating_sub(1);
                 self.note_read();
                 Some(Event::Received(received))
             }
@@ -190,8 +192,8 @@ impl ReceivingApplication {
 
     /// Puts the application to sleep if no data are left.
     fn note_read(&mut self) {
-        self.waiting -= 1;
-        self.awake = self.waiting > 0;
+        self.waiting_deliveries -= 1;
+        self.awake = self.waiting_deliveries > 0;
     }
 
     /// Returns whether no event is queued.
@@ -252,12 +254,12 @@ mod tests {
     #[test]
     fn a_long_message_is_read_in_pieces() {
         let mut reader = ReceivingApplication::new(Duration::ZERO);
-        let payload = vec![0; 2 * PIECE + 1].into();
+        let payload = vec![0; 2 * READ_OCTETS + 1].into();
         reader.receive(Time::ZERO, Received { payload, ..octet(Time::ZERO) });
         assert!(!reader.read_piece(), "it sleeps");
         reader.wake_if_due(Time::ZERO);
         let mut unread = || reader.read_piece().then(|| reader.unread());
-        assert_eq!([unread(), unread(), unread()], [Some(PIECE + 1), Some(1), None]);
+        assert_eq!([unread(), unread(), unread()], [Some(READ_OCTETS + 1), Some(1), None]);
         assert!(matches!(reader.next_event(), Some(Event::Received(_))));
         assert_eq!(reader.unread(), 0);
     }
@@ -266,16 +268,16 @@ mod tests {
     fn each_part_is_read_by_itself_and_the_message_when_it_is_whole() {
         // net/sctp/socket.c sctp_recvmsg: a read takes what one `sctp_ulpq_tail_event` has queued, up to the size of its buffer.
         let mut reader = ReceivingApplication::new(Duration::ZERO);
-        reader.receive_part(Time::ZERO, PIECE + 5);
+        reader.receive_part(Time::ZERO, READ_OCTETS + 5);
         reader.receive_part(Time::ZERO, 7);
         reader.receive_part(Time::ZERO, 0);
-        let payload = vec![0; PIECE + 20].into();
-        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, PIECE + 12);
-        assert_eq!((reader.unread(), reader.held()), (PIECE + 20, 0));
+        let payload = vec![0; READ_OCTETS + 20].into();
+        reader.receive_rest(Time::ZERO, Received { payload, ..octet(Time::ZERO) }, READ_OCTETS + 12);
+        assert_eq!((reader.unread(), reader.held()), (READ_OCTETS + 20, 0));
         assert!(!reader.read_piece(), "it sleeps");
         assert!(reader.wake_if_due(Time::ZERO));
         reader.set_reading(false);
-        assert_eq!((reader.read_piece(), reader.held()), (false, PIECE + 20));
+        assert_eq!((reader.read_piece(), reader.held()), (false, READ_OCTETS + 20));
         reader.set_reading(true);
         let mut unread = || reader.read_piece().then(|| reader.unread());
         assert_eq!([unread(), unread(), unread(), unread()], [Some(20), Some(15), Some(8), None]);

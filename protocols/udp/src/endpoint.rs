@@ -18,7 +18,7 @@ pub(crate) type MessageName = [u8; 8];
 
 /// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
 /// 7.2.
-const RESPONSE: &[u8; 8] = b"SIP/2.0 ";
+const RESPONSE_PREFIX: &[u8; 8] = b"SIP/2.0 ";
 
 /// An address and a port.
 type SocketAddress = (Address, u16);
@@ -31,9 +31,9 @@ pub struct Endpoint {
     /// The peer; a server learns it from the first datagram.
     peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
-    ready: VecDeque<Output>,
+    ready_outputs: VecDeque<Output>,
     /// Requests without a response.
-    open: BTreeMap<MessageName, Transaction>,
+    open_transactions: BTreeMap<MessageName, Transaction>,
     /// The next deadline of each open transaction.
     timers: BTreeSet<(Time, MessageName)>,
     /// Names of received messages; the network or a transaction may send a message twice.
@@ -75,8 +75,8 @@ impl Endpoint {
             config,
             local,
             peer,
-            ready: VecDeque::new(),
-            open: BTreeMap::new(),
+            ready_outputs: VecDeque::new(),
+            open_transactions: BTreeMap::new(),
             timers: BTreeSet::new(),
             recent: RecentMessages::default(),
             closing: false,
@@ -97,9 +97,9 @@ impl Endpoint {
             Command::Read(_) => {}
             Command::Reconfigure(what) => self.report(Event::Reconfigured { what, done: false }),
             Command::Abort => {
-                self.open.clear();
+                self.open_transactions.clear();
                 self.timers.clear();
-                self.ready.clear();
+                self.ready_outputs.clear();
             }
         }
     }
@@ -113,7 +113,7 @@ impl Endpoint {
         let Some(name) = payload.first_chunk().copied() else { return };
         let transaction = Transaction::begin(&self.config, now, payload, stream);
         self.timers.insert((transaction.due(now), name));
-        self.open.insert(name, transaction);
+        self.open_transactions.insert(name, transaction);
     }
 
     fn receive(&mut self, now: Time, packet: Packet) {
@@ -123,7 +123,7 @@ impl Endpoint {
         self.statistics.packets_received += 1;
         let Datagram { source_port, payload, stamp, .. } = *datagram;
         self.peer.get_or_insert((source, source_port));
-        let response = payload.strip_prefix(RESPONSE).and_then(|rest| rest.first_chunk().copied());
+        let response = payload.strip_prefix(RESPONSE_PREFIX).and_then(|rest| rest.first_chunk().copied());
         match response.filter(|_| self.config.sip != Sip::Off) {
             Some(name) => self.end(name),
             None => self.deliver(now, payload, stamp),
@@ -134,7 +134,7 @@ impl Endpoint {
         let Some(name) = payload.first_chunk().copied() else { return };
         if self.config.sip != Sip::Off {
             // A server transaction answers every copy. RFC 3261 section 17.2.2.
-            let mut response = [RESPONSE.as_slice(), &name].concat();
+            let mut response = [RESPONSE_PREFIX.as_slice(), &name].concat();
             response.resize(self.config.response.0 as usize, b' ');
             self.transmit(response.into(), SendTimes { first_sent: now, sent: now, cut: false });
         }
@@ -157,7 +157,7 @@ impl Endpoint {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
             // A completed transaction does not remove its timer.
-            let Some(transaction) = self.open.get_mut(&name) else { continue };
+            let Some(transaction) = self.open_transactions.get_mut(&name) else { continue };
             if transaction.is_over(now) {
                 let stream = transaction.stream;
                 self.end(name);
@@ -174,12 +174,12 @@ impl Endpoint {
     }
 
     fn end(&mut self, name: MessageName) {
-        self.open.remove(&name);
+        self.open_transactions.remove(&name);
         self.close_when_done();
     }
 
     fn close_when_done(&mut self) {
-        if self.closing && self.open.is_empty() {
+        if self.closing && self.open_transactions.is_empty() {
             self.closing = false;
             self.report(Event::Closed);
         }
@@ -191,11 +191,11 @@ impl Endpoint {
             self.peer.expect("a server sends nothing before its first request");
         let datagram = Datagram { source_port, destination_port, payload, stamp };
         self.statistics.packets_sent += 1;
-        self.ready.push_back(Output::Transmit(Packet::new(source, destination, datagram)));
+        self.ready_outputs.push_back(Output::Transmit(Packet::new(source, destination, datagram)));
     }
 
     fn report(&mut self, event: Event) {
-        self.ready.push_back(Output::Event(event));
+        self.ready_outputs.push_back(Output::Event(event));
     }
 }
 
@@ -211,7 +211,7 @@ impl hol_transport::Endpoint for Endpoint {
     fn poll(&mut self, now: Time) -> Output {
         self.on_timers(now);
         let next = || Output::Wait(self.timers.first().map(|(due, _)| *due));
-        self.ready.pop_front().unwrap_or_else(next)
+        self.ready_outputs.pop_front().unwrap_or_else(next)
     }
 
     /// Returns true: the network drops what it cannot carry.

@@ -46,7 +46,7 @@ pub struct Ipv4Header {
 const VERSION_AND_IHL: u8 = 0x45;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More Fragments, or any fragment offset.
-const FRAGMENTED: u16 = 0x3fff;
+const FRAGMENT_BITS: u16 = 0x3fff;
 
 impl Ipv4Header {
     /// Octets of a header without options.
@@ -92,7 +92,7 @@ impl Ipv4Header {
         let ecn = Ecn::from_bits(octets.get_u8());
         let total_length = octets.get_u16();
         let identification = octets.get_u16();
-        if octets.get_u16() & FRAGMENTED != 0 {
+        if octets.get_u16() & FRAGMENT_BITS != 0 {
             return Err(ParseError::Fragment);
         }
         let (ttl, protocol) = (octets.get_u8(), octets.get_u8());

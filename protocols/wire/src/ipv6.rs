@@ -38,7 +38,7 @@ pub struct Ipv6Header {
 }
 
 /// The next header of a fragment. RFC 8200 section 4.5.
-const FRAGMENT: u8 = 44;
+const FRAGMENT_HEADER: u8 = 44;
 
 impl Ipv6Header {
     /// Octets of the header.
@@ -64,7 +64,7 @@ impl Ipv6Header {
         }
         let payload_length = packet.try_get_u16()?;
         let (next_header, hop_limit) = (packet.try_get_u8()?, packet.try_get_u8()?);
-        if next_header == FRAGMENT {
+        if next_header == FRAGMENT_HEADER {
             return Err(ParseError::Fragment);
         }
         let (source, destination) = (packet.try_get_u128()?.into(), packet.try_get_u128()?.into());
@@ -118,7 +118,7 @@ mod tests {
             Ipv6Header::parse(&mut octets.into()).unwrap_err()
         };
         assert_eq!(parse(0, 0x45), ParseError::Version(4));
-        assert_eq!(parse(6, FRAGMENT), ParseError::Fragment);
+        assert_eq!(parse(6, FRAGMENT_HEADER), ParseError::Fragment);
         assert_eq!(parse(5, 41), ParseError::Truncated);
         assert_eq!(Ipv6Header::parse(&mut Bytes::from_static(&HEADER[..39])), Err(ParseError::Truncated));
     }

@@ -34,7 +34,7 @@ pub struct PcapngWriter<W: Write> {
 }
 
 /// The start of a run: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
-const EPOCH: u64 = 1_577_836_800 * 1_000_000_000;
+const RUN_START: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
 
@@ -99,7 +99,7 @@ impl<W: Write> PcapngWriter<W> {
         octets: &[u8],
         comment: Option<&str>,
     ) -> io::Result<()> {
-        let timestamp = EPOCH + time.as_nanos();
+        let timestamp = RUN_START + time.as_nanos();
         self.write_block(block_type::ENHANCED_PACKET, |block| {
             let length = octets.len() as u32;
             block.put_u32_le(interface);
@@ -133,15 +133,15 @@ impl<W: Write> PcapngWriter<W> {
 
     /// Writes a block: type, length, body, length again. Section 3.1.
     fn write_block(&mut self, block_type: u32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
-        const LENGTH: std::ops::Range<usize> = 4..8;
+        const LENGTH_RANGE: std::ops::Range<usize> = 4..8;
         let block = &mut self.block;
         block.clear();
         block.put_u32_le(block_type);
         block.put_u32_le(0);
         body(block);
-        let length = (block.len() + LENGTH.len()) as u32;
+        let length = (block.len() + LENGTH_RANGE.len()) as u32;
         block.put_u32_le(length);
-        block[LENGTH].copy_from_slice(&length.to_le_bytes());
+        block[LENGTH_RANGE].copy_from_slice(&length.to_le_bytes());
         self.out.write_all(block)
     }
 }

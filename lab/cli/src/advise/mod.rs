@@ -12,9 +12,9 @@ use hol_lab::{Experiment, InputError, Source};
 use hol_report::survey::{Axis, axes};
 use serde::Serialize;
 
+use crate::comparison_flags::set_all;
 use crate::failure::Failure;
 use crate::number::positive;
-use crate::question::set_all;
 use crate::row::json;
 use crate::run_plan::{stop_on_interrupt, threads, warn_of_engine};
 use crate::terminal::say;

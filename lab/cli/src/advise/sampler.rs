@@ -131,7 +131,7 @@ impl Sampler<'_> {
             let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);
             let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
             if winner != Winner::Unsure || repetitions >= max || !is_known {
-                let (by, losses) = (contest.by(), contest.losses().filter(|_| is_known));
+                let (by, losses) = (contest.describe_difference(), contest.losses().filter(|_| is_known));
                 let seen = ProbeNumbers { x, metric, by, losses, lost: contest.lost(), is_known };
                 return Ok((Probe { x, winner }, seen));
             }

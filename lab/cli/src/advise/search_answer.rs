@@ -110,7 +110,7 @@ impl SearchAnswer<'_> {
     fn describe_crossover(&self, bracket: &Bracket) -> String {
         let Bracket { low, high, after, .. } = *bracket;
         let is = self.than_other(after);
-        format!("is {is} from {} on (the crossover lies above {})", self.position(high), short(low))
+        format!("is {is} from {} on (the crossover lies above {})", self.position(high), three_digits(low))
     }
 
     /// Names the points at which one of the two did not carry the load.
@@ -159,7 +159,7 @@ impl SearchAnswer<'_> {
     }
 
     fn position(&self, x: f64) -> String {
-        format!("{} {} {}", self.axis.name(), short(x), self.unit).trim_end().to_owned()
+        format!("{} {} {}", self.axis.name(), three_digits(x), self.unit).trim_end().to_owned()
     }
 
     /// Describes the difference at a probe, and its position.
@@ -170,6 +170,6 @@ impl SearchAnswer<'_> {
 }
 
 /// Rounds to three significant digits.
-fn short(x: f64) -> f64 {
+fn three_digits(x: f64) -> f64 {
     format!("{x:.2e}").parse().unwrap_or(x)
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::terminal::{grouped, say};
 
 /// File name of the report.
-const REPORT: &str = "report.html";
+const REPORT_FILE: &str = "report.html";
 
 /// Octets that are read from the connection at a time.
 const BUFFER_SIZE: usize = 64 << 10;
@@ -59,7 +59,7 @@ impl Get {
         }
         let whole = |path: &str| format!("/api/experiments/{}/files/{}", self.id, percent_encoded(path));
         let mut count = 0;
-        for file in files.iter().filter(|file| file.path != REPORT) {
+        for file in files.iter().filter(|file| file.path != REPORT_FILE) {
             count += 1;
             Download::new(&out, &file.path)?.run(&server, &whole(&file.path))?;
         }
@@ -67,7 +67,7 @@ impl Get {
         let report = format!("/api/experiments/{}/report", self.id);
         if server.find(&report)?.is_some() {
             count += 1;
-            Download::new(&out, REPORT)?.run(&server, &report)?;
+            Download::new(&out, REPORT_FILE)?.run(&server, &report)?;
         }
         say(&format!("{} has {} files\n", out.display(), grouped(count)));
         Ok(())

@@ -21,9 +21,9 @@ use hol_scenario::Scenario;
 use hol_workloads::{Programs, WorkloadSpec};
 use toml::Value;
 
+use crate::comparison_flags::{Conditions, source_over};
 use crate::failure::Failure;
 use crate::progress_args::Parent;
-use crate::question::{Conditions, source_over};
 use crate::service::{Service, table};
 use crate::trace;
 use command::{Command, HELP};

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::terminal::note;
 
 /// The comment at the top of the file.
-const HEAD: &str = "\
+const FILE_HEADER: &str = "\
 # A session of `hol shell`: a [[program]] for each line, at the time at which it started; `hol run` repeats it.
 # After each line there is `exit`, so that its last program is not the shell's own process, as in the session, or `exit 0` if the line failed,
 # because a run ends when a program fails.
@@ -76,7 +76,7 @@ impl ExperimentRecorder {
         self.table.insert("network".to_owned(), network.into());
         self.table.insert("program".to_owned(), Value::try_from(&programs).map_err(Failure::failed)?);
         let text = toml::to_string_pretty(&self.table).map_err(Failure::failed)?;
-        let written = self.file.write_all(format!("{HEAD}{text}").as_bytes());
+        let written = self.file.write_all(format!("{FILE_HEADER}{text}").as_bytes());
         written.map_err(|problem| LabError::file("write", &self.path, problem))?;
         note!("{0} written; `hol run {0}` repeats the session", self.path.display());
         Ok(())

@@ -7,7 +7,7 @@ use std::process::Command;
 use clap::Args;
 use hol_lab::{Experiment, Plan, Results, Shard};
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, parts_of, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, parts_of, quote_path};
 use super::executor::Executor;
 use super::{hyperqueue, kubernetes, slurm};
 use crate::failure::Failure;
@@ -173,5 +173,5 @@ fn write(job: &ClusterJob, scripts: &[Script]) -> Result<PathBuf, Failure> {
         let path = dir.join(name);
         fs::write(&path, text).map_err(|e| failed(&path, e))?;
     }
-    Ok(dir.join(SUBMIT))
+    Ok(dir.join(SUBMIT_SCRIPT))
 }

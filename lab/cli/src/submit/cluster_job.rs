@@ -29,7 +29,7 @@ pub struct ClusterJob {
 pub type Script = (&'static str, String);
 
 /// The name of the script that submits the others.
-pub const SUBMIT: &str = "submit.sh";
+pub const SUBMIT_SCRIPT: &str = "submit.sh";
 
 impl ClusterJob {
     /// Returns the directory of the parts' results.
@@ -43,7 +43,7 @@ impl ClusterJob {
     }
 
     /// Returns the command that runs the part with the number in the shell variable `n`.
-    pub fn part(&self) -> String {
+    pub fn part_command(&self) -> String {
         let arguments: Vec<_> = self.arguments.iter().map(|word| quote(word)).collect();
         let (program, arguments, parts) =
             (quote(&self.program), arguments.join(" "), quote_path(&self.parts()));
@@ -54,7 +54,7 @@ impl ClusterJob {
     }
 
     /// Returns the command that merges the parts.
-    pub fn merge(&self) -> String {
+    pub fn merge_command(&self) -> String {
         let (program, parts, out) = (quote(&self.program), quote_path(&self.parts()), quote_path(&self.out));
         format!("{program} merge {parts} --out {out}")
     }
@@ -114,12 +114,12 @@ pub mod tests {
     #[test]
     fn what_a_job_runs_is_quoted() {
         assert_eq!(
-            example_job().part(),
+            example_job().part_command(),
             "/opt/hol run 'my hello.toml' --set 'network.loss=1%' --shard \"$n\"/9 \
              --out '/home/me/results/my hello-parts'/\"$n\" --jobs 2"
         );
         assert_eq!(
-            example_job().merge(),
+            example_job().merge_command(),
             "/opt/hol merge '/home/me/results/my hello-parts' --out '/home/me/results/my hello'"
         );
     }

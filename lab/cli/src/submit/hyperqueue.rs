@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote_path};
 
 #[derive(Serialize)]
 struct Job<'w> {
@@ -33,12 +33,13 @@ struct Resources {
 
 /// Returns the job definition.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = |&number: &usize| task(job, number, format!("n={number}\n{}", job.part()), vec![], job.jobs);
-    let merge = task(job, job.part_count + 1, job.merge(), job.missing_parts.clone(), 1);
+    let part =
+        |&number: &usize| task(job, number, format!("n={number}\n{}", job.part_command()), vec![], job.jobs);
+    let merge = task(job, job.part_count + 1, job.merge_command(), job.missing_parts.clone(), 1);
     let definition =
         Job { name: &job.name, task: job.missing_parts.iter().map(part).chain([merge]).collect() };
     let definition = toml::to_string(&definition).expect("a job is a table");
-    vec![("job.toml", definition), (SUBMIT, submit(job))]
+    vec![("job.toml", definition), (SUBMIT_SCRIPT, submit(job))]
 }
 
 /// Returns a task of HyperQueue. Its ID is the number of its part; the task that merges has the next one.

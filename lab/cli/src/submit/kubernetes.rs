@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote_path};
 
 /// Mount paths of the volume and of the experiment in the pods.
-const VOLUME: &str = "/results";
-const EXPERIMENT: &str = "/experiment";
+const VOLUME_PATH: &str = "/results";
+const EXPERIMENT_PATH: &str = "/experiment";
 
 /// The image and the volume of pods, and the experiment.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +20,11 @@ pub struct PodTemplate<'w> {
 
 /// Returns the job descriptions.
 pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
-    let (name, file) = (label(&job.name), format!("{}.toml", label(&job.name)));
+    let (name, file) = (to_label(&job.name), format!("{}.toml", to_label(&job.name)));
     let inside = ClusterJob {
         program: "hol".into(),
-        arguments: vec![format!("{EXPERIMENT}/{file}")],
-        out: format!("{VOLUME}/{name}").into(),
+        arguments: vec![format!("{EXPERIMENT_PATH}/{file}")],
+        out: format!("{VOLUME_PATH}/{name}").into(),
         ..job.clone()
     };
     let written = |value: &Value| serde_json::to_string_pretty(value).expect("a manifest is JSON") + "\n";
@@ -38,13 +38,13 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
         ("experiment.json", written(&experiment)),
         ("parts.json", written(&parts(&inside, pods))),
         ("merge.json", written(&merge(&inside, pods))),
-        (SUBMIT, submit(job)),
+        (SUBMIT_SCRIPT, submit(job)),
     ]
 }
 
 /// Returns the job with an index for each part. A failed index does not fail the others; a deleted pod is replaced.
 fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
-    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part());
+    let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part_command());
     let mut manifest = manifest(job, pods, "part", &command, job.jobs);
     let spec = json!({
         "completionMode": "Indexed",
@@ -59,7 +59,7 @@ fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
 }
 
 fn merge(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
-    let mut manifest = manifest(job, pods, "merge", &format!("exec {}", job.merge()), 1);
+    let mut manifest = manifest(job, pods, "merge", &format!("exec {}", job.merge_command()), 1);
     manifest["spec"]["backoffLimit"] = 0.into();
     manifest
 }
@@ -71,7 +71,7 @@ fn manifest(
     command: &str,
     cpus: usize,
 ) -> Value {
-    let name = label(&job.name);
+    let name = to_label(&job.name);
     json!({
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -84,8 +84,8 @@ fn manifest(
                 "command": ["/bin/sh", "-c", command],
                 "resources": { "requests": { "cpu": cpus.to_string() } },
                 "volumeMounts": [
-                    { "name": "results", "mountPath": VOLUME },
-                    { "name": "experiment", "mountPath": EXPERIMENT },
+                    { "name": "results", "mountPath": VOLUME_PATH },
+                    { "name": "experiment", "mountPath": EXPERIMENT_PATH },
                 ],
             }],
             "volumes": [
@@ -121,10 +121,10 @@ fn submit(job: &ClusterJob) -> String {
 }
 
 /// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
-fn label(name: &str) -> String {
-    const MAX: usize = 40;
+fn to_label(name: &str) -> String {
+    const MAX_LABEL_LENGTH: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-    let label: String = name.chars().map(allowed).take(MAX).collect();
+    let label: String = name.chars().map(allowed).take(MAX_LABEL_LENGTH).collect();
     let label = label.trim_matches('-');
     if label.is_empty() { "experiment".into() } else { label.into() }
 }
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn names_are_those_that_kubernetes_allows() {
-        assert_eq!(label("My sweep_1.b"), "my-sweep-1-b");
-        assert_eq!(label("-é-"), "experiment");
-        assert_eq!(label(&"a".repeat(100)).len(), 40);
+        assert_eq!(to_label("My sweep_1.b"), "my-sweep-1-b");
+        assert_eq!(to_label("-é-"), "experiment");
+        assert_eq!(to_label(&"a".repeat(100)).len(), 40);
     }
 }

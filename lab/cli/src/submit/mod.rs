@@ -17,7 +17,7 @@ use cluster::ClusterOptions;
 use executor::Executor;
 use server::{ServerQueueOptions, Submission};
 
-const AFTER: &str = "\
+const AFTER_HELP: &str = "\
 A cluster runs the experiment in parts, and a last job joins them as `hol merge` does, with the same result as on one machine.
 Its nodes need access to this directory and to this program, as on a shared file system; in Kubernetes they are a volume and an image.
 When repeated, the command runs only the missing parts.
@@ -30,7 +30,7 @@ When repeated, the command runs only the missing parts.
 
 /// Send an experiment to the queue of a server or a cluster.
 #[derive(Debug, Args)]
-#[command(after_help = AFTER)]
+#[command(after_help = AFTER_HELP)]
 pub struct Submit {
     #[command(flatten)]
     experiment_args: ExperimentArgs,

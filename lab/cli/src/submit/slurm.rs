@@ -1,6 +1,6 @@
 //! SLURM: an array of jobs, and a job that runs after them.
 
-use super::cluster_job::{ClusterJob, SUBMIT, Script, quote, quote_path};
+use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote, quote_path};
 
 /// Marks each start of a job in its log, which all starts share.
 const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
@@ -17,8 +17,12 @@ exit $code
 
 /// Returns the scripts.
 pub fn scripts(job: &ClusterJob) -> Vec<Script> {
-    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part());
-    vec![("part.sh", part), ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge())), (SUBMIT, submit(job))]
+    let part = format!("#!/bin/sh\nn=$SLURM_ARRAY_TASK_ID\n{START_LINE}{}\n{REQUEUE}", job.part_command());
+    vec![
+        ("part.sh", part),
+        ("merge.sh", format!("#!/bin/sh\n{}\n", job.merge_command())),
+        (SUBMIT_SCRIPT, submit(job)),
+    ]
 }
 
 /// Returns the script that submits the parts, and the job that joins them and reports missing runs, whatever the parts'

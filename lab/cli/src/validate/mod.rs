@@ -17,7 +17,7 @@ use hol_report::validation::{Check, ComparedPoint, Validation, format_median};
 use crate::failure::Failure;
 use crate::number::positive;
 use crate::progress::ProgressOutput;
-use crate::row::{json, short};
+use crate::row::{json, three_digits};
 use crate::run_plan::{check_no_failures, execute_plan, stop_on_interrupt};
 use crate::terminal::{grouped, note, say, table};
 
@@ -308,5 +308,5 @@ fn row(compared: &ComparedPoint) -> Vec<String> {
 
 fn check_cells(check: &Check) -> [String; 4] {
     let off = format!("{:+.1} % ({:.1}×)", check.percent().value, check.excess());
-    [format_median(check.kernel), short(check.model.value), off, check.format_ranks()]
+    [format_median(check.kernel), three_digits(check.model.value), off, check.format_ranks()]
 }

@@ -12,7 +12,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 #[derive(Debug)]
 pub(super) struct Deadline {
     /// The end; `None` if there is no limit.
-    end: Option<Clock>,
+    ends_at: Option<Clock>,
     limit: Duration,
 }
 
@@ -25,12 +25,12 @@ type Clock = std::time::Instant;
 impl Deadline {
     /// Sets a deadline `limit` from now.
     pub(super) fn new(limit: Duration) -> Self {
-        Self { end: Some(Clock::now() + limit), limit }
+        Self { ends_at: Some(Clock::now() + limit), limit }
     }
 
     /// Creates a deadline that never passes.
     pub(super) const fn never() -> Self {
-        Self { end: None, limit: Duration::MAX }
+        Self { ends_at: None, limit: Duration::MAX }
     }
 
     /// Returns how long to wait before the next [`Deadline::check`].
@@ -54,6 +54,6 @@ impl Deadline {
     }
 
     fn remaining(&self) -> Duration {
-        self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(Clock::now()))
+        self.ends_at.map_or(Duration::MAX, |end| end.saturating_duration_since(Clock::now()))
     }
 }

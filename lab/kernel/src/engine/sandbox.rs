@@ -14,10 +14,10 @@ use landlock::{
 use nix::errno::Errno;
 
 /// The version of Landlock whose access rights are all denied by default; an older kernel ignores those that it does not know.
-const ALL: ABI = ABI::V10;
+const LANDLOCK_ABI: ABI = ABI::V10;
 
 /// The directories of programs and their libraries.
-const SYSTEM: [&str; 9] =
+const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/nix/store", "/gnu/store"];
 
 /// A device that every process may use.
@@ -31,7 +31,7 @@ pub(super) struct AccessRules {
     /// Files that the process may read, and directories with all of their contents.
     pub(super) reads: Vec<PathBuf>,
     /// Directories in which the process may write.
-    pub(super) own: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
 }
 
 /// Restricts `command`, and all that it starts, to these rules.
@@ -55,15 +55,15 @@ pub(super) fn confine(command: &mut Command, rules: &AccessRules) -> io::Result<
 
 fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
-        .handle_access(AccessFs::from_all(ALL))?
-        .handle_access(AccessNet::from_all(ALL))?
-        .scope(Scope::from_all(ALL))?
+        .handle_access(AccessFs::from_all(LANDLOCK_ABI))?
+        .handle_access(AccessNet::from_all(LANDLOCK_ABI))?
+        .scope(Scope::from_all(LANDLOCK_ABI))?
         .create()?
-        .add_rules(path_beneath_rules(SYSTEM, AccessFs::from_read(ALL)))?
-        .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(ALL)))?
+        .add_rules(path_beneath_rules(SYSTEM_DIRECTORIES, AccessFs::from_read(LANDLOCK_ABI)))?
+        .add_rules(path_beneath_rules(&rules.programs, AccessFs::from_read(LANDLOCK_ABI)))?
         .add_rules(path_beneath_rules(&rules.reads, AccessFs::ReadFile | AccessFs::ReadDir))?
         .add_rules(path_beneath_rules([NULL_DEVICE], AccessFs::ReadFile | AccessFs::WriteFile))?
-        .add_rules(path_beneath_rules(&rules.own, own_directory_access()))
+        .add_rules(path_beneath_rules(&rules.writable, own_directory_access()))
 }
 
 /// Returns what a process may do in its own directories. It may create no links and no pipes: this program accesses these directories too
@@ -156,8 +156,11 @@ mod tests {
             shell.env("port", self.listener.local_addr().unwrap().port().to_string());
             if is_confined {
                 let own = |directory: &TempDir| vec![directory.path().to_owned()];
-                let rules =
-                    AccessRules { own: own(&self.own), reads: own(&self.given), ..AccessRules::default() };
+                let rules = AccessRules {
+                    writable: own(&self.own),
+                    reads: own(&self.given),
+                    ..AccessRules::default()
+                };
                 confine(&mut shell, &rules).unwrap();
             }
             let output = shell.output().unwrap();

@@ -7,7 +7,7 @@ use hol_base::Time;
 use super::GuestError;
 use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
-use super::route::{self, MAIN};
+use super::route::{self, MAIN_TABLE};
 
 /// The address and the routes of a node on a link.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Attachment {
     pub(super) fn add(&self) -> Result<(), GuestError> {
         let Self { routing, interface, address, table, peers, router, metric } = self;
         for peer in peers {
-            for (table, metric) in [(MAIN, *metric), (*table, 0)] {
+            for (table, metric) in [(MAIN_TABLE, *metric), (*table, 0)] {
                 route::add_route(routing, table, metric, *interface, *peer, *router)?;
             }
         }

@@ -14,8 +14,8 @@ const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
 const PROG_ATTACH: i64 = 8;
 const RAW_TRACEPOINT_OPEN: i64 = 17;
-const HASH: u32 = 1;
-const ARRAY: u32 = 2;
+const HASH_MAP: u32 = 1;
+const ARRAY_MAP: u32 = 2;
 
 /// A BPF map of 64-bit numbers; the descriptor of a program keeps the map alive.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ struct Attach {
 impl Map {
     /// Creates a map of one number.
     pub(super) fn number(value: u64) -> Result<Self, GuestError> {
-        let create = Create { kind: ARRAY, key_size: 4, value_size: 8, max_entries: 1 };
+        let create = Create { kind: ARRAY_MAP, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "create a counter for a filter")?);
         map.update(&0_u32, value)?;
         Ok(map)
@@ -110,7 +110,7 @@ impl Map {
     /// Creates a set of numbers.
     pub(super) fn set(members: &[u64]) -> Result<Self, GuestError> {
         let max_entries = u32::try_from(members.len())?.max(1);
-        let create = Create { kind: HASH, key_size: 8, value_size: 8, max_entries };
+        let create = Create { kind: HASH_MAP, key_size: 8, value_size: 8, max_entries };
         let map = Self(open(MAP_CREATE, &create, "create a set of numbers for a filter")?);
         members.iter().try_for_each(|member| map.update(member, 1))?;
         Ok(map)

@@ -11,10 +11,10 @@ use crate::captured_packet;
 use crate::job::Job;
 
 /// The memory of all rings together in octets, a quarter of the guest's.
-const MEMORY: usize = 128 << 20;
+const RING_MEMORY: usize = 128 << 20;
 
 /// The part of the mailbox for packets, in octets.
-const MAIL: usize = 48 << 20;
+const MAX_PACKET_OCTETS: usize = 48 << 20;
 
 /// The rings of a capture, each with the index of its interface.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Capture {
     /// Starts the capture at every interface of both ends.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
-        let frames = frames(job).min(MEMORY / topology.ends().count() / octets);
+        let frames = frames(job).min(RING_MEMORY / topology.ends().count() / octets);
         let rings = topology.ends().map(|(interface, namespace, index)| {
             namespace.enter()?;
             let ring = Ring::open(index, frames, octets);
@@ -46,10 +46,10 @@ impl Capture {
                 let time = Time::from_nanos(frame.wall.saturating_sub(epoch));
                 captured_packet::pack(&mut packets, time, *interface, frame.received, frame.octets);
             }
-            if packets.len() > MAIL {
+            if packets.len() > MAX_PACKET_OCTETS {
                 return Err(format!(
                     "the packets of the run exceed {} MiB, the maximum of a capture",
-                    MAIL >> 20
+                    MAX_PACKET_OCTETS >> 20
                 ));
             }
         }

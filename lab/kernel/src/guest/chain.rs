@@ -199,7 +199,8 @@ impl Chain {
             Stage::Waiting(waiting) => {
                 let (kind, module) = queue::kind(waiting);
                 let (port, message) = discipline_message(kind);
-                port.routing.request(queue::waiting(message, waiting), &self.needs("a queue", module))
+                port.routing
+                    .request(queue::with_queue_options(message, waiting), &self.needs("a queue", module))
             }
             Stage::Filter(_) | Stage::Transit => Ok(()),
         }
@@ -251,17 +252,22 @@ impl Chain {
     }
 
     fn attach(&self, port: &Port, parent: u32, program: &Program) -> Result<(), GuestError> {
-        const FD: u16 = 6;
-        const FLAGS: u16 = 8;
+        const FD_ATTRIBUTE: u16 = 6;
+        const FLAGS_ATTRIBUTE: u16 = 8;
         /// The program's return value is the action.
-        const DIRECT: u32 = 1;
-        const FIRST: u32 = 1 << 16;
+        const DIRECT_ACTION: u32 = 1;
+        const FIRST_PRIORITY: u32 = 1 << 16;
         const ALL_PROTOCOLS: u16 = 3;
-        let which = FIRST | u32::from(ALL_PROTOCOLS.to_be());
-        let message =
-            Message::new(RTM_NEWTFILTER, CREATE, &discipline::place(port.interface, 0, parent, which));
+        let which = FIRST_PRIORITY | u32::from(ALL_PROTOCOLS.to_be());
+        let message = Message::new(
+            RTM_NEWTFILTER,
+            CREATE,
+            &discipline::encode_position(port.interface, 0, parent, which),
+        );
         let message = message.with_name(TCA_KIND, "bpf").with_nested(TCA_OPTIONS, &[], |options| {
-            options.with_number(FD, program.descriptor().cast_unsigned()).with_number(FLAGS, DIRECT)
+            options
+                .with_number(FD_ATTRIBUTE, program.descriptor().cast_unsigned())
+                .with_number(FLAGS_ATTRIBUTE, DIRECT_ACTION)
         });
         port.routing.request(message, &self.needs("a filter", "cls_bpf"))
     }

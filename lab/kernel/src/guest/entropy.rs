@@ -15,22 +15,22 @@ const RNDADDENTROPY: c_ulong = 0x4008_5203;
 const RNDRESEEDCRNG: c_ulong = 0x5207;
 
 /// Octets of entropy.
-const LENGTH: usize = 64;
+const ENTROPY_OCTETS: usize = 64;
 
 /// The kernel's `struct rand_pool_info`.
 #[repr(C)]
 struct Pool {
     bits: c_int,
     octets: c_int,
-    content: [u8; LENGTH],
+    content: [u8; ENTROPY_OCTETS],
 }
 
 /// Seeds the kernel's generator.
 pub(super) fn inject(seed: Seed) -> Result<(), GuestError> {
     let mut rng = seed.derive("kernel").rng();
-    let mut content = [0; LENGTH];
+    let mut content = [0; ENTROPY_OCTETS];
     content.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_le_bytes()));
-    let pool = Pool { bits: LENGTH as c_int * 8, octets: LENGTH as c_int, content };
+    let pool = Pool { bits: ENTROPY_OCTETS as c_int * 8, octets: ENTROPY_OCTETS as c_int, content };
     let random = OpenOptions::new().write(true).open("/dev/urandom")?;
     #[expect(unsafe_code, reason = "these requests have no safe wrapper")]
     // SAFETY: the first request reads a `rand_pool_info`, whose length field is correct; the second takes no argument.

@@ -26,7 +26,7 @@ pub(super) struct Flows<'t> {
 }
 
 /// Returns the measured flow, background flows, then onward flows; each has its own ports.
-pub(super) fn all<'t>(
+pub(super) fn all_flows<'t>(
     topology: &'t Topology,
     network: &hol_network::Topology,
     scenario: &Scenario,

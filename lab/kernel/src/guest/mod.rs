@@ -46,14 +46,14 @@ pub(crate) use error::GuestError;
 use host_channel::HostChannel;
 use module::load;
 pub use variables::is_guest;
-use variables::{INIT_PROCESS, MARK, ROOT, is_local_kernel};
+use variables::{ENGINE_VARIABLE, INIT_PROCESS, ROOT_VARIABLE, is_local_kernel};
 
 use crate::job::{Job, JobResult};
 use crate::modules;
 
 /// Runs the guest. In a virtual machine it returns only after an error, because the host ends the machine.
 pub fn main() -> ExitCode {
-    if std::env::var_os(MARK).is_some_and(|mark| mark == INIT_PROCESS) {
+    if std::env::var_os(ENGINE_VARIABLE).is_some_and(|mark| mark == INIT_PROCESS) {
         return programs::init_process::main();
     }
     let channel = host_channel::current();
@@ -85,7 +85,7 @@ fn boot() -> Result<(), GuestError> {
     stop_counting_pages()?;
     allow_every_controller()?;
     await_exact_timers()?;
-    if std::env::var_os(ROOT).is_some() {
+    if std::env::var_os(ROOT_VARIABLE).is_some() {
         modules::root_modules().try_for_each(|file| load(&file))?;
         host_channel::await_root()?;
     }
@@ -102,9 +102,9 @@ fn allow_large_buffers() -> Result<(), GuestError> {
 /// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, which delayed packets of that moment by
 /// 0.1 ms, because computing takes time. A kernel for one processor has no such statistics.
 fn stop_counting_pages() -> Result<(), GuestError> {
-    const INTERVAL: &str = "vm/stat_interval";
-    let counts = Path::new("/proc/sys").join(INTERVAL).exists();
-    if counts { namespace::set(INTERVAL, "86400") } else { Ok(()) }
+    const STAT_INTERVAL: &str = "vm/stat_interval";
+    let counts = Path::new("/proc/sys").join(STAT_INTERVAL).exists();
+    if counts { namespace::set(STAT_INTERVAL, "86400") } else { Ok(()) }
 }
 
 /// Allows every available congestion control on all nodes: in other namespaces than the first one Linux forbids DCTCP, which starves other
@@ -116,14 +116,14 @@ fn allow_every_controller() -> Result<(), GuestError> {
 
 /// Waits until Linux trusts a clock source, which takes 6.1 longer than 6.12; before that, timers expire only at ticks.
 fn await_exact_timers() -> Result<(), GuestError> {
-    const STEP: Duration = Duration::from_millis(100);
+    const POLL_INTERVAL: Duration = Duration::from_millis(100);
     let exact =
         || clock_getres(ClockId::CLOCK_MONOTONIC).map(|tick| tick.tv_sec() == 0 && tick.tv_nsec() == 1);
     for _ in 0..100 {
         if exact()? {
             return Ok(());
         }
-        std::thread::park_timeout(STEP);
+        std::thread::park_timeout(POLL_INTERVAL);
     }
     Err("the kernel has no high-resolution timers, because it accepted no clock source; use another kernel"
         .into())

@@ -19,7 +19,7 @@ pub(super) struct Namespace {
 
 /// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would consume numbers of the random streams, and no reverse path filter,
 /// which would drop packets between two addresses of one subnet.
-const IPV4: [(&str, &str); 5] = [
+const IPV4_SYSCTLS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
     ("net/ipv4/conf/all/rp_filter", "0"),
@@ -28,7 +28,7 @@ const IPV4: [(&str, &str); 5] = [
 ];
 
 /// Sysctls of all IPv6 namespaces: no automatic addresses, and no duplicate address detection (RFC 4862 sections 5.3 and 5.4).
-const IPV6: [(&str, &str); 4] = [
+const IPV6_SYSCTLS: [(&str, &str); 4] = [
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
     ("net/ipv6/conf/default/accept_dad", "0"),
     ("net/ipv6/conf/default/accept_ra", "0"),
@@ -40,7 +40,7 @@ impl Namespace {
     pub(super) fn new(ip: Ip) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|e| format!("cannot create a network namespace: {e}"))?;
         let namespace = Self { file: File::open("/proc/self/ns/net")?, routing: RoutingSocket::open()? };
-        for (name, value) in if ip == Ip::V4 { &IPV4[..] } else { &IPV6 } {
+        for (name, value) in if ip == Ip::V4 { &IPV4_SYSCTLS[..] } else { &IPV6_SYSCTLS } {
             set(name, value)?;
         }
         Ok(namespace)

@@ -16,21 +16,21 @@ pub(super) struct PathManager {
 }
 
 /// linux/mptcp_pm.h
-const NAME: &[u8] = b"mptcp_pm\0";
+const GENL_NAME: &[u8] = b"mptcp_pm\0";
 const ADD_ADDR: u8 = 1;
 const DEL_ADDR: u8 = 2;
 const SET_LIMITS: u8 = 5;
 /// Attributes of an endpoint.
-const FLAGS: u16 = 6;
+const FLAGS_ATTRIBUTE: u16 = 6;
 
 impl PathManager {
     /// Opens the path manager of this thread's namespace.
     pub(super) fn open() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
         // linux/genetlink.h: the request for the family that is named after the four octets of the header.
-        const CONTROLLER: u16 = 0x10;
+        const GENL_CONTROLLER: u16 = 0x10;
         const GET_FAMILY: u8 = 3;
-        socket.list(Message::new(CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]), |entry| {
+        socket.list(Message::new(GENL_CONTROLLER, 0, &[GET_FAMILY, 1, 0, 0]), |entry| {
             family = family.or(number(entry.get(4..).unwrap_or_default()));
         })?;
         let family =
@@ -41,9 +41,11 @@ impl PathManager {
     /// Adds an endpoint: each connection gets a subflow from this address.
     pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), GuestError> {
         const IF_IDX: u16 = 7;
-        const SUBFLOW: u32 = 2;
+        const SUBFLOW_FLAG: u32 = 2;
         let endpoint = |attributes: Message| {
-            about(attributes, address).with_number(FLAGS, SUBFLOW).with_number(IF_IDX, interface)
+            about(attributes, address)
+                .with_number(FLAGS_ATTRIBUTE, SUBFLOW_FLAG)
+                .with_number(IF_IDX, interface)
         };
         self.request(ADD_ADDR, endpoint, &format!("add subflows from {address}"))
     }
@@ -51,10 +53,10 @@ impl PathManager {
     /// Adds an endpoint that each connection announces to its peer (ADD_ADDR, RFC 8684 section 3.4.1), which joins the connection through
     /// that address's link. If the path is a backup, the reply to MP_JOIN has the flag B (section 3.2).
     pub(super) fn signal(&self, address: IpAddr, is_backup: bool) -> Result<(), GuestError> {
-        const SIGNAL: u32 = 1;
-        const BACKUP: u32 = 4;
-        let flags = if is_backup { SIGNAL | BACKUP } else { SIGNAL };
-        let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS, flags);
+        const SIGNAL_FLAG: u32 = 1;
+        const BACKUP_FLAG: u32 = 4;
+        let flags = if is_backup { SIGNAL_FLAG | BACKUP_FLAG } else { SIGNAL_FLAG };
+        let endpoint = |attributes: Message| about(attributes, address).with_number(FLAGS_ATTRIBUTE, flags);
         self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
@@ -62,10 +64,10 @@ impl PathManager {
     /// none, so that a connection uses one path.
     pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
-        const SUBFLOWS: u16 = 3;
+        const SUBFLOWS_ATTRIBUTE: u16 = 3;
         let message = Message::new(self.family, 0, &[SET_LIMITS, 1, 0, 0])
             .with_number(RCV_ADD_ADDRS, subflows)
-            .with_number(SUBFLOWS, subflows);
+            .with_number(SUBFLOWS_ATTRIBUTE, subflows);
         self.socket
             .execute(message)
             .map_err(|error| format!("cannot allow {subflows} subflows: {error}").into())
@@ -108,6 +110,6 @@ fn number(family: &[u8]) -> Option<u16> {
     const FAMILY_ID: u16 = 1;
     const FAMILY_NAME: u16 = 2;
     let value = |wanted| attributes(family).find(|(kind, _)| *kind == wanted).map(|(_, value)| value);
-    value(FAMILY_NAME).filter(|name| *name == NAME)?;
+    value(FAMILY_NAME).filter(|name| *name == GENL_NAME)?;
     Some(u16::from_ne_bytes(*value(FAMILY_ID)?.first_chunk()?))
 }

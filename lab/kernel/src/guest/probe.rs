@@ -15,11 +15,11 @@ use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
 /// The number of datagrams back to back, from which the rate is derived.
-const TRAIN: u64 = 10;
+const TRAIN_LENGTH: u64 = 10;
 /// The number of attempts; the fastest counts, because the kernel may have been busy.
-const TRIES: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 /// The largest datagram in octets, which is the size of most packets.
-const LONGEST: u32 = 1500;
+const MAX_DATAGRAM: u32 = 1500;
 
 /// Returns the baseline of each link direction.
 pub(super) fn measure_baselines(
@@ -54,10 +54,10 @@ fn measure_baseline(
     link: &ShapedLink,
     [from, to]: [Interface; 2],
 ) -> Result<BaselineDelay, GuestError> {
-    let packet = plan.mtu.min(LONGEST);
+    let packet = plan.mtu.min(MAX_DATAGRAM);
     let serialization = link.serialization(packet.into()).as_nanos();
     let delay = link.settings.delay.as_nanos() + serialization;
-    let timeout = Duration::from_nanos(delay + TRAIN * serialization) + Duration::from_secs(5);
+    let timeout = Duration::from_nanos(delay + TRAIN_LENGTH * serialization) + Duration::from_secs(5);
     let wire = SocketPair {
         sender: socket(topology, from, from.address)?,
         receiver: socket(topology, to, to.address)?,
@@ -67,12 +67,12 @@ fn measure_baseline(
     wire.receiver.set_read_timeout(Some(timeout))?;
     let lost = |e| format!("{}: a probe packet was lost before the run: {e}", link.name);
     let one = wire.shortest_time(1).map_err(lost)?;
-    let train = wire.shortest_time(TRAIN).map_err(lost)?;
+    let train = wire.shortest_time(TRAIN_LENGTH).map_err(lost)?;
     Ok(BaselineDelay {
         name: link.name.clone(),
         delay: one,
         expected_delay: delay,
-        spacing: train.saturating_sub(one) / (TRAIN - 1),
+        spacing: train.saturating_sub(one) / (TRAIN_LENGTH - 1),
         expected_spacing: serialization,
     })
 }
@@ -91,7 +91,7 @@ struct SocketPair {
 
 impl SocketPair {
     fn shortest_time(&self, count: u64) -> std::io::Result<u64> {
-        (0..TRIES).try_fold(u64::MAX, |shortest_time, _| Ok(shortest_time.min(self.send(count)?)))
+        (0..MAX_ATTEMPTS).try_fold(u64::MAX, |shortest_time, _| Ok(shortest_time.min(self.send(count)?)))
     }
 
     /// Sends datagrams back to back; returns the time until the last has arrived, in ns.

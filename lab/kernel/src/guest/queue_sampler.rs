@@ -17,7 +17,7 @@ use super::handle;
 use super::netlink::RoutingSocket;
 
 /// Length of an Ethernet header in octets.
-const ETHERNET: u64 = 14;
+const ETHERNET_HEADER: u64 = 14;
 
 /// The queueing disciplines whose statistics are those of a link's queue.
 #[derive(Debug)]
@@ -44,15 +44,15 @@ struct QdiscPosition {
 /// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
 #[derive(Debug, Default)]
 struct MonotonicCount {
-    before: u64,
-    all: u64,
+    last_value: u64,
+    total: u64,
 }
 
 impl MonotonicCount {
     fn update(&mut self, now: u64) -> u64 {
-        self.all += if now < self.before { now } else { now - self.before };
-        self.before = now;
-        self.all
+        self.total += if now < self.last_value { now } else { now - self.last_value };
+        self.last_value = now;
+        self.total
     }
 }
 
@@ -71,7 +71,7 @@ impl LinkQueueStatistics {
             (Some(interface), Some(transit)) if place < transit => {
                 QdiscPosition { interface, place, beyond_ip: overhead }
             }
-            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET },
+            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET_HEADER },
         };
         let is_transmitter = |stage: &Stage| {
             matches!(stage, Stage::Emulator(Emulator { rate: 1.., delay: Duration::ZERO, .. }))
@@ -170,7 +170,7 @@ fn sample_all(
     samples: &mut Vec<Sample>,
 ) -> Result<(), GuestError> {
     for (line, queues) in (0..).zip(links) {
-        samples.push(Sample { at, of: SampleValue::Queue(queues.sample(line)?) });
+        samples.push(Sample { at, value: SampleValue::Queue(queues.sample(line)?) });
     }
     Ok(())
 }

@@ -35,13 +35,13 @@ struct Shape {
 
 impl Shape {
     /// The smallest size of a block, in octets.
-    const BLOCK: usize = 64 << 10;
+    const MIN_BLOCK_SIZE: usize = 64 << 10;
 
     /// Returns the layout of at least `frames` frames for packets of `octets`.
     fn new(frames: usize, octets: usize) -> Self {
         let head = libc::TPACKET2_HDRLEN.next_multiple_of(libc::TPACKET_ALIGNMENT) + 16;
         let frame = (head + octets).next_multiple_of(libc::TPACKET_ALIGNMENT);
-        let block = Self::BLOCK.max(frame.next_power_of_two());
+        let block = Self::MIN_BLOCK_SIZE.max(frame.next_power_of_two());
         Self { frame, block, blocks: frames.div_ceil(block / frame) }
     }
 
@@ -108,18 +108,19 @@ impl Ring {
 impl<'r> Frame<'r> {
     /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset in the former.
     fn read(octets: &'r [u8]) -> Option<Self> {
-        const CAPTURED: usize = 8;
-        const NETWORK: usize = 14;
-        const SECONDS: usize = 16;
-        const NANOSECONDS: usize = 20;
-        const KIND: usize = 10;
+        const LENGTH_OFFSET: usize = 8;
+        const NETWORK_OFFSET: usize = 14;
+        const SECONDS_OFFSET: usize = 16;
+        const NANOSECONDS_OFFSET: usize = 20;
+        const PACKET_TYPE_OFFSET: usize = 10;
         let address = size_of::<tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
         let number = |at: usize| Some(u32::from_ne_bytes(octets.get(at..at + 4)?.try_into().ok()?));
-        let start = usize::from(u16::from_ne_bytes(octets.get(NETWORK..NETWORK + 2)?.try_into().ok()?));
-        let length = number(CAPTURED)? as usize;
+        let start =
+            usize::from(u16::from_ne_bytes(octets.get(NETWORK_OFFSET..NETWORK_OFFSET + 2)?.try_into().ok()?));
+        let length = number(LENGTH_OFFSET)? as usize;
         Some(Self {
-            wall: u64::from(number(SECONDS)?) * 1_000_000_000 + u64::from(number(NANOSECONDS)?),
-            received: *octets.get(address + KIND)? != libc::PACKET_OUTGOING,
+            wall: u64::from(number(SECONDS_OFFSET)?) * 1_000_000_000 + u64::from(number(NANOSECONDS_OFFSET)?),
+            received: *octets.get(address + PACKET_TYPE_OFFSET)? != libc::PACKET_OUTGOING,
             octets: octets.get(start..start + length)?,
         })
     }

@@ -22,7 +22,7 @@ const RTM_NEWRULE: u16 = 32;
 /// The routing table of packets that have passed the shared link of a LAN.
 pub(super) const BEHIND_LAN: u8 = 100;
 /// The routing table of all other packets.
-pub(super) const MAIN: u8 = 254;
+pub(super) const MAIN_TABLE: u8 = 254;
 
 /// Returns the routing table of packets from a host's address on the link with index `place`.
 pub(super) const fn source_table(place: usize) -> u8 {
@@ -116,7 +116,10 @@ pub(super) fn add_route(
     address: IpAddr,
     next: [u8; 6],
 ) -> Result<(), GuestError> {
-    here.request(way(CREATE, table, metric, index, address), &format!("add the route to {address}"))?;
+    here.request(
+        route_message(CREATE, table, metric, index, address),
+        &format!("add the route to {address}"),
+    )?;
     add_neighbour(here, index, address, next)
 }
 
@@ -147,11 +150,11 @@ pub(super) fn change_route(
 ) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
     let (_, _, octets) = parts(source);
-    let message = way(CREATE | REPLACE, MAIN, 0, index, address).with(RTA_PREFSRC, &octets);
+    let message = route_message(CREATE | REPLACE, MAIN_TABLE, 0, index, address).with(RTA_PREFSRC, &octets);
     here.request(message, &format!("change the route to {address}"))
 }
 
-fn way(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Message {
+fn route_message(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr) -> Message {
     const RTA_DST: u16 = 1;
     const RTA_OIF: u16 = 4;
     const RTA_PRIORITY: u16 = 6;

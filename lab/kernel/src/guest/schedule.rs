@@ -50,7 +50,7 @@ pub(super) struct Schedule {
     events: VecDeque<Event>,
     chains: Vec<Chain>,
     /// The number of link changes so far.
-    changed: usize,
+    link_changes: usize,
 }
 
 impl Schedule {
@@ -62,7 +62,7 @@ impl Schedule {
         moves: Vec<AttachmentChange>,
         reroutes: Vec<Reroute>,
     ) -> Self {
-        let mut schedule = Self { beginning, events: VecDeque::new(), chains, changed: 0 };
+        let mut schedule = Self { beginning, events: VecDeque::new(), chains, link_changes: 0 };
         schedule.insert(changes.into_iter().map(Event::Change));
         schedule.insert(moves.into_iter().map(Event::Move));
         schedule.insert(reroutes.into_iter().map(Event::Reroute));
@@ -86,7 +86,7 @@ impl Schedule {
             }
             match self.events.pop_front() {
                 Some(Event::Change(ScheduledChange { link, change, .. })) => {
-                    self.changed += 1;
+                    self.link_changes += 1;
                     self.chains[usize::from(link.0)].change(&change)?;
                 }
                 Some(Event::Move(node)) => node.apply()?,
@@ -100,7 +100,7 @@ impl Schedule {
     /// Replaces the link changes; the first ones are those that have already happened.
     pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
-        let left = self.changed;
+        let left = self.link_changes;
         self.insert(changes.into_iter().skip(left).map(Event::Change));
     }
 

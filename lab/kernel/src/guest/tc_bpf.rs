@@ -8,39 +8,41 @@ use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
 /// linux/pkt_cls.h: return values that continue as without a filter, or drop the packet.
-const PASS: i32 = -1;
-const SHOT: i32 = 2;
+const TC_ACT_UNSPEC: i32 = -1;
+const TC_ACT_SHOT: i32 = 2;
 /// Offsets in `struct __sk_buff` of linux/bpf.h.
-const LENGTH: i16 = 0;
-const MARK: i16 = 8;
-const PROTOCOL: i16 = 16;
-const INTERFACE: i16 = 40;
+const LENGTH_OFFSET: i16 = 0;
+const MARK_OFFSET: i16 = 8;
+const PROTOCOL_OFFSET: i16 = 16;
+const INTERFACE_OFFSET: i16 = 40;
 /// linux/if_ether.h, in network byte order.
 const IPV6: i32 = 0xdd86;
 /// RFC 8200 section 3, relative to SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
 const NEXT_HEADER: i32 = -0x10_0000 + 6;
 const ICMPV6: i32 = 58;
 /// linux/bpf.h: numbers of helper functions.
-const NOW: i32 = 5;
+const KTIME_GET_NS: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
 /// The octets of a packet that its length in `struct __sk_buff` includes in addition to the IP packet.
-const ETHERNET: i32 = 14;
+const ETHERNET_HEADER: i32 = 14;
 /// The mark of a duplicate, which is not duplicated again.
-const COPY: i32 = 1;
+const COPY_MARK: i32 = 1;
 /// The mark of a packet that has returned from the detour.
-const RETURNED: i32 = 2;
+const RETURNED_MARK: i32 = 2;
 
 /// Limits a queue in octets with two filters, one before the transmitter and one after it.
 pub(super) fn octet_limit(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::number(0)?;
     // The packet's own octets (r1) and those in the queue (r2). An empty queue accepts a packet of any length.
-    let admit = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let admit =
+        code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(ADD, 1, 0, 0, -ETHERNET_HEADER);
     let admit = admit.op(LOAD, 2, 0, 0, 0).op(IF_EQUAL, 2, 0, 4, 0);
     let admit =
         admit.constant(3, limit).op(SUBTRACT_REGISTER, 3, 1, 0, 0).op(IF_GREATER_REGISTER, 2, 3, 3, 0);
     let admit = admit.op(ADD_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0).pass().drop_packet();
-    let release = code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
+    let release =
+        code().number(&taken).op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(ADD, 1, 0, 0, -ETHERNET_HEADER);
     let release = release.op(LOAD, 2, 0, 0, 0).op(SUBTRACT_REGISTER, 2, 1, 0, 0).op(STORE, 0, 2, 0, 0);
     Ok([admit.load()?, release.load()?])
 }
@@ -48,7 +50,7 @@ pub(super) fn octet_limit(limit: u64) -> Result<[Program; 2], GuestError> {
 /// Drops the packets with these numbers, counted from 1. Neighbour discovery and MLD do not count, because the model has none.
 pub(super) fn drops(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::number(0)?, Map::set(numbers)?);
-    let code = code().op(LOAD_WORD, 1, 6, PROTOCOL, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
+    let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
     let code = code.op(LOAD_PACKET_OCTET, 0, 0, 0, NEXT_HEADER).pass_if(IF_EQUAL, 0, 0);
     let code = code.op(ADD, 0, 0, 0, -ICMPV6).pass_if(IF_EQUAL, 0, 0);
     let code = code.number(&count).op(LOAD, 1, 0, 0, 0).op(ADD, 1, 0, 0, 1).op(STORE, 0, 1, 0, 0);
@@ -61,14 +63,14 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
     let (tokens, since) = (Map::number(bucket.max())?, Map::number(0)?);
     // The address of the tokens (r7), and the time since they were counted (r0), at most the time to fill the bucket.
     let code = code().number(&tokens).op(COPY_REGISTER, 7, 0, 0, 0).number(&since);
-    let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, NOW);
+    let code = code.op(COPY_REGISTER, 8, 0, 0, 0).op(CALL, 0, 0, 0, KTIME_GET_NS);
     let code = code.op(LOAD, 1, 8, 0, 0).op(STORE, 8, 0, 0, 0).op(SUBTRACT_REGISTER, 0, 1, 0, 0);
     let code = code.at_most(0, bucket.fill_time());
     // The current tokens (r0), and those that the packet takes (r1).
     let code = code.constant(2, bucket.gain()).op(MULTIPLY_REGISTER, 0, 2, 0, 0).at_most(0, bucket.max());
     let code = code.op(LOAD, 1, 7, 0, 0).op(ADD_REGISTER, 0, 1, 0, 0).at_most(0, bucket.max());
-    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(ADD, 1, 0, 0, -ETHERNET);
-    let code = code.constant(2, TokenBucket::PARTS).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(ADD, 1, 0, 0, -ETHERNET_HEADER);
+    let code = code.constant(2, TokenBucket::PARTS_PER_TOKEN).op(MULTIPLY_REGISTER, 1, 2, 0, 0);
     let code = code.op(IF_NOT_BELOW_REGISTER, 0, 1, 3, 0).op(STORE, 7, 0, 0, 0).drop_packet();
     code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }
@@ -77,8 +79,8 @@ pub(super) fn police(bucket: TokenBucket) -> Result<Program, GuestError> {
 pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let state = Map::number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
-    let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 4, COPY);
-    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass_here();
+    let code = code().op(LOAD_WORD, 1, 6, MARK_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 4, COPY_MARK);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK_OFFSET, 0).pass_here();
     let code = code.number(&state).op(LOAD, 1, 0, 0, 0).constant(2, 0x9e37_79b9_7f4a_7c15);
     let code = code.op(ADD_REGISTER, 1, 2, 0, 0).op(STORE, 0, 1, 0, 0);
     let code = code
@@ -88,33 +90,35 @@ pub(super) fn copies(share: Ratio, seed: u64) -> Result<Program, GuestError> {
         .multiply(0x94d0_49bb_1331_11eb)
         .xor_shift(31);
     let code = code.op(SHIFT_RIGHT, 1, 0, 0, 32).constant(2, threshold);
-    let code = code.unless_below(1, 2).op(SET, 1, 0, 0, COPY).op(STORE_WORD, 6, 1, MARK, 0);
-    let code = code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE, 0).op(SET, 3, 0, 0, 1);
-    let code = code.op(CALL, 0, 0, 0, CLONE_REDIRECT).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0);
+    let code = code.unless_below(1, 2).op(SET, 1, 0, 0, COPY_MARK).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
+    let code =
+        code.op(COPY_REGISTER, 1, 6, 0, 0).op(LOAD_WORD, 2, 6, INTERFACE_OFFSET, 0).op(SET, 3, 0, 0, 1);
+    let code =
+        code.op(CALL, 0, 0, 0, CLONE_REDIRECT).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
     code.load()
 }
 
 /// Redirects packets that leave an interface to the interface `away`, from which `back` returns them.
 pub(super) fn redirect_to_detour(away: u32) -> Result<Program, GuestError> {
-    let code = code().op(LOAD_WORD, 1, 6, MARK, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED);
-    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK, 0).pass();
+    let code = code().op(LOAD_WORD, 1, 6, MARK_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED_MARK);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK_OFFSET, 0).pass();
     code.redirect(away).load()
 }
 
 /// Redirects packets that have arrived to the interface through which they were to leave.
 pub(super) fn return_from_detour(to: u32) -> Result<Program, GuestError> {
-    let code = code().op(SET, 1, 0, 0, RETURNED).op(STORE_WORD, 6, 1, MARK, 0);
+    let code = code().op(SET, 1, 0, 0, RETURNED_MARK).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
     code.redirect(to).load()
 }
 
 /// Starts a program of a filter: register 6 holds the packet, which passes by default.
 fn code() -> Code {
-    Code::new(PASS)
+    Code::new(TC_ACT_UNSPEC)
 }
 
 impl Code {
     fn drop_packet(self) -> Self {
-        self.return_value(SHOT)
+        self.return_value(TC_ACT_SHOT)
     }
 
     /// Redirects the packet to the interface with this index.

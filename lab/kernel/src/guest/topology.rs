@@ -15,7 +15,7 @@ use super::netlink::RoutingSocket;
 use super::path_manager::PathManager;
 use super::queue_sampler::LinkQueueStatistics;
 use super::reroute::Reroute;
-use super::route::{self, BEHIND_LAN, Interface, MAIN};
+use super::route::{self, BEHIND_LAN, Interface, MAIN_TABLE};
 use super::{GuestError, offload};
 use crate::netem::BuildableNetwork;
 
@@ -151,11 +151,12 @@ impl Topology {
         is_asked: bool,
         paths: &[PathSpec],
     ) -> Result<(), GuestError> {
-        const MAX: u32 = 8;
+        const MAX_SUBFLOWS: u32 = 8;
         self.node(node).enter()?;
         let path_manager = PathManager::open()?;
-        path_manager.set_limits(MAX)?;
-        let others = plan.network.addresses(node).into_iter().enumerate().skip(1).take(MAX as usize - 1);
+        path_manager.set_limits(MAX_SUBFLOWS)?;
+        let others =
+            plan.network.addresses(node).into_iter().enumerate().skip(1).take(MAX_SUBFLOWS as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
             .filter(|_| is_asked)
@@ -180,7 +181,7 @@ impl Topology {
         for peer in peers.iter().filter(|peer| **peer != other.address) {
             route::add_route(
                 &router.namespace.routing,
-                MAIN,
+                MAIN_TABLE,
                 0,
                 other.near_index,
                 *peer,
@@ -315,7 +316,14 @@ impl Topology {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
             let cable = self.cable(way.from);
-            route::add_route(routing, MAIN, 0, cable.outer_index, way.destination, cable.near.hardware)?;
+            route::add_route(
+                routing,
+                MAIN_TABLE,
+                0,
+                cable.outer_index,
+                way.destination,
+                cable.near.hardware,
+            )?;
         }
         Ok(())
     }
@@ -332,10 +340,10 @@ impl Topology {
             let routing = &router.namespace.routing;
             for (destination, to) in onward {
                 let next = self.cable(to);
-                let table = if router.shared.is_some() { BEHIND_LAN } else { MAIN };
+                let table = if router.shared.is_some() { BEHIND_LAN } else { MAIN_TABLE };
                 route::add_route(routing, table, 0, next.near_index, destination, next.outer.hardware)?;
                 if let Some((before, beyond)) = &router.shared {
-                    route::add_route(routing, MAIN, 0, *before, destination, beyond.hardware)?;
+                    route::add_route(routing, MAIN_TABLE, 0, *before, destination, beyond.hardware)?;
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::GuestError;
 use super::clock::wait;
 
 /// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these are timers of up to 131 s at 250 Hz.
-const SLOTS: u64 = 4096;
+const SLOT_PERIOD: u64 = 4096;
 /// The time from then to the start of the run, in ns, so that the kernel has counted the tick.
 const START_DELAY: u64 = 1_000;
 
@@ -40,7 +40,7 @@ impl Ticks {
     /// Returns the time until slots of all levels begin.
     fn until_slots_begin(self) -> Duration {
         let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
-        let ticks = SLOTS - self.jiffies % SLOTS;
+        let ticks = SLOT_PERIOD - self.jiffies % SLOT_PERIOD;
         Duration::from_nanos(ticks * self.period - since_tick + START_DELAY)
     }
 }
@@ -70,7 +70,7 @@ mod tests {
             Ticks { now: 1_234_001_000, jiffies: 4_294_892_608, tick: 1_232_000_500, period: 4_000_000 };
         assert_eq!(ticks, expected);
         // 4,294,892,608 is 1,048,557.8 times 4096: 576 ticks are missing, and the last tick was 2.0005 ms ago.
-        let missing = SLOTS - 4_294_892_608 % SLOTS;
+        let missing = SLOT_PERIOD - 4_294_892_608 % SLOT_PERIOD;
         assert_eq!(
             ticks.until_slots_begin(),
             Duration::from_nanos(missing * 4_000_000 - 2_000_500 + START_DELAY)

@@ -40,7 +40,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let reroutes = topology.reroutes(&plan)?;
     let queues = if job.series_ns.is_some() { topology.queues(&plan)? } else { Vec::new() };
     let chains = topology.take_chains();
-    let flows = flow::all(&topology, &plan.network, scenario, seed);
+    let flows = flow::all_flows(&topology, &plan.network, scenario, seed);
     let programs = Programs::begin(&topology, &plan, scenario)?;
     // Before packets are captured, because IPv6 sends packets of its own now and then.
     if !is_local_kernel() && !scenario.runs_programs() {
@@ -86,7 +86,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         caution,
         clocksource: clocksource(),
         sysctls,
-        lines: topology.link_counters(&plan, &before.1)?,
+        link_counters: topology.link_counters(&plan, &before.1)?,
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,

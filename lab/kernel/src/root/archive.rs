@@ -7,15 +7,15 @@ use std::process::Command;
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use super::tree::{SHARED, Tree};
+use super::tree::{SHARED_DIRECTORY, Tree};
 use crate::cache::cache;
 use crate::{KernelError, scratch};
 
 /// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
-const MANIFEST: &str = "manifest.json";
+const MANIFEST_FILE: &str = "manifest.json";
 /// The prefix of whiteouts: a file with this prefix and NAME hides NAME in lower layers, and an opaque whiteout hides everything in its
 /// directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
-const HIDES: &str = ".wh.";
+const WHITEOUT_PREFIX: &str = ".wh.";
 const HIDES_ALL: &str = ".wh..wh..opq";
 
 #[derive(Debug, Deserialize)]
@@ -27,11 +27,11 @@ struct Manifest {
 /// Adds the contents of the archive at `path`. The tree refers to the returned directories, so keep them.
 pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
-    let Ok(manifest) = fs::read(whole.path().join(MANIFEST)) else {
-        tree.copy_from_host(whole.path(), SHARED)?;
+    let Ok(manifest) = fs::read(whole.path().join(MANIFEST_FILE)) else {
+        tree.copy_from_host(whole.path(), SHARED_DIRECTORY)?;
         return Ok(vec![whole]);
     };
-    let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST}: {problem}"));
+    let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST_FILE}: {problem}"));
     let images: Vec<Manifest> = serde_json::from_slice(&manifest).map_err(said)?;
     let layers = images.into_iter().next().map(|image| image.layers).unwrap_or_default();
     let mut unpacked = Vec::new();
@@ -39,12 +39,12 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
         let archive = within(whole.path(), &layer).ok_or_else(|| {
             KernelError::image(
                 path,
-                format!("{MANIFEST} names {}, which the archive does not contain", layer.display()),
+                format!("{MANIFEST_FILE} names {}, which the archive does not contain", layer.display()),
             )
         })?;
         let layer = unpack(&archive)?;
         hide(tree, layer.path(), Path::new("")).map_err(|e| KernelError::file("read", path, e))?;
-        tree.copy_from_host(layer.path(), SHARED)?;
+        tree.copy_from_host(layer.path(), SHARED_DIRECTORY)?;
         unpacked.push(layer);
     }
     Ok(unpacked)
@@ -61,15 +61,15 @@ fn within(directory: &Path, name: &Path) -> Option<PathBuf> {
 fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(layer.join(below))? {
         let entry = entry?;
-        let (name, place) = (entry.file_name(), Path::new(SHARED).join(below));
+        let (name, place) = (entry.file_name(), Path::new(SHARED_DIRECTORY).join(below));
         let Some(name) = name.to_str() else { continue };
-        match name.strip_prefix(HIDES) {
+        match name.strip_prefix(WHITEOUT_PREFIX) {
             Some(_) if name == HIDES_ALL => tree.clear(&place),
             Some(hidden) => tree.remove(&place.join(hidden)),
             None if entry.file_type()?.is_dir() => hide(tree, layer, &below.join(name))?,
             None => {}
         }
-        if name.starts_with(HIDES) {
+        if name.starts_with(WHITEOUT_PREFIX) {
             fs::remove_file(entry.path())?;
         }
     }
@@ -111,9 +111,9 @@ mod tests {
         ["etc/old", "etc/kept", "srv/a", "srv/b/c"].iter().for_each(|name| write(lower.path(), name));
         ["etc/.wh.old", "srv/.wh..wh..opq", "srv/new"].iter().for_each(|name| write(upper.path(), name));
         let mut tree = Tree::default();
-        tree.copy_from_host(lower.path(), SHARED).unwrap();
+        tree.copy_from_host(lower.path(), SHARED_DIRECTORY).unwrap();
         hide(&mut tree, upper.path(), Path::new("")).unwrap();
-        tree.copy_from_host(upper.path(), SHARED).unwrap();
+        tree.copy_from_host(upper.path(), SHARED_DIRECTORY).unwrap();
         let files = tree.entries().filter(|(_, entry)| matches!(entry, Entry::Copy { .. }));
         let files: Vec<_> = files.map(|(path, _)| path.display().to_string()).collect();
         assert_eq!(files, ["root/etc/kept", "root/srv/new"]);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use hol_scenario::{Command, Program};
 
 use super::packages::Packages;
-use super::tree::{SHARED, Tree};
+use super::tree::{SHARED_DIRECTORY, Tree};
 use crate::program;
 use crate::{KernelError, MachineFault};
 
@@ -33,7 +33,7 @@ const NODE_FILES: [&str; 8] =
 /// Directories of the system.
 const SYSTEM_DIRECTORIES: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
 /// Directories that programs expect, with their permissions.
-const EXPECTED: [(&str, u32); 9] = [
+const EXPECTED_DIRECTORIES: [(&str, u32); 9] = [
     ("dev", 0o755),
     ("out", 0o777),
     ("proc", 0o555),
@@ -67,8 +67,8 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
     }
     needs.add_packages();
     needs.add_settings(Path::new("/etc"));
-    for (place, mode) in EXPECTED {
-        tree.directory(&format!("{SHARED}/{place}"), mode);
+    for (place, mode) in EXPECTED_DIRECTORIES {
+        tree.directory(&format!("{SHARED_DIRECTORY}/{place}"), mode);
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ impl DependencyCollector<'_> {
         // Only the shell knows which words of a line are programs; in a list of words the first one is.
         if matches!(command, Command::Words(_)) {
             let first = names.next().unwrap_or_default();
-            let path = find_program(first, directory).ok_or_else(|| missing(first))?;
+            let path = find_program(first, directory).ok_or_else(|| missing_program_error(first))?;
             self.add_named_program(first, &path)?;
         }
         for name in names {
@@ -127,7 +127,7 @@ impl DependencyCollector<'_> {
     fn add_named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
         let is_found = env::split_paths(SYSTEM_PATH).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
-            self.tree.link(&format!("{SHARED}/usr/local/bin/{word}"), path);
+            self.tree.link(&format!("{SHARED_DIRECTORY}/usr/local/bin/{word}"), path);
         }
         self.add_program(path)
     }
@@ -203,8 +203,8 @@ impl DependencyCollector<'_> {
 
     /// Returns the packages to whose files a directory of settings has links, such as /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
-        const DEPTH: usize = 4;
-        if !place.starts_with("/etc") || place.components().count() < DEPTH || !place.is_dir() {
+        const MAX_DEPTH: usize = 4;
+        if !place.starts_with("/etc") || place.components().count() < MAX_DEPTH || !place.is_dir() {
             return Vec::new();
         }
         let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -268,7 +268,7 @@ fn is_program(path: &Path) -> bool {
         && fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-fn missing(program: &str) -> KernelError {
+fn missing_program_error(program: &str) -> KernelError {
     MachineFault::Program(format!(
         "`command` names {program:?}, which was not found on this machine; install it, give its path, or use another `root`"
     ))
@@ -337,7 +337,7 @@ mod tests {
         needs.add_named_program("mytool", &place).unwrap();
         needs.add_named_program("sh", Path::new("/bin/sh")).unwrap();
         let linked = |name: &str| {
-            let path = Path::new(SHARED).join("usr/local/bin").join(name);
+            let path = Path::new(SHARED_DIRECTORY).join("usr/local/bin").join(name);
             tree.entries().find(|(own, _)| *own == path).map(|(_, entry)| format!("{entry:?}"))
         };
         assert_eq!(linked("mytool"), Some(format!("Link({place:?})")));

@@ -20,7 +20,7 @@ use crate::KernelError;
 pub use dependencies::local_file_names;
 pub(crate) use image::Root;
 use tree::Tree;
-pub(crate) use tree::{NODES, SHARED};
+pub(crate) use tree::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
 /// The origin and the programs of an image, and the image.
 type CachedRoot = (Origin, Vec<Program>, Root);
@@ -58,12 +58,12 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
                 "/ is the whole machine; use root = \"host\", which copies only the files that programs need";
             return Err(KernelError::image(path, problem));
         }
-        Origin::Path(path) if path.is_dir() => tree.copy_from_host(path, SHARED)?,
+        Origin::Path(path) if path.is_dir() => tree.copy_from_host(path, SHARED_DIRECTORY)?,
         Origin::Path(path) => unpacked = archive::add_archive(tree, path)?,
     }
     for Program { node, files, .. } in programs {
         for (place, content) in files {
-            let place = format!("{NODES}/{node}{place}");
+            let place = format!("{NODES_DIRECTORY}/{node}{place}");
             match content {
                 Content::Text(text) => tree.write(&place, text.clone().into_bytes()),
                 Content::From(path) => tree.copy_from_host(path, &place)?,

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The directory of the database.
-const DATABASE: &str = "/var/lib/dpkg";
+const DATABASE_DIRECTORY: &str = "/var/lib/dpkg";
 
 /// The architectures that the guest can run.
 const GUEST_ARCHITECTURES: [&str; 2] = ["amd64", "all"];
@@ -34,7 +34,7 @@ struct Package {
 impl Packages {
     /// Returns the packages of this machine; none if it has another package manager.
     pub(super) fn read() -> Self {
-        Self::at(Path::new(DATABASE))
+        Self::at(Path::new(DATABASE_DIRECTORY))
     }
 
     fn at(database: &Path) -> Self {

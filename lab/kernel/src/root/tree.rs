@@ -12,9 +12,9 @@ use hol_base::{Digest, Digester};
 use crate::KernelError;
 
 /// The directory of the image with the files of all nodes.
-pub(crate) const SHARED: &str = "root";
+pub(crate) const SHARED_DIRECTORY: &str = "root";
 /// The directory of the image with further files of each node, by name.
-pub(crate) const NODES: &str = "nodes";
+pub(crate) const NODES_DIRECTORY: &str = "nodes";
 
 /// Entries by path, without a leading slash.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) const DIRECTORY_MODE: u32 = 0o755;
 /// Directories whose contents are temporary and are not added.
 const TEMPORARY_DIRECTORIES: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
 /// The bits of a mode that are permissions.
-const PERMISSIONS: u32 = 0o7777;
+const PERMISSION_BITS: u32 = 0o7777;
 /// The number of links in a row above which they are considered a loop. path_resolution(7).
 const MAX_LINKS: usize = 40;
 
@@ -166,7 +166,7 @@ impl Tree {
 
     /// Adds a file or directory; devices, sockets and pipes are skipped.
     fn add(&mut self, place: PathBuf, of: &Path, metadata: &Metadata) {
-        let mode = metadata.permissions().mode() & PERMISSIONS;
+        let mode = metadata.permissions().mode() & PERMISSION_BITS;
         if metadata.is_dir() {
             self.insert(place, Entry::Directory(mode));
         } else if metadata.is_file() {
@@ -226,7 +226,7 @@ impl Tree {
 
 /// Returns the path in the image of a path of this machine.
 fn shared(path: &Path) -> PathBuf {
-    Path::new(SHARED).join(path.strip_prefix("/").unwrap_or(path))
+    Path::new(SHARED_DIRECTORY).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Returns the components of a path.
@@ -268,8 +268,8 @@ mod tests {
         fs::create_dir(&upper).unwrap();
         symlink(&lower, upper.join("x")).unwrap();
         let mut tree = Tree::default();
-        tree.copy_from_host(&lower, SHARED).unwrap();
-        tree.copy_from_host(&upper, SHARED).unwrap();
+        tree.copy_from_host(&lower, SHARED_DIRECTORY).unwrap();
+        tree.copy_from_host(&upper, SHARED_DIRECTORY).unwrap();
         assert!(matches!(tree.0.get(Path::new("root/x")), Some(Entry::Link(_))));
         assert!(tree.entries().all(|(path, _)| tree.has_real_ancestors(path)), "{tree:?}");
         tree.write("root/x/page", Vec::new());

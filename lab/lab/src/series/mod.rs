@@ -17,7 +17,7 @@ pub(crate) use write::SeriesFile;
 pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
 /// The version of the layout, in the metadata; every change increments it.
-const SCHEMA: &str = "1";
+const SCHEMA_VERSION: &str = "1";
 
 /// The sample of a sender, a queue or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub struct Row {
     pub at: Time,
     /// What was sampled.
     pub subject: SampledObject,
-    /// The values in the order of [`NUMBERS`]; `None` if unknown.
-    numbers: [Option<u64>; NUMBERS.len()],
+    /// The values in the order of [`VALUE_COLUMNS`]; `None` if unknown.
+    numbers: [Option<u64>; VALUE_COLUMNS.len()],
 }
 
 /// What was sampled.
@@ -51,7 +51,7 @@ pub enum SampledObject {
 }
 
 /// The columns of values, after those of the subject.
-const NUMBERS: [&str; 11] = [
+const VALUE_COLUMNS: [&str; 11] = [
     "cwnd_octets",
     "ssthresh_octets",
     "srtt_ns",
@@ -116,7 +116,7 @@ impl Row {
     /// # Panics
     /// Panics if there is no such column.
     pub fn number(&self, column: &str) -> Option<u64> {
-        let place = NUMBERS.iter().position(|name| *name == column);
+        let place = VALUE_COLUMNS.iter().position(|name| *name == column);
         self.numbers[place.unwrap_or_else(|| panic!("there is no column {column}"))]
     }
 }

@@ -13,7 +13,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
-use super::{NUMBERS, Row, SCHEMA, SampledObject};
+use super::{Row, SCHEMA_VERSION, SampledObject, VALUE_COLUMNS};
 use crate::archive::series_of;
 use crate::error::LabError;
 use crate::point::RunKey;
@@ -36,9 +36,9 @@ impl Series {
         let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, &e))?;
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
-        if says("headofline.series").as_deref() != Some(SCHEMA) {
+        if says("headofline.series").as_deref() != Some(SCHEMA_VERSION) {
             let problem = format!(
-                "the file is not a time series of layout {SCHEMA}; use the version of hol that wrote the file, or run the experiment again"
+                "the file is not a time series of layout {SCHEMA_VERSION}; use the version of hol that wrote the file, or run the experiment again"
             );
             return Err(LabError::Damaged { path, line: 1, problem });
         }
@@ -78,7 +78,7 @@ fn rows(group: &dyn RowGroupReader) -> Result<Vec<Row>, ParquetError> {
     let (times, kinds) = (numbers(group, "time_ns")?, texts(group, "subject")?);
     let (flows, connections) = (numbers(group, "flow")?, numbers(group, "connection")?);
     let (sides, paths, queues) = (texts(group, "side")?, texts(group, "path")?, texts(group, "queue")?);
-    let columns = NUMBERS.iter().map(|name| numbers(group, name)).collect::<Result<Vec<_>, _>>()?;
+    let columns = VALUE_COLUMNS.iter().map(|name| numbers(group, name)).collect::<Result<Vec<_>, _>>()?;
     let rows = 0..times.len();
     let row = |at: usize| {
         let flow = flows[at].and_then(|flow| u32::try_from(flow).ok());

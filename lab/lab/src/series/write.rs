@@ -10,13 +10,13 @@ use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample};
 use hol_transport::PathState;
 
 use super::delivered::DeliveredOctets;
-use super::{NUMBERS, Row, SCHEMA, SampledObject};
+use super::{Row, SCHEMA_VERSION, SampledObject, VALUE_COLUMNS};
 use crate::error::LabError;
 use crate::point::Point;
 use crate::rows::RowsFile;
 
 /// The number of rows in a group, which is also the number that is buffered at most.
-const GROUP: usize = 1 << 16;
+const ROWS_PER_GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.
 pub(crate) struct SeriesFile {
@@ -24,7 +24,7 @@ pub(crate) struct SeriesFile {
     interval: Duration,
     /// The names of the queues.
     queues: Vec<Arc<str>>,
-    waiting: Vec<Row>,
+    waiting_rows: Vec<Row>,
     rows: u64,
     /// The number of rows that a run may have.
     max: u64,
@@ -42,12 +42,12 @@ impl SeriesFile {
         flows: usize,
         interval: Duration,
     ) -> Result<Self, LabError> {
-        let numbers = NUMBERS.map(|name| format!("optional int64 {name};")).concat();
+        let numbers = VALUE_COLUMNS.map(|name| format!("optional int64 {name};")).concat();
         let columns = format!(
             "required int64 time_ns; required binary subject (utf8); optional int64 flow; optional int64 connection; \
              optional binary side (utf8); optional binary path (utf8); optional binary queue (utf8); {numbers}"
         );
-        let about = [("series", SCHEMA.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
+        let about = [("series", SCHEMA_VERSION.to_owned()), ("interval_ns", interval.as_nanos().to_string())];
         let file = RowsFile::begin(path, point, repetition, &columns, &about)?;
         let network =
             Topology::new(&point.network).map_err(|e| Self::refuse(point.to_string(), e.to_string()))?;
@@ -57,7 +57,7 @@ impl SeriesFile {
             file,
             interval,
             queues,
-            waiting: Vec::new(),
+            waiting_rows: Vec::new(),
             rows: 0,
             max: Sample::MAX,
             delivered,
@@ -96,12 +96,12 @@ impl SeriesFile {
         if self.rows > self.max {
             return Err(self.too_many(row.at));
         }
-        self.waiting.push(row);
-        if self.waiting.len() < GROUP { Ok(()) } else { self.write_group() }
+        self.waiting_rows.push(row);
+        if self.waiting_rows.len() < ROWS_PER_GROUP { Ok(()) } else { self.write_group() }
     }
 
     fn write_group(&mut self) -> Result<(), LabError> {
-        let rows = &self.waiting;
+        let rows = &self.waiting_rows;
         self.file.write(rows.len(), |group| {
             group.numbers(rows.iter().map(|row| row.at.as_nanos() as i64))?;
             group.texts(rows.iter().map(|row| row.subject.kind()))?;
@@ -110,15 +110,16 @@ impl SeriesFile {
             group.texts_if_any(rows.iter().map(|row| row.subject.side()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.path()))?;
             group.texts_if_any(rows.iter().map(|row| row.subject.queue()))?;
-            (0..NUMBERS.len()).try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
+            (0..VALUE_COLUMNS.len())
+                .try_for_each(|of| group.numbers_if_any(rows.iter().map(|row| row.numbers[of])))
         })?;
-        self.waiting.clear();
+        self.waiting_rows.clear();
         Ok(())
     }
 
-    fn row(&self, Sample { at, of }: &Sample) -> Row {
+    fn row(&self, Sample { at, value }: &Sample) -> Row {
         let mut row = Row { at: *at, subject: SampledObject::Flow(0), numbers: [None; _] };
-        match *of {
+        match *value {
             SampleValue::Sender(SenderSample { flow, connection, side, path, sent_again }) => {
                 let PathState { peer, cwnd, ssthresh, srtt, pacing_rate, in_flight } = path;
                 row.subject = SampledObject::Sender { flow, connection, side, path: peer.to_string().into() };
@@ -157,7 +158,7 @@ impl SeriesFile {
 
 impl Row {
     fn set(&mut self, column: &str, number: Option<u64>) {
-        let place = NUMBERS.iter().position(|name| *name == column);
+        let place = VALUE_COLUMNS.iter().position(|name| *name == column);
         self.numbers[place.expect("the value has a column")] = number;
     }
 }
@@ -178,7 +179,7 @@ mod tests {
         let mut file = SeriesFile::begin(path, &experiment.points[0], 1, 1, interval).unwrap();
         file.max = 100_000;
         let queue = QueueSample { line: 0, packets: 0, octets: 0, dropped: 0, lost: None };
-        let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), of: SampleValue::Queue(queue) };
+        let sample = |n: u64| Sample { at: Time::from_nanos(10_000 * n), value: SampleValue::Queue(queue) };
         (0..100_000).for_each(|n| file.add(&sample(n)).unwrap());
         let problem = file.add(&sample(100_000)).unwrap_err();
         assert!(problem.is_usage(), "{problem}");

@@ -13,14 +13,14 @@ use super::frame::{self, Inbox, Outbox, hmac};
 use crate::secret::Secret;
 
 /// Version of the messages of this channel; increased when they change.
-const PROTOCOL: u32 = 6;
+const PROTOCOL_VERSION: u32 = 6;
 
 /// Maximum octets of a greeting or a proof.
 const MAX_GREETING: usize = 1 << 10;
 
 /// Labels from which each direction derives its own key.
-const CLIENT: &[u8] = b"client";
-const SERVER: &[u8] = b"server";
+const CLIENT_LABEL: &[u8] = b"client";
+const SERVER_LABEL: &[u8] = b"server";
 
 /// The first message of a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Hello {
         getrandom::fill(&mut nonce).map_err(|problem| ControlError::Randomness(problem.to_string()))?;
         Ok(Self {
             hol: "live".to_owned(),
-            protocol: PROTOCOL,
+            protocol: PROTOCOL_VERSION,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             nonce,
         })
@@ -90,8 +90,8 @@ pub(crate) fn authenticate<R: Read, W: Write>(
     let [client, server] = if side == Side::Client { [&said, &heard] } else { [&heard, &said] };
     let key = hmac(secret.octets(), &[b"headofline live", client, server]);
     let (mine, theirs) = match side {
-        Side::Client => (CLIENT, SERVER),
-        Side::Server => (SERVER, CLIENT),
+        Side::Client => (CLIENT_LABEL, SERVER_LABEL),
+        Side::Server => (SERVER_LABEL, CLIENT_LABEL),
     };
     let mut inbox = Inbox::new(from, hmac(&key, &[theirs]));
     let mut outbox = Outbox::new(to, hmac(&key, &[mine]));
@@ -190,7 +190,7 @@ mod tests {
     fn both_sides_report_another_version() {
         for other in [
             Hello { version: "0.0.1".to_owned(), ..Hello::new().unwrap() },
-            Hello { protocol: PROTOCOL + 1, ..Hello::new().unwrap() },
+            Hello { protocol: PROTOCOL_VERSION + 1, ..Hello::new().unwrap() },
         ] {
             let (said, problem) = answer(&framed(&serde_json::to_vec(&other).unwrap()));
             assert!(problem.to_string().contains("install the same"), "{problem}");
@@ -205,7 +205,7 @@ mod tests {
         let hello = serde_json::to_vec(&Hello::new().unwrap()).unwrap();
         let key = hmac(secret("x").octets(), &[b"headofline live", &hello, &hello]);
         let mut octets = framed(&hello);
-        Outbox::new(&mut octets, hmac(&key, &[CLIENT])).send(&Proof::IKnow).unwrap();
+        Outbox::new(&mut octets, hmac(&key, &[CLIENT_LABEL])).send(&Proof::IKnow).unwrap();
         assert!(matches!(answer(&octets).1, ControlError::Secret));
     }
 }

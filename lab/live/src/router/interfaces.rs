@@ -77,14 +77,14 @@ struct Route {
 }
 
 fn read(answer: &[u8]) -> Option<Route> {
-    const STRUCTURE: usize = 12;
-    const TYPE: usize = 7;
+    const RTMSG_LENGTH: usize = 12;
+    const TYPE_OFFSET: usize = 7;
     const UNICAST: u8 = 1;
     const RTA_OIF: u16 = 4;
-    let (structure, rest) = answer.split_at_checked(STRUCTURE)?;
+    let (structure, rest) = answer.split_at_checked(RTMSG_LENGTH)?;
     let (_, interface) = attributes(rest).find(|(kind, _)| *kind == RTA_OIF)?;
     let interface = u32::from_ne_bytes(*interface.first_chunk()?);
-    Some(Route { is_onward: structure[TYPE] == UNICAST, interface })
+    Some(Route { is_onward: structure[TYPE_OFFSET] == UNICAST, interface })
 }
 
 fn name(socket: &Socket, index: u32) -> io::Result<String> {

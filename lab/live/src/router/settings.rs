@@ -4,14 +4,14 @@ use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{Filter, ShapedLink, Stage, Unsupported};
 
 /// Keys of networks that are more than one constant path.
-const BEYOND: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
+const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 /// Returns the link from the client to the server and the one back, or an error that names the first
 /// unsupported key.
 pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
-    if let Some(key) = BEYOND.into_iter().find(|key| asked.get(key) != usual.get(key)) {
+    if let Some(key) = UNSUPPORTED_KEYS.into_iter().find(|key| asked.get(key) != usual.get(key)) {
         return refuse(key, "a router emulates a single path, whose settings do not change during a run");
     }
     let network = Topology::new(spec)

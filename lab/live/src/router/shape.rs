@@ -48,7 +48,7 @@ pub(crate) fn check_support() -> Result<(), String> {
 
 /// Returns an error for an interface whose root discipline was set by a user.
 pub(super) fn check_unused(interface: &Interface) -> Result<(), String> {
-    let all = all().map_err(|problem| format!("cannot list its queues: {problem}"))?;
+    let all = list_disciplines().map_err(|problem| format!("cannot list its queues: {problem}"))?;
     let taken = all.iter().find(|one| one.interface == interface.index && is_set_by_user(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
@@ -86,7 +86,7 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
 
 /// Returns the counters of the packets that passed two interfaces since setup. An emulator counts the losses of those inside it.
 pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
-    let all = all()?;
+    let all = list_disciplines()?;
     let of = |interface: &Interface| {
         let first = all.iter().find(|one| one.interface == interface.index && one.is_root() && is_ours(one));
         first.map_or(LinkCounters::default(), |one| LinkCounters { carried: one.passed, dropped: one.drops })
@@ -97,14 +97,14 @@ pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters;
 /// Restores the kernel's disciplines on all interfaces with this program's emulators.
 pub(super) fn restore() -> io::Result<()> {
     let socket = Socket::routing()?;
-    let all = all()?;
+    let all = list_disciplines()?;
     let ours = all.iter().filter(|one| one.is_root() && is_ours(one));
     let removed = ours.map(|one| socket.execute(discipline::remove(one.interface, one.handle)));
     // All interfaces are restored, even if one fails.
     removed.collect::<Vec<_>>().into_iter().collect()
 }
 
-fn all() -> io::Result<Vec<Discipline>> {
+fn list_disciplines() -> io::Result<Vec<Discipline>> {
     let mut all = Vec::new();
     Socket::routing()?.list(discipline::list(), |entry| all.extend(Discipline::read(entry)))?;
     Ok(all)

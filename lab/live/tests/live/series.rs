@@ -56,7 +56,7 @@ fn the_senders_of_both_hosts_are_seen_by_one_clock() {
         summary.unwrap()
     });
     let of = |flow: u32, side: Side| {
-        let is_one = |sample: &&Sample| matches!(sample.of, SampleValue::Sender(one) if (one.flow, one.side) == (flow, side));
+        let is_one = |sample: &&Sample| matches!(sample.value, SampleValue::Sender(one) if (one.flow, one.side) == (flow, side));
         looking.0.iter().filter(is_one).count()
     };
     // The client of the flow in the other direction is on the serving host, and its server has nothing to send.

@@ -2,7 +2,7 @@
 
 use hol_base::Seed;
 use hol_measure::{Summarizer, Summary, TransferBuilder};
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::{Observer, Scenario};
 
 fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Scenario {
@@ -16,7 +16,7 @@ fn scenario(transport: &str, network: &str, workload: &str, messages: u64) -> Sc
 
 fn summary(scenario: &Scenario) -> Summary {
     let mut summarizer = Summarizer::default();
-    follow(scenario, Seed(1), None, &mut summarizer).unwrap();
+    run_with_observer(scenario, Seed(1), None, &mut summarizer).unwrap();
     summarizer.finish()
 }
 
@@ -62,7 +62,7 @@ fn the_rate_of_reno_falls_with_the_root_of_the_loss() {
         let network = format!("{network}\ndown = {{ loss = '0%' }}");
         let asked = scenario("tcp:stack=rfc", &network, "kind = 'bulk'\nsize = '1448B'", 30_000);
         let mut timed = Timed::default();
-        follow(&asked, Seed(2), None, &mut timed).unwrap();
+        run_with_observer(&asked, Seed(2), None, &mut timed).unwrap();
         30_000.0 / timed.0.transfer().expect("it is delivered").span().as_secs_f64()
     };
     let rates = ["0.1%", "0.3%", "1%"].map(rate);
@@ -80,7 +80,7 @@ fn bbr_keeps_the_rate_of_the_bottleneck() {
         let network = format!("delay = '20ms'\nrate = '20Mbit'\nqueue = '2000p'\nup = {{ loss = '{loss}' }}");
         let asked = scenario(transport, &network, "kind = 'bulk'\nsize = '1448B'", 20_000);
         let mut timed = Timed::default();
-        follow(&asked, Seed(1), None, &mut timed).unwrap();
+        run_with_observer(&asked, Seed(1), None, &mut timed).unwrap();
         let span = timed.0.transfer().expect("it is delivered").span().as_secs_f64();
         20_000.0 * 1448.0 * 8.0 / span / 20e6
     };

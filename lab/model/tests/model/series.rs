@@ -2,7 +2,7 @@
 
 use hol_base::{Digest, Digester, Duration, Seed, Time};
 use hol_measure::Record;
-use hol_model::follow;
+use hol_model::run_with_observer;
 use hol_scenario::{Observer, QueueSample, RunSummary, Sample, SampleValue, Scenario, SenderSample, Side};
 
 const MSS: u64 = 1448;
@@ -43,13 +43,13 @@ fn watch(
     );
     let interval = interval.map(Duration::from_millis);
     let mut watching = Watching { interval, samples: Vec::new(), digester: Digester::new() };
-    let summary = follow(&scenario, Seed(1), None, &mut watching).unwrap();
+    let summary = run_with_observer(&scenario, Seed(1), None, &mut watching).unwrap();
     (summary, watching.samples, watching.digester.finish())
 }
 
 /// Returns the samples of the client as a sender, by time.
 fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
-    let of_client = samples.iter().filter_map(|sample| match sample.of {
+    let of_client = samples.iter().filter_map(|sample| match sample.value {
         SampleValue::Sender(sender) if sender.side == Side::Client => Some((sample.at, sender)),
         _ => None,
     });
@@ -57,7 +57,7 @@ fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
 }
 
 fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
-    let of_line = samples.iter().filter_map(|sample| match sample.of {
+    let of_line = samples.iter().filter_map(|sample| match sample.value {
         SampleValue::Queue(queue) if queue.line == line => Some(queue),
         _ => None,
     });

@@ -113,7 +113,7 @@ impl Length {
     /// Combines the length with another value. Section 6.3, item 5: equal values count as one.
     fn and(self, value: &[u8]) -> Self {
         value.split(|octet| *octet == b',').fold(self, |length, part| {
-            match (length, number(part.trim_ascii(), 10)) {
+            match (length, parse_number(part.trim_ascii(), 10)) {
                 (Self::None, Some(octets)) => Self::Octets(octets),
                 (Self::Octets(before), Some(octets)) if before == octets => length,
                 _ => Self::Invalid,
@@ -123,7 +123,7 @@ impl Length {
 }
 
 /// Parses a number without a sign.
-pub(super) fn number(digits: &[u8], radix: u32) -> Option<u64> {
+pub(super) fn parse_number(digits: &[u8], radix: u32) -> Option<u64> {
     let text = str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?;
     u64::from_str_radix(text, radix).ok()
 }

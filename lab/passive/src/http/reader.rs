@@ -1,6 +1,6 @@
 //! Finds the messages of one direction. RFC 9112 sections 2.2, 6 and 7.
 
-use super::head::{Framing, Head, number};
+use super::head::{Framing, Head, parse_number};
 
 /// Reads one direction of a stream incrementally, and stores at most a head.
 #[derive(Debug, Default)]
@@ -159,7 +159,7 @@ impl Reader {
     fn chunk(&mut self, line: &[u8]) -> State {
         self.lines = 0;
         let size = line.split(|octet| *octet == b';').next().unwrap_or_default();
-        match number(size.trim_ascii(), 16) {
+        match parse_number(size.trim_ascii(), 16) {
             None => State::Opaque,
             Some(0) => State::Trailer,
             Some(octets) => State::Chunk(octets),

@@ -16,7 +16,7 @@ const MAX_PACKETS: usize = 1 << 16;
 /// The packets captured recently.
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateFilter {
-    seen: BTreeMap<Fingerprint, u64>,
+    seen_at: BTreeMap<Fingerprint, u64>,
     order: VecDeque<(u64, Fingerprint)>,
     /// Number of packets that had been captured before.
     pub repeats: u64,
@@ -29,8 +29,8 @@ impl DuplicateFilter {
             && (before + IDENTIFIED_TIME < at || self.order.len() >= MAX_PACKETS)
         {
             self.order.pop_front();
-            if self.seen.get(&print) == Some(&before) {
-                self.seen.remove(&print);
+            if self.seen_at.get(&print) == Some(&before) {
+                self.seen_at.remove(&print);
             }
         }
         let is_identified = ip[0] >> 4 == 4 && ip.get(4..6).is_some_and(|number| number != [0, 0]);
@@ -40,11 +40,11 @@ impl DuplicateFilter {
         }
         let Some(print) = Fingerprint::of(ip) else { return false };
         let patience = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
-        if self.seen.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
+        if self.seen_at.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
             self.repeats += 1;
             return true;
         }
-        self.seen.insert(print, at);
+        self.seen_at.insert(print, at);
         self.order.push_back((at, print));
         false
     }

@@ -38,7 +38,7 @@ pub struct Reordering {
 }
 
 /// Significance level for bursts.
-const SIGNIFICANT: f64 = 0.01;
+const BURST_SIGNIFICANCE: f64 = 0.01;
 
 /// Summarises the outcomes of a direction's packets, in the order of the link; `None` if there are none.
 pub(super) fn estimate_loss(outcomes: &[Outcome]) -> Option<LossEstimate> {
@@ -66,7 +66,7 @@ fn bursts(outcomes: &[Outcome]) -> Option<Bursts> {
     }
     let share = |(lost, of): (u64, u64)| lost as f64 / of as f64;
     let is_likelier = behind_loss.0 > 0 && share(behind_loss) > share(behind_arrival);
-    if !is_likelier || fisher_exact(behind_loss, behind_arrival) >= SIGNIFICANT {
+    if !is_likelier || fisher_exact(behind_loss, behind_arrival) >= BURST_SIGNIFICANCE {
         return None;
     }
     let ends = (behind_loss.1 - behind_loss.0, behind_loss.1);

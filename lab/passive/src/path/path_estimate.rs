@@ -7,7 +7,7 @@ use hol_base::{BitRate, Duration, Ratio};
 use hol_measure::Bounds;
 
 use super::loss::{Bursts, LossEstimate};
-use super::rate::{OVERHEAD, Rate};
+use super::rate::{LINK_OVERHEAD, Rate};
 
 /// A path estimated from a capture. Direction 0, up, is from the host that opened the first conversation.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,11 +77,14 @@ impl RoundTrip {
     /// Returns the jitter (in both directions, in ns), assuming that the delays of both directions are uniform and have the same width:
     /// then the quartiles of their sum are (2 − √2) · 2 of it apart.
     pub fn jitter(&self) -> Option<Bounds> {
-        const APART: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
+        const QUARTILE_DISTANCE: f64 = 2.0 * (2.0 - std::f64::consts::SQRT_2);
         let (first, third) = self.quartiles.filter(|_| self.samples >= MIN_SAMPLES)?;
-        let value = (third.value - first.value) / APART;
+        let value = (third.value - first.value) / QUARTILE_DISTANCE;
         let is_steady = third.value - first.value < MIN_SPREAD * self.median?.value;
-        let (low, high) = ((third.low - first.high).max(0.0) / APART, (third.high - first.low) / APART);
+        let (low, high) = (
+            (third.low - first.high).max(0.0) / QUARTILE_DISTANCE,
+            (third.high - first.low) / QUARTILE_DISTANCE,
+        );
         (!is_steady).then_some(Bounds { value, low, high })
     }
 }
@@ -97,8 +100,8 @@ impl PathEstimate {
 
     /// Returns the transmission time of two handshake packets on the links with known rates, in ns.
     fn serialization(&self) -> f64 {
-        const HANDSHAKE: u32 = 60;
-        let bits = f64::from((HANDSHAKE + OVERHEAD) * 8);
+        const HANDSHAKE_OCTETS: u32 = 60;
+        let bits = f64::from((HANDSHAKE_OCTETS + LINK_OVERHEAD) * 8);
         [0, 1].iter().filter_map(|direction| self.rate(*direction)).map(|rate| bits * 1e9 / rate.value).sum()
     }
 
@@ -200,8 +203,8 @@ impl PathEstimate {
     fn write_mtu(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Mtu { longest, agreed } = self.mtu;
         // The network of an experiment has an MTU of at least 576 octets, with IPv6 1280; current hosts accept at least 1280.
-        const MIN: u32 = 1280;
-        if agreed.is_none() && longest < MIN {
+        const MIN_MTU: u32 = 1280;
+        if agreed.is_none() && longest < MIN_MTU {
             return writeln!(f, "# mtu: unknown; the longest packet has {longest} octets.");
         }
         let (value, why) = match agreed {
@@ -216,7 +219,7 @@ impl PathEstimate {
             }
             None => (longest, "The length of the longest packet, so the MTU may be larger".to_owned()),
         };
-        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN } else { 576 }))
+        writeln!(f, "# {why}.\nmtu = \"{}B\"", value.max(if self.is_ipv6() { MIN_MTU } else { 576 }))
     }
 
     fn write_direction(&self, f: &mut Formatter<'_>, direction: usize) -> fmt::Result {

@@ -8,9 +8,9 @@ use hol_measure::Bounds;
 use super::sender_trace::Delivery;
 
 /// Number of packets or acknowledgements in a train.
-const TRAIN: usize = 16;
+const TRAIN_LENGTH: usize = 16;
 /// The ratio up to which two rates count as equal.
-const BAND: f64 = 1.02;
+const MAX_RATE_RATIO: f64 = 1.02;
 /// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
 const MIN_TRAINS: usize = 8;
 const MIN_SHARE: f64 = 0.1;
@@ -30,10 +30,10 @@ pub enum Rate {
 }
 
 /// Octets of a packet in addition to the IP packet: the default of `overhead`.
-pub(super) const OVERHEAD: u32 = 14;
+pub(super) const LINK_OVERHEAD: u32 = 14;
 
 /// If many trains are faster than the estimate by this factor, they refute it.
-const FASTER: f64 = 1.1;
+const REFUTING_FACTOR: f64 = 1.1;
 const MAX_FASTER_SHARE: f64 = 0.01;
 
 /// Octets whose delivery became known at one time, with the shortest delay of their packets.
@@ -49,7 +49,7 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
     let together = deliveries.chunk_by(|one, next| one.at == next.at);
     let batches: Vec<Batch> = together.map(Batch::of).collect();
     let shortest = batches.iter().filter_map(|batch| batch.delay).min();
-    let trains = || batches.windows(TRAIN).map(|train| (train, rate_of(train)));
+    let trains = || batches.windows(TRAIN_LENGTH).map(|train| (train, rate_of(train)));
     let has_queued =
         |train: &&[Batch], rate| shortest.is_some_and(|shortest| has_queued(train, rate, shortest));
     let waited = trains().filter(|(train, rate)| has_queued(train, *rate));
@@ -61,7 +61,7 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
         return Some(Rate::AtLeast(fastest));
     }
     let (low, high) = (dense[0], dense[dense.len() - 1]);
-    let faster = trains().filter(|(_, rate)| *rate > FASTER * high).count();
+    let faster = trains().filter(|(_, rate)| *rate > REFUTING_FACTOR * high).count();
     // Packets that a link has spaced have queued; if as many have not, an application has spaced them.
     let alike = trains().filter(|(_, rate)| (low..=high).contains(rate)).count();
     if faster as f64 > MAX_FASTER_SHARE * batches.len() as f64 || 2 * dense.len() < alike {
@@ -72,7 +72,7 @@ pub(super) fn rate(deliveries: &[Delivery]) -> Option<Rate> {
 
 impl Batch {
     fn of(together: &[Delivery]) -> Self {
-        let octets = together.iter().map(|delivery| u64::from(delivery.octets + OVERHEAD)).sum();
+        let octets = together.iter().map(|delivery| u64::from(delivery.octets + LINK_OVERHEAD)).sum();
         let delay = together.iter().filter_map(|delivery| delivery.delay).min();
         Self { at: together[0].at, octets, delay }
     }
@@ -93,12 +93,12 @@ fn has_queued(train: &[Batch], rate: f64, shortest: u64) -> bool {
     waited > 0 && 2 * waited >= delays().count()
 }
 
-/// Returns the largest set of sorted rates within a band of [`BAND`].
+/// Returns the largest set of sorted rates within a band of [`MAX_RATE_RATIO`].
 fn densest(sorted: &[f64]) -> &[f64] {
     let mut best = 0..0;
     let mut begin = 0;
     for end in 1..=sorted.len() {
-        while sorted[begin] * BAND < sorted[end - 1] {
+        while sorted[begin] * MAX_RATE_RATIO < sorted[end - 1] {
             begin += 1;
         }
         if end - begin > best.len() {

@@ -34,7 +34,7 @@ impl Area {
             .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.than)?)))
             .collect();
         let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        let [ours, theirs] = [&cells, &others].map(|cells| self.enough.areas(cells));
+        let [ours, theirs] = [&cells, &others].map(|cells| self.enough.shares_met_by_repetition(cells));
         let gains: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
         let of = |areas: &[f64]| Interval::of(areas, CONFIDENCE);
         let (Some(ours), Some(theirs), Some(gain)) = (of(&ours), of(&theirs), of(&gains)) else {

@@ -21,7 +21,7 @@ impl DelayComponents {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut cells = view.cells_of(&self.transports, &self.at);
-        cells.retain(|cell| cell.stopped.is_none());
+        cells.retain(|cell| cell.stop_reason.is_none());
         if cells.is_empty() {
             return Finding::no_points();
         }

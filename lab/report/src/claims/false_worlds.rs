@@ -36,7 +36,7 @@ struct Sample {
 type World = fn(&Cell, &mut Sample);
 
 /// Worlds in which a finding is false, by its name.
-const FALSE: &[(&str, World)] = &[
+const FALSE_WORLDS: &[(&str, World)] = &[
     ("ikr53-1", sctp_is_slower),
     ("ikr53-1", unchanged),
     ("ikr53-2", sctp_is_slower),
@@ -291,7 +291,7 @@ fn measure_in(planned: &Cell, world: World, cache: &mut RepetitionCache) -> Cell
     let playable = (100.0 * here.playable) as u64;
     let playback = Playback { frames: 10_000, playable, glitches: 0, lasts: Duration::from_secs(1) };
     cell.runs.iter_mut().for_each(|run| run.playback = Some(playback));
-    cell.stopped = here.stopped.then(|| "behind schedule".to_owned());
+    cell.stop_reason = here.stopped.then(|| "behind schedule".to_owned());
     cell.flows = Some(Flows { point: String::new(), ceiling_kbps: Some(400.0), background_kbps: None });
     cell.values = vec![
         (Metric::Throughput, every(here.kbps)),
@@ -339,7 +339,7 @@ fn is_not_here(claim: &Claim) -> bool {
 fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
     let (mut seen, mut cache) = (0, RepetitionCache::default());
     each_finding(|claim, views, planned| {
-        let worlds = FALSE.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
+        let worlds = FALSE_WORLDS.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
         for (index, world) in worlds.enumerate() {
             seen += 1;
             let data = dataset(planned, claim, world, &mut cache);
@@ -349,13 +349,13 @@ fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
             assert!(refuted, "{}, world {index}: {findings:#?}", claim.id);
         }
     });
-    assert_eq!(seen, FALSE.len(), "a world here is of no finding");
+    assert_eq!(seen, FALSE_WORLDS.len(), "a world here is of no finding");
 }
 
 #[test]
 fn every_finding_has_a_world_in_which_it_is_false() {
     each_finding(|claim, views, _| {
-        let has_one = FALSE.iter().any(|(id, _)| *id == claim.id);
+        let has_one = FALSE_WORLDS.iter().any(|(id, _)| *id == claim.id);
         assert!(has_one != is_not_here(claim), "{} needs a world in which it is false", claim.id);
         if is_not_here(claim) {
             let only = StudyClaims { claims: vec![claim.clone()], ..StudyClaims::default() };

@@ -20,7 +20,7 @@ pub struct WiderIntervals {
 }
 
 /// The relative rounding error of a mean of equal numbers.
-const ROUNDING: f64 = 1e-9;
+const ROUNDING_ERROR: f64 = 1e-9;
 
 impl WiderIntervals {
     /// Evaluates the claim on one stack.
@@ -38,7 +38,7 @@ impl WiderIntervals {
         if pairs.is_empty() {
             return Finding::no_points();
         }
-        let alike = pairs.iter().filter(|(_, there, _)| there.relative() < ROUNDING).count();
+        let alike = pairs.iter().filter(|(_, there, _)| there.relative() < ROUNDING_ERROR).count();
         let wider = pairs.iter().filter(|(here, there, _)| here.relative() > there.relative()).count();
         let widest = pairs.iter().map(|(here, ..)| here.relative()).fold(0.0, f64::max);
         let text = format!(

@@ -87,7 +87,7 @@ impl Check {
                 Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.like) })
             }
             Self::Ratio(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.of) })
+                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.reference) })
             }
             Self::Dip(check) => {
                 Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })

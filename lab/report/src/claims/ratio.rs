@@ -12,7 +12,8 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
     pub(super) transports: Vec<String>,
-    pub(super) of: ComparedWith,
+    #[serde(rename = "of")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The smallest and the largest ratio that agree with the paper.
@@ -26,7 +27,7 @@ impl Ratio {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.of)?);
+        let factor = |cell: &Cell| factor(self.metric, cell, view.compared_cell(cell, &self.reference)?);
         let mut factors: Vec<(&Cell, Interval)> =
             cells.into_iter().filter_map(|cell| Some((cell, factor(cell)?))).collect();
         factors.sort_by(|(_, a), (_, b)| b.mean.total_cmp(&a.mean));
@@ -41,11 +42,11 @@ impl Ratio {
             min.mean,
             max.mean,
             self.metric.info().title,
-            self.of,
+            self.reference,
             factors.len()
         );
         let row = |(cell, factor): &(&Cell, Interval)| {
-            format!("{} / {} = {factor} at {}", cell.transport, self.of, cell.describe_conditions())
+            format!("{} / {} = {factor} at {}", cell.transport, self.reference, cell.describe_conditions())
         };
         Finding::new(agree == factors.len(), text).with_rows(factors.iter().map(row).collect())
     }
@@ -67,7 +68,7 @@ mod tests {
     fn every_point_has_to_have_the_factor() {
         let check = Ratio {
             transports: vec!["SCTP-2".into()],
-            of: ComparedWith::Transport("SCTP-1".into()),
+            reference: ComparedWith::Transport("SCTP-1".into()),
             at: Filter::default(),
             between: [1.9, 2.0],
             metric: Metric::Throughput,

@@ -79,7 +79,8 @@ impl SustainedLoad {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let reach = |label: &String| {
             let cells = view.cells(label, &self.at);
-            let carried = cells.iter().filter(|cell| cell.stopped.is_none()).map(|cell| cell.conditions.rate);
+            let carried =
+                cells.iter().filter(|cell| cell.stop_reason.is_none()).map(|cell| cell.conditions.rate);
             (!cells.is_empty()).then(|| (label.clone(), carried.fold(0.0, f64::max)))
         };
         let reached: Vec<(String, f64)> = self.transports.iter().filter_map(reach).collect();
@@ -98,7 +99,7 @@ impl AbortedRuns {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let stopped: Vec<(&&Cell, &String)> =
-            cells.iter().filter_map(|cell| Some((cell, cell.stopped.as_ref()?))).collect();
+            cells.iter().filter_map(|cell| Some((cell, cell.stop_reason.as_ref()?))).collect();
         if stopped.is_empty() {
             return Finding::unknown(format!(
                 "no sender fell behind its schedule at any of {} points",
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_point_that_was_given_up_is_not_sustained() {
         let mut high = cell("TCP", 1.0, 1000.0, &[20.0, 20.0]);
-        high.stopped = Some("behind schedule".into());
+        high.stop_reason = Some("behind schedule".into());
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0]), high]);
         let check = |rate| SustainedLoad { transports: tcp(), at: Filter::default(), rate };
         assert_eq!(check(100.0).evaluate(&view(&data)).holds, Some(true));

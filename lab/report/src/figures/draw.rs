@@ -11,18 +11,18 @@ const TOP: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
 /// The minimum margin right of a panel, for the names of its curves.
-const NAMES: f64 = 110.0;
+const NAMES_WIDTH: f64 = 110.0;
 /// The width before a name, and that of a letter.
-const LEADER: f64 = 18.0;
-const LETTER: f64 = 7.0;
+const LEADER_WIDTH: f64 = 18.0;
+const LETTER_WIDTH: f64 = 7.0;
 /// The gap between two panels with a common key.
 const GAP: f64 = 58.0;
 
 /// The number of columns in a grid of panels, the height of a panel, the margin below it, and the line of names above the grid.
-const COLUMNS: usize = 3;
-const LOW: f64 = 170.0;
-const BELOW: f64 = 62.0;
-const KEY: f64 = 24.0;
+const GRID_COLUMNS: usize = 3;
+const GRID_PANEL_HEIGHT: f64 = 170.0;
+const GRID_PANEL_MARGIN: f64 = 62.0;
+const KEY_HEIGHT: f64 = 24.0;
 
 /// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
 /// grid with a common legend.
@@ -31,7 +31,7 @@ pub fn figure(figure: &Figure) -> Svg {
     let right_margins = right_margins(figure);
     let count = figure.panels.len();
     let is_wide = count > 1 && right_margins.iter().sum::<f64>() > WIDTH * 0.4;
-    if count > COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &right_margins) }
+    if count > GRID_COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &right_margins) }
 }
 
 /// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
@@ -48,10 +48,10 @@ fn right_margins(figure: &Figure) -> Vec<f64> {
 
 /// Returns the largest width of a panel. A panel with few names is narrow, so that a telephone shows all of them.
 fn max_panel_width(figure: &Figure) -> f64 {
-    const WIDEST: f64 = 560.0;
-    let Scale::Names(names) = &figure.x.scale else { return WIDEST };
+    const MAX_WIDTH: f64 = 560.0;
+    let Scale::Names(names) = &figure.x.scale else { return MAX_WIDTH };
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    ((LETTER * longest as f64 + 14.0).max(76.0) * names.len() as f64).min(WIDEST)
+    ((LETTER_WIDTH * longest as f64 + 14.0).max(76.0) * names.len() as f64).min(MAX_WIDTH)
 }
 
 /// Returns whether the horizontal axis has the names of the curves, which then need no other labels.
@@ -77,7 +77,7 @@ fn row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
     let width = room.min(max_panel_width(figure));
     let used = LEFT + (more + width) * count as f64 + right_margins.iter().sum::<f64>();
     let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
-    let whole = used.max(LEFT + LETTER * words as f64).min(WIDTH);
+    let whole = used.max(LEFT + LETTER_WIDTH * words as f64).min(WIDTH);
     let mut svg = Svg::new(&figure.id, whole, HEIGHT + line_of(&marks), title);
     mark_key(&mut svg, (LEFT, HEIGHT + 2.0), &marks);
     let mut left = LEFT + more;
@@ -97,12 +97,12 @@ fn row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
 }
 
 fn grid(figure: &Figure, title: &str) -> Svg {
-    let columns = figure.panels.len().min(COLUMNS);
+    let columns = figure.panels.len().min(GRID_COLUMNS);
     let rows = figure.panels.len().div_ceil(columns);
     let entries = entries(figure);
     let lines = key_lines(&entries);
-    let top = TOP + KEY * lines as f64;
-    let (marks, bottom) = (marks(figure), top + (LOW + BELOW) * rows as f64 - 14.0);
+    let top = TOP + KEY_HEIGHT * lines as f64;
+    let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
     let mut svg = Svg::new(&figure.id, WIDTH, bottom + line_of(&marks), title);
     mark_key(&mut svg, (LEFT, bottom + 2.0), &marks);
     key_above(&mut svg, (LEFT, 14.0), &entries);
@@ -111,7 +111,12 @@ fn grid(figure: &Figure, title: &str) -> Svg {
     for (index, data) in figure.panels.iter().enumerate() {
         let (row, column) = (index / columns, index % columns);
         let left = LEFT + more + (width + GAP / 2.0 + 8.0 + more) * column as f64;
-        let frame = Frame { left, top: top + (LOW + BELOW) * row as f64, width, height: LOW };
+        let frame = Frame {
+            left,
+            top: top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * row as f64,
+            width,
+            height: GRID_PANEL_HEIGHT,
+        };
         let is_last = index + columns >= figure.panels.len();
         let panel = panel(figure, frame, [is_last, column == 0]);
         panel.draw(&mut svg, &data.title);
@@ -144,7 +149,7 @@ fn line_of(marks: &[(Mark, String)]) -> f64 {
 
 /// Returns the width of a name in the key above a grid.
 fn key_width(label: &str) -> f64 {
-    50.0 + LETTER * label.chars().count() as f64
+    50.0 + LETTER_WIDTH * label.chars().count() as f64
 }
 
 fn key_lines(entries: &[(String, SeriesStyle)]) -> usize {
@@ -163,7 +168,7 @@ fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
     let (mut x, mut y) = at;
     for entry in entries {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
-            (x, y) = (at.0, y + KEY);
+            (x, y) = (at.0, y + KEY_HEIGHT);
         }
         key(svg, (x, y), std::slice::from_ref(entry), false);
         x += key_width(&entry.0);
@@ -177,7 +182,7 @@ fn names(panel: &PanelData) -> f64 {
         Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 5).max(),
         Curves::OutageCurves { curves, .. } => curves.iter().map(|one| one.label.len()).max(),
     };
-    letters.map_or(NAMES, |letters| (LEADER + LETTER * letters as f64).max(NAMES))
+    letters.map_or(NAMES_WIDTH, |letters| (LEADER_WIDTH + LETTER_WIDTH * letters as f64).max(NAMES_WIDTH))
 }
 
 /// Draws a panel in its frame; `named` says which of its axes, horizontal and vertical, have a name.
@@ -204,7 +209,7 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 
 fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
-        Curves::Means(series) => series.iter().filter_map(|one| end(panel, one)).collect(),
+        Curves::Means(series) => series.iter().filter_map(|one| curve_end(panel, one)).collect(),
         Curves::OutageCurves { curves, .. } => {
             curves.iter().filter_map(|one| Some((one.label.clone(), one.style, one.end(panel)?))).collect()
         }
@@ -214,13 +219,13 @@ fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
 }
 
 /// Returns the name of a curve and where it leaves the panel.
-fn end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
+fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f64, f64))> {
     let measured = series.points.iter().map(|point| (point.x, point.value.value));
     // A reference line has no points.
     let all: Vec<(f64, f64)> =
         if series.points.is_empty() { series.theory.clone() } else { measured.collect() };
     let &(x, y) = all.iter().rfind(|(x, _)| panel.x.scale.contains(*x))?;
-    Some((series.label.clone(), series.style, panel.at(x, y)))
+    Some((series.label.clone(), series.style, panel.pixel_of(x, y)))
 }
 
 fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {

@@ -7,7 +7,7 @@ use super::{Curves, Figure};
 use crate::plot::{Axis, Marker, Scale, literal_colour};
 
 /// The part that is the same for all figures.
-const SCRIPT: &str = include_str!("redraw.py");
+const COMMON_SCRIPT: &str = include_str!("redraw.py");
 
 /// Returns the script that draws `figure`.
 pub fn python(figure: &Figure) -> String {
@@ -37,7 +37,7 @@ pub fn python(figure: &Figure) -> String {
     format!(
         "\"\"\"{caption}\n\nDraws {id}.csv from the same directory as PDF and PNG for one and for two columns of a paper: python3 {id}.py\n\
          It needs matplotlib 3.7 or newer.\n\"\"\"\n\nimport csv\nfrom pathlib import Path\n\nimport matplotlib\n\n\
-         matplotlib.use(\"Agg\")\nimport matplotlib.pyplot as plt\nfrom matplotlib import ticker\n\nFIGURE = {facts}\n{SCRIPT}"
+         matplotlib.use(\"Agg\")\nimport matplotlib.pyplot as plt\nfrom matplotlib import ticker\n\nFIGURE = {facts}\n{COMMON_SCRIPT}"
     )
 }
 

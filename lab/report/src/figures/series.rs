@@ -9,7 +9,7 @@ use crate::plot::{Ccdf, Gap, Point, Series, SeriesStyle, number};
 use hol_lab::Metric;
 
 /// The value that represents zero on a logarithmic axis, far below its lower end.
-const TINY: f64 = 1e-9;
+const LOGARITHMIC_ZERO: f64 = 1e-9;
 
 /// Returns a curve of means, ascending on the horizontal axis; `None` marks a planned point that was not measured.
 pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Option<&Cell>)]) -> Series {
@@ -49,7 +49,7 @@ pub fn ccdf(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell, with_t
     let mut points: Vec<(f64, f64)> = corners.iter().map(|c| (c.latency.as_millis_f64(), c.share)).collect();
     // If every message took the same time, the curve has one step, down to zero.
     if let (true, Some(max)) = (points.is_empty(), distribution.max()) {
-        points.push((max.as_millis_f64(), TINY));
+        points.push((max.as_millis_f64(), LOGARITHMIC_ZERO));
     }
     let step = |share: f64| points.iter().find(|point| point.1 == share).map_or(0.0, |point| point.0);
     let band = match metric {
@@ -58,7 +58,9 @@ pub fn ccdf(metric: Metric, label: &str, style: SeriesStyle, cell: &Cell, with_t
         Metric::ResponseTime => {
             points.iter().map(|&(ms, share)| band(cell, ms, step(share), share)).collect()
         }
-        _ => corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(TINY), c.high)).collect(),
+        _ => {
+            corners.iter().map(|c| (c.latency.as_millis_f64(), c.low.max(LOGARITHMIC_ZERO), c.high)).collect()
+        }
     };
     let theory = if with_theory { closed_form::ccdf(cell) } else { Vec::new() };
     Ccdf { label: label.to_owned(), style, points, band, theory }
@@ -71,7 +73,7 @@ fn band(cell: &Cell, ms: f64, step_ms: f64, share: f64) -> (f64, f64, f64) {
     let half = Interval::of(&shares, CONFIDENCE)
         .filter(|interval| interval.half_width.is_finite())
         .map_or(0.0, |interval| interval.half_width);
-    (ms, (share - half).max(TINY), (share + half).min(1.0))
+    (ms, (share - half).max(LOGARITHMIC_ZERO), (share + half).min(1.0))
 }
 
 /// Describes how much was measured for a figure, and how many of these values are not in the means.

@@ -151,7 +151,7 @@ impl fmt::Display for Number {
 impl StudyFigures {
     /// Removes the stacks to which none of the `labels` belongs, and returns them; removes the variants,
     /// too.
-    pub fn without_absent(&mut self, labels: &[&str]) -> Vec<StackView> {
+    pub fn take_absent_stacks(&mut self, labels: &[&str]) -> Vec<StackView> {
         let has = |view: &StackView| labels.iter().any(|label| label.ends_with(&view.suffix));
         self.variants.retain(has);
         let (present, absent) = self.views.drain(..).partition(has);

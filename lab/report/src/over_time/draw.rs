@@ -6,16 +6,16 @@ use crate::plot::{Anchor, Scale, SeriesStyle, Svg, number};
 const WIDTH: f64 = 310.0;
 const LEFT: f64 = 46.0;
 /// The width of a panel: one pixel for each column of a line.
-const FIELD: f64 = super::line::COLUMNS as f64;
-const HIGH: f64 = 74.0;
+const PANEL_WIDTH: f64 = super::line::COLUMNS as f64;
+const PANEL_HEIGHT: f64 = 74.0;
 /// The height above each panel, for its name.
-const NAME: f64 = 22.0;
+const NAME_HEIGHT: f64 = 22.0;
 /// The height above all panels, for the transport.
 const TOP: f64 = 20.0;
 /// The margin below, for tick labels and the name of the axis.
 const BOTTOM: f64 = 36.0;
 /// The size of a mark of a loss, in pixels.
-const MARK: f64 = 6.0;
+const MARK_SIZE: f64 = 6.0;
 
 /// The axes, which the drawings of all runs share.
 struct Axes {
@@ -30,7 +30,7 @@ struct Axes {
 struct Unit {
     name: String,
     scale: Scale,
-    one: f64,
+    size_of_one: f64,
 }
 
 impl Unit {
@@ -40,13 +40,17 @@ impl Unit {
         let fits = units.iter().rev().find(|(_, one)| greatest >= *one);
         let (unit, one) = fits.copied().unwrap_or(units[0]);
         let name = format!("{what}, {unit}");
-        Self { name, scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) }, one }
+        Self {
+            name,
+            scale: Scale::Linear { min: 0.0, max: (greatest / one * 1.08).max(1e-9) },
+            size_of_one: one,
+        }
     }
 
     /// Returns the same axis with another name.
     fn called(&self, what: &str) -> Self {
         let unit = self.name.rsplit(", ").next().unwrap_or_default();
-        Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), one: self.one }
+        Self { name: format!("{what}, {unit}"), scale: self.scale.clone(), size_of_one: self.size_of_one }
     }
 }
 
@@ -90,34 +94,35 @@ impl OverTime {
     fn draw_run(&self, count: usize, run: &Run, style: SeriesStyle, axes: &Axes) -> Svg {
         let at = if self.place.is_empty() { String::new() } else { format!(" at {}", self.place) };
         let title = format!("{}{at} over time: goodput, windows, RTT and queue", run.transport);
-        let height = TOP + 5.0 * (NAME + HIGH) + BOTTOM;
+        let height = TOP + 5.0 * (NAME_HEIGHT + PANEL_HEIGHT) + BOTTOM;
         let mut svg = Svg::new(&format!("{}-{count}", self.id), WIDTH, height, &title);
         svg.group(style.class, "", |svg| {
             svg.text("series-name", (LEFT, 14.0), Anchor::Start, &run.transport);
         });
         let in_flight = axes.octets.called("in flight");
         let units = [&axes.goodput, &axes.octets, &in_flight, &axes.rtt, &axes.queue];
-        let tops: [f64; 5] = std::array::from_fn(|row| TOP + row as f64 * (NAME + HIGH) + NAME);
+        let tops: [f64; 5] =
+            std::array::from_fn(|row| TOP + row as f64 * (NAME_HEIGHT + PANEL_HEIGHT) + NAME_HEIGHT);
         for (row, (unit, top)) in units.into_iter().zip(tops).enumerate() {
             let field = PanelArea { top, time: &axes.time, unit };
             field.frame(&mut svg, row + 1 == units.len());
             for event in self.events.iter().filter(|event| axes.time.contains(**event)) {
-                let (x, _) = field.at(*event, 0.0);
-                svg.line("event", (x, top), (x, top + HIGH));
+                let (x, _) = field.pixel_of(*event, 0.0);
+                svg.line("event", (x, top), (x, top + PANEL_HEIGHT));
             }
             svg.group(style.class, "", |svg| {
-                svg.clipped((LEFT, top), FIELD, HIGH, |svg| self.fill(svg, &field, row, run));
+                svg.clipped((LEFT, top), PANEL_WIDTH, PANEL_HEIGHT, |svg| self.fill(svg, &field, row, run));
             });
         }
-        let bottom = tops[4] + HIGH;
-        svg.text("axis", (LEFT + FIELD / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
+        let bottom = tops[4] + PANEL_HEIGHT;
+        svg.text("axis", (LEFT + PANEL_WIDTH / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
         svg
     }
 
     /// Draws the contents of a panel.
     fn fill(&self, svg: &mut Svg, field: &PanelArea<'_>, row: usize, run: &Run) {
         match row {
-            0 => field.steps(svg, &run.goodput, run.ended_s),
+            0 => field.draw_steps(svg, &run.goodput, run.ended_s),
             1 => {
                 field.line(svg, "series-thin", &run.ssthresh);
                 field.line(svg, "series", &run.cwnd);
@@ -127,7 +132,11 @@ impl OverTime {
             3 => field.line(svg, "series", &run.srtt),
             _ => {
                 if let Some(limit) = self.limit() {
-                    svg.line("series-limit", field.at(0.0, limit), (LEFT + FIELD, field.at(0.0, limit).1));
+                    svg.line(
+                        "series-limit",
+                        field.pixel_of(0.0, limit),
+                        (LEFT + PANEL_WIDTH, field.pixel_of(0.0, limit).1),
+                    );
                 }
                 field.line(svg, "series", &run.queued);
                 field.marks(svg, &run.dropped);
@@ -145,25 +154,25 @@ struct PanelArea<'a> {
 
 impl PanelArea<'_> {
     /// Returns the pixel of a value at a time.
-    fn at(&self, time: f64, value: f64) -> (f64, f64) {
+    fn pixel_of(&self, time: f64, value: f64) -> (f64, f64) {
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
-        let up = self.unit.scale.fraction(value / self.unit.one).clamp(-1.0, 3.0);
-        (LEFT + FIELD * self.time.fraction(time), self.top + HIGH * (1.0 - up))
+        let up = self.unit.scale.fraction(value / self.unit.size_of_one).clamp(-1.0, 3.0);
+        (LEFT + PANEL_WIDTH * self.time.fraction(time), self.top + PANEL_HEIGHT * (1.0 - up))
     }
 
     fn frame(&self, svg: &mut Svg, is_last: bool) {
-        let (top, bottom) = (self.top, self.top + HIGH);
-        svg.rect("frame", (LEFT, top), FIELD, HIGH);
+        let (top, bottom) = (self.top, self.top + PANEL_HEIGHT);
+        svg.rect("frame", (LEFT, top), PANEL_WIDTH, PANEL_HEIGHT);
         for tick in thin_out(self.time.ticks()) {
-            let x = LEFT + FIELD * self.time.fraction(tick.value);
+            let x = LEFT + PANEL_WIDTH * self.time.fraction(tick.value);
             svg.line("grid", (x, top), (x, bottom));
             if is_last {
                 svg.text("tick", (x, bottom + 15.0), Anchor::Middle, &tick.label);
             }
         }
         for tick in thin_out(self.unit.scale.ticks()) {
-            let y = top + HIGH * (1.0 - self.unit.scale.fraction(tick.value));
-            svg.line("grid", (LEFT, y), (LEFT + FIELD, y));
+            let y = top + PANEL_HEIGHT * (1.0 - self.unit.scale.fraction(tick.value));
+            svg.line("grid", (LEFT, y), (LEFT + PANEL_WIDTH, y));
             svg.text("tick", (LEFT - 5.0, y + 3.5), Anchor::End, &number(tick.value));
         }
         svg.text("note", (LEFT, top - 6.0), Anchor::Start, &self.unit.name);
@@ -172,26 +181,28 @@ impl PanelArea<'_> {
     fn line(&self, svg: &mut Svg, class: &str, line: &Line) {
         for piece in line.pieces() {
             match piece[..] {
-                [(time, value)] => svg.circle("solid", self.at(time, value), 1.2),
-                _ => svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.at(time, value))),
+                [(time, value)] => svg.circle("solid", self.pixel_of(time, value), 1.2),
+                _ => {
+                    svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.pixel_of(time, value)))
+                }
             }
         }
     }
 
     /// Draws values that hold until the next one begins.
-    fn steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
+    fn draw_steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
         let ends = values.iter().skip(1).map(|(begins, _)| *begins).chain([ended]);
         let corners =
             values.iter().zip(ends).flat_map(|((begins, value), ends)| [(*begins, *value), (ends, *value)]);
-        svg.polyline("series", "", corners.map(|(time, value)| self.at(time, value)));
+        svg.polyline("series", "", corners.map(|(time, value)| self.pixel_of(time, value)));
     }
 
     /// Draws marks of losses at the lower edge.
     fn marks(&self, svg: &mut Svg, times: &[f64]) {
-        let bottom = self.top + HIGH;
+        let bottom = self.top + PANEL_HEIGHT;
         for time in times {
-            let (x, _) = self.at(*time, 0.0);
-            svg.line("series-lost", (x, bottom), (x, bottom - MARK));
+            let (x, _) = self.pixel_of(*time, 0.0);
+            svg.line("series-lost", (x, bottom), (x, bottom - MARK_SIZE));
         }
     }
 }

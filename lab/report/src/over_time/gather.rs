@@ -112,7 +112,7 @@ fn over_time(
     let runs = runs.collect::<Result<Vec<_>, _>>()?;
     let queue = queue.map(|queue| match queue {
         SampledObject::Queue(name) => {
-            (name.to_string(), found.first().and_then(|(point, _)| limit(point, &name)))
+            (name.to_string(), found.first().and_then(|(point, _)| queue_limit(point, &name)))
         }
         other => unreachable!("{other:?} is not a queue"),
     });
@@ -156,7 +156,7 @@ fn receiver(point: &Point, sender: &SampledObject) -> Option<String> {
 }
 
 /// Returns the limit of a queue in packets.
-fn limit(point: &Point, name: &str) -> Option<u64> {
+fn queue_limit(point: &Point, name: &str) -> Option<u64> {
     let network = Topology::new(&point.network).ok()?;
     let line = network.queues().iter().position(|queue| queue == name)?;
     match network.links()[line].settings.queue {
@@ -204,7 +204,7 @@ fn run(
             goodput.add(at, row.number("delivered_octets").unwrap_or(0));
         } else if Some(&row.subject) == sender {
             run.add_sender_row(&row);
-            mark(
+            mark_growth(
                 &mut run.retransmissions,
                 at,
                 axis,
@@ -214,7 +214,7 @@ fn run(
         } else if Some(&row.subject) == queue {
             let number = |column| row.number(column).unwrap_or(0);
             run.queued.add(at, number("queue_packets") as f64);
-            mark(&mut run.dropped, at, axis, &mut dropped, number("dropped") + number("lost"));
+            mark_growth(&mut run.dropped, at, axis, &mut dropped, number("dropped") + number("lost"));
         }
     })?;
     run.goodput = goodput.kbps(run.ended_s);
@@ -239,7 +239,7 @@ impl Run {
 }
 
 /// Marks a time at which a counter has grown, at most once for a column of pixels.
-fn mark(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
+fn mark_growth(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
     let column = axis.span / COLUMNS as f64;
     if now > *before && marks.last().is_none_or(|last| at - last >= column) {
         marks.push(at);
@@ -255,7 +255,7 @@ fn describe_sender(sender: &SampledObject) -> Option<String> {
 
 /// The goodput in parts of several intervals.
 struct Goodput {
-    part: f64,
+    interval_s: f64,
     interval: f64,
     octets: Vec<u64>,
 }
@@ -263,13 +263,13 @@ struct Goodput {
 impl Goodput {
     fn new(Axis { span, interval }: Axis) -> Self {
         let part = interval * (span / GOODPUT_PARTS / interval).ceil().max(1.0);
-        Self { part, interval, octets: Vec::new() }
+        Self { interval_s: part, interval, octets: Vec::new() }
     }
 
     /// Adds the octets of the interval that ends at time `at`, in seconds.
     fn add(&mut self, at: f64, octets: u64) {
         let end = (at / self.interval - 1e-6).ceil() * self.interval;
-        let part = ((end - self.interval / 2.0) / self.part).max(0.0) as usize;
+        let part = ((end - self.interval / 2.0) / self.interval_s).max(0.0) as usize;
         if self.octets.len() <= part {
             self.octets.resize(part + 1, 0);
         }
@@ -278,7 +278,7 @@ impl Goodput {
 
     /// Returns the start of each part and its goodput; the last part ends with the run.
     fn kbps(self, ended: f64) -> Vec<(f64, f64)> {
-        let Self { part, octets, .. } = self;
+        let Self { interval_s: part, octets, .. } = self;
         let of = |(number, octets): (usize, u64)| {
             let begins = number as f64 * part;
             let lasts = part.min(ended - begins);
@@ -327,7 +327,7 @@ mod tests {
     fn goodput_is_what_was_delivered_in_a_part_by_its_length_and_the_last_part_is_shorter() {
         let axis = Axis { span: 6.4, interval: 0.03 };
         let mut goodput = Goodput::new(axis);
-        assert_eq!(goodput.part, 0.12, "the least number of whole intervals of which 64 span the run");
+        assert_eq!(goodput.interval_s, 0.12, "the least number of whole intervals of which 64 span the run");
         (1..=8).for_each(|interval| goodput.add(0.03 * f64::from(interval), 1000));
         goodput.add(0.25, 500);
         let kbps = goodput.kbps(0.25);

@@ -8,7 +8,7 @@ use crate::plot::escape;
 use crate::report::Report;
 
 /// The largest number of lines that a claim shows for each stack; the CSV files have all.
-const LINES: usize = 24;
+const MAX_LINES: usize = 24;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
@@ -68,8 +68,8 @@ fn stack_html(stack: &str, finding: &Finding) -> String {
         let _ = write!(text, "<p class=\"soft\">{}.</p>", escape(left));
     }
     if !finding.rows.is_empty() {
-        let shown = finding.rows.iter().take(LINES).map(|row| format!("<li>{}</li>", escape(row)));
-        let more = finding.rows.len().saturating_sub(LINES);
+        let shown = finding.rows.iter().take(MAX_LINES).map(|row| format!("<li>{}</li>", escape(row)));
+        let more = finding.rows.len().saturating_sub(MAX_LINES);
         let more = if more > 0 { format!("<li>… and {more} more</li>") } else { String::new() };
         let _ = write!(
             text,

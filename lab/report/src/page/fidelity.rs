@@ -32,7 +32,7 @@ pub fn html(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use hol_lab::fidelity::{Fidelity, KNOWN};
+    use hol_lab::fidelity::{Fidelity, KNOWN_DIFFERENCES};
 
     use crate::page::tests::report;
 
@@ -40,9 +40,12 @@ mod tests {
     fn only_differences_of_these_points_are_named() {
         let mut report = report();
         report.provenance.fidelity =
-            Some(Fidelity { known: vec![&KNOWN[0]], outside: vec!["loss of 20 %".to_owned()] });
+            Some(Fidelity { known: vec![&KNOWN_DIFFERENCES[0]], outside: vec!["loss of 20 %".to_owned()] });
         let html = super::html(&report);
-        assert!(html.contains(KNOWN[0].what) && !html.contains(KNOWN[1].what), "{html}");
+        assert!(
+            html.contains(KNOWN_DIFFERENCES[0].what) && !html.contains(KNOWN_DIFFERENCES[1].what),
+            "{html}"
+        );
         assert!(html.contains("<li>loss of 20 %</li>"), "{html}");
     }
 

@@ -8,9 +8,9 @@ use crate::report::Report;
 use hol_lab::Metric;
 
 /// The number of points shown at once.
-const FEW: usize = 24;
+const POINTS_SHOWN: usize = 24;
 
-const HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background flow, kbit/s</th>\
+const TABLE_HEAD: &str = "<tr><th>point</th><th>throughput, kbit/s</th><th>background flow, kbit/s</th>\
                     <th>fairness (Jain)</th><th>connected after, ms</th><th>runs</th><th>not connected</th>\
                     <th>not finished</th></tr>";
 
@@ -37,10 +37,10 @@ pub fn html(report: &Report) -> String {
 fn table(report: &Report, experiment: &str) -> Option<String> {
     let cells: Vec<&Cell> = report.data.cells.iter().filter(|cell| cell.experiment == experiment).collect();
     let rows: String = cells.iter().filter_map(|cell| row(cell)).collect();
-    let open = if cells.len() > FEW { "" } else { " open" };
+    let open = if cells.len() > POINTS_SHOWN { "" } else { " open" };
     (!rows.is_empty()).then(|| {
         format!(
-            "<details{open}><summary>{}: {} points</summary><div class=\"scroll\"><table class=\"numbers\">{HEAD}{rows}\
+            "<details{open}><summary>{}: {} points</summary><div class=\"scroll\"><table class=\"numbers\">{TABLE_HEAD}{rows}\
              </table></div></details>",
             escape(experiment),
             cells.len()
@@ -56,7 +56,7 @@ fn row(cell: &Cell) -> Option<String> {
         .map(|of| format!("<td>{}</td>", format_bounds(of)))
         .concat();
     let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.missing(metric));
-    let why = cell.stopped.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
+    let why = cell.stop_reason.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
     Some(format!(
         "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",
         escape(point),

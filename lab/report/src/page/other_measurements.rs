@@ -10,7 +10,7 @@ use crate::plot::{escape, number};
 use crate::report::Report;
 
 /// Maximum number of points in the section; the table of all points has the others.
-const MAX: usize = 40;
+const MAX_POINTS: usize = 40;
 
 /// Returns the section; empty if there is no measurement of another tool.
 pub fn html(report: &Report) -> String {
@@ -22,7 +22,7 @@ pub fn html(report: &Report) -> String {
         let rows: String = other.series.iter().map(series).collect();
         groups += &group(&format!("{}: {}", other.tool, other.file), &rows);
     }
-    let left = report.data.cells.len().saturating_sub(MAX);
+    let left = report.data.cells.len().saturating_sub(MAX_POINTS);
     let rest =
         if left == 0 { String::new() } else { format!(" The table of all points contains {left} more.") };
     format!(
@@ -46,7 +46,7 @@ fn points(report: &Report) -> String {
         let [median, p99] = [0.5, 0.99].map(|p| cell.quantile_ms(p).map(rounded));
         row(&name, [kbps, mean, median, p99])
     };
-    report.data.cells.iter().take(MAX).map(row).collect()
+    report.data.cells.iter().take(MAX_POINTS).map(row).collect()
 }
 
 fn series(OtherSeries { name, kbps, mean_ms, quantiles_ms }: &OtherSeries) -> String {

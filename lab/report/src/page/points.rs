@@ -14,44 +14,50 @@ use hol_lab::Metric;
 /// A column: its heading, its text for a point, and the number by which it is sorted.
 struct Column {
     head: &'static str,
-    of: fn(&Cell) -> (String, Option<f64>),
+    cell_of: fn(&Cell) -> (String, Option<f64>),
 }
 
 const COLUMNS: [Column; 9] = [
-    Column { head: "mean, 95 %, ms", of: mean },
-    Column { head: "median, ms", of: |cell| quantile(cell, 0.5) },
-    Column { head: "p99, ms", of: |cell| quantile(cell, 0.99) },
-    Column { head: "p99.9, ms", of: |cell| quantile(cell, 0.999) },
-    Column { head: "longest, ms", of: |cell| quantile(cell, 1.0) },
-    Column { head: "median run, ms", of: |cell| bounds(cell.median(Metric::ResponseTime)) },
-    Column { head: "runs collapsed", of: collapsed },
-    Column { head: "not arrived", of: |cell| whole(cell.lost()) },
-    Column { head: "of", of: |cell| whole(cell.latency.offered()) },
+    Column { head: "mean, 95 %, ms", cell_of: mean },
+    Column { head: "median, ms", cell_of: |cell| quantile(cell, 0.5) },
+    Column { head: "p99, ms", cell_of: |cell| quantile(cell, 0.99) },
+    Column { head: "p99.9, ms", cell_of: |cell| quantile(cell, 0.999) },
+    Column { head: "longest, ms", cell_of: |cell| quantile(cell, 1.0) },
+    Column { head: "median run, ms", cell_of: |cell| bounds(cell.median(Metric::ResponseTime)) },
+    Column { head: "runs collapsed", cell_of: collapsed },
+    Column { head: "not arrived", cell_of: |cell| whole_number(cell.lost()) },
+    Column { head: "of", cell_of: |cell| whole_number(cell.latency.offered()) },
 ];
 
 /// Columns of flows, if messages go one way or there is background traffic.
-const FLOWS: [Column; 5] = [
-    Column { head: "kbit/s, 95 %", of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
+const FLOW_COLUMNS: [Column; 5] = [
+    Column { head: "kbit/s, 95 %", cell_of: |cell| bounds(cell.shaped_mean(Metric::Throughput)) },
     Column {
         head: "background, kbit/s",
-        of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
+        cell_of: |cell| bounds(cell.flows.as_ref().and_then(|f| f.background_kbps).map(Bounds::from)),
     },
-    Column { head: "fairness (Jain)", of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
-    Column { head: "connected after, ms", of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
-    Column { head: "runs not connected", of: |cell| whole(cell.missing(Metric::ConnectTime) as u64) },
+    Column { head: "fairness (Jain)", cell_of: |cell| bounds(cell.shaped_mean(Metric::Fairness)) },
+    Column { head: "connected after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
+    Column {
+        head: "runs not connected",
+        cell_of: |cell| whole_number(cell.missing(Metric::ConnectTime) as u64),
+    },
 ];
 
 /// Columns for points whose path is disrupted.
-const OUTAGES: [Column; 6] = [
-    Column { head: "outage, 95 %, ms", of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
-    Column { head: "runs not recovered", of: unrecovered_runs },
-    Column { head: "late messages", of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
+const OUTAGE_COLUMNS: [Column; 6] = [
+    Column { head: "outage, 95 %, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Outage)) },
+    Column { head: "runs not recovered", cell_of: unrecovered_runs },
+    Column { head: "late messages", cell_of: |cell| bounds(cell.shaped_mean(Metric::LateMessages)) },
     Column {
         head: "first late message after, ms",
-        of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
+        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogFirst)),
     },
-    Column { head: "last late message after, ms", of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)) },
-    Column { head: "error after, ms", of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
+    Column {
+        head: "last late message after, ms",
+        cell_of: |cell| bounds(cell.shaped_mean(Metric::BacklogLast)),
+    },
+    Column { head: "error after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::Noticed)) },
 ];
 
 /// Returns the section.
@@ -64,9 +70,9 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
         report.data.cells.iter().filter(|cell| cell.experiment == survey.experiment).collect();
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
     let defined = defined(cells.iter().copied());
-    let flows = &FLOWS[..if has_flows { FLOWS.len() } else { 0 }];
+    let flows = &FLOW_COLUMNS[..if has_flows { FLOW_COLUMNS.len() } else { 0 }];
     let is_disrupted = cells.iter().any(|cell| cell.recovered().is_some());
-    let outages = &OUTAGES[..if is_disrupted { OUTAGES.len() } else { 0 }];
+    let outages = &OUTAGE_COLUMNS[..if is_disrupted { OUTAGE_COLUMNS.len() } else { 0 }];
     let groups = match lead(cells.iter().copied()) {
         Metric::Throughput => [flows, &COLUMNS, outages],
         _ => [outages, &COLUMNS, flows],
@@ -95,11 +101,11 @@ fn row(cell: &Cell, axes: &[&String], defined: &[DefinedMetric], columns: &[&Col
         let _ = write!(text, "<td>{}</td>", escape(cell.conditions.axis(key).unwrap_or_default()));
     }
     let own = defined.iter().map(|defined| bounds(cell.shaped_mean(Metric::Defined(*defined))));
-    for (shown, value) in own.chain(columns.iter().map(|column| (column.of)(cell))) {
+    for (shown, value) in own.chain(columns.iter().map(|column| (column.cell_of)(cell))) {
         let value = value.map_or(String::new(), |value| format!(" data-v=\"{value}\""));
         let _ = write!(text, "<td{value}>{shown}</td>");
     }
-    let why = cell.stopped.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
+    let why = cell.stop_reason.as_ref().map(|why| format!("<td class=\"text\">{}</td>", escape(why)));
     text + &why.unwrap_or_default() + "</tr>"
 }
 
@@ -118,7 +124,7 @@ fn collapsed(cell: &Cell) -> (String, Option<f64>) {
 
 fn unrecovered_runs(cell: &Cell) -> (String, Option<f64>) {
     let missing = cell.recovered().map(|recovered| cell.runs.len() - recovered);
-    missing.map_or(("–".to_owned(), None), |missing| whole(missing as u64))
+    missing.map_or(("–".to_owned(), None), |missing| whole_number(missing as u64))
 }
 
 fn bounds(bounds: Option<Bounds>) -> (String, Option<f64>) {
@@ -130,6 +136,6 @@ fn quantile(cell: &Cell, p: f64) -> (String, Option<f64>) {
     ms.map_or(("–".to_owned(), None), |ms| (number((ms * 1000.0).round() / 1000.0), Some(ms)))
 }
 
-fn whole(count: u64) -> (String, Option<f64>) {
+fn whole_number(count: u64) -> (String, Option<f64>) {
     (number(count as f64), Some(count as f64))
 }

@@ -7,12 +7,12 @@ use crate::plot::{escape, number};
 use crate::provenance::Provenance;
 use crate::report::Report;
 
-const SAME: &str = "<p>The same seed gives the same digest on any machine. Verify the runs of this directory, or write this page again, with:</p>
+const REPEATABLE_NOTE: &str = "<p>The same seed gives the same digest on any machine. Verify the runs of this directory, or write this page again, with:</p>
 <pre>hol verify DIR
 hol report DIR</pre>";
 
 /// The text for worlds with real time.
-const REAL: &str = "<p>This world uses a real clock, so the same command measures again, with different results. Write this page again with:</p>
+const REAL_TIME_NOTE: &str = "<p>This world uses a real clock, so the same command measures again, with different results. Write this page again with:</p>
 <pre>hol report DIR</pre>";
 
 /// Returns the section.
@@ -73,7 +73,8 @@ pub fn html(report: &Report) -> String {
     };
     let counted = record_noun(report.data.cells.iter());
     let each = wall_s * 1e6 / (*transactions).max(1) as f64;
-    let (inside, again) = if *repeatable { ("of simulation", SAME) } else { ("of runs", REAL) };
+    let (inside, again) =
+        if *repeatable { ("of simulation", REPEATABLE_NOTE) } else { ("of runs", REAL_TIME_NOTE) };
     format!(
         "<dl>{repeats}<dt>program</dt><dd>headofline {}{commit}, {} world</dd>{program}<dt>command</dt><dd><code>{}</code></dd><dt>seed</dt><dd>{seeds}</dd>
 <dt>digest of all runs</dt><dd><code>{digest}</code></dd><dt>machine</dt><dd>{}</dd>

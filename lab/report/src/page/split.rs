@@ -8,14 +8,14 @@ use crate::plot::{Anchor, Svg, causes, causes_height, escape};
 use crate::report::Report;
 
 /// The height of a bar, and that of a bar with its gap.
-const BAR: f64 = 14.0;
-const LINE: f64 = 20.0;
+const BAR_HEIGHT: f64 = 14.0;
+const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
 const LEFT: f64 = 110.0;
-const LETTER: f64 = 6.8;
+const LETTER_WIDTH: f64 = 6.8;
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
-const TIME: f64 = 90.0;
+const TIME_WIDTH: f64 = 90.0;
 
 /// Returns the meaning of a cause for messages.
 const fn meaning(cause: DelayComponent) -> &'static str {
@@ -69,24 +69,24 @@ fn parts(cell: &Cell) -> [f64; 5] {
 fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
     let top = causes_height(WIDTH, meaning) + 14.0;
     let letters = cells.iter().map(|cell| cell.transport.chars().count()).max().unwrap_or(0);
-    let left = (LETTER * letters as f64 + 20.0).max(LEFT);
-    let span = WIDTH - left - TIME;
-    let mut svg = Svg::new(id, WIDTH, top + LINE * cells.len() as f64 + 8.0, title);
+    let left = (LETTER_WIDTH * letters as f64 + 20.0).max(LEFT);
+    let span = WIDTH - left - TIME_WIDTH;
+    let mut svg = Svg::new(id, WIDTH, top + LINE_HEIGHT * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);
     causes(&mut svg, WIDTH, meaning);
     for (index, cell) in cells.iter().enumerate() {
-        let y = top + LINE * index as f64;
-        svg.text("tick", (left - 10.0, y + BAR - 3.0), Anchor::End, &cell.transport);
+        let y = top + LINE_HEIGHT * index as f64;
+        svg.text("tick", (left - 10.0, y + BAR_HEIGHT - 3.0), Anchor::End, &cell.transport);
         let mut x = left;
         for (ms, cause) in parts(cell).into_iter().zip(DelayComponent::ALL) {
             let width = span * ms / longest;
             svg.group("", &format!("{}: {} {ms:.2} ms", cell.transport, meaning(cause)), |svg| {
-                svg.rect(&format!("split-{}", cause.name()), (x, y), width, BAR);
+                svg.rect(&format!("split-{}", cause.name()), (x, y), width, BAR_HEIGHT);
             });
             x += width;
         }
         let total: f64 = parts(cell).iter().sum();
-        svg.text("note", (x + 6.0, y + BAR - 3.0), Anchor::Start, &format!("+{total:.2} ms"));
+        svg.text("note", (x + 6.0, y + BAR_HEIGHT - 3.0), Anchor::Start, &format!("+{total:.2} ms"));
     }
     svg
 }

@@ -16,7 +16,7 @@ use crate::report::Report;
 struct StackComparison {
     comparison: Comparison,
     mean: f64,
-    other: f64,
+    other_value: f64,
 }
 
 /// Returns the section.
@@ -160,7 +160,11 @@ fn compare_on(report: &Report, stack: &StackView, answer: &Answer) -> Option<Sta
     // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
     let comparison = compare(metric, first, second, margin)?;
-    Some(StackComparison { comparison, mean: cell.mean_of(metric)?.mean, other: other.mean_of(metric)?.mean })
+    Some(StackComparison {
+        comparison,
+        mean: cell.mean_of(metric)?.mean,
+        other_value: other.mean_of(metric)?.mean,
+    })
 }
 
 /// Returns the table of answers: a row for each condition, a column for each stack.
@@ -179,8 +183,9 @@ fn answers(report: &Report) -> String {
 }
 
 fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
-    let Some(StackComparison { comparison, mean, other }) = compare_on(report, stack, answer) else {
-        return missing(report, stack, answer);
+    let Some(StackComparison { comparison, mean, other_value: other }) = compare_on(report, stack, answer)
+    else {
+        return describe_missing(report, stack, answer);
     };
     let unit = answer.metric.info().unit;
     let mut by = comparison.difference;
@@ -197,7 +202,7 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
 }
 
 /// Returns why two transports cannot be compared.
-fn missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
+fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
     let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;

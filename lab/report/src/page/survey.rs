@@ -8,7 +8,7 @@ use crate::report::Report;
 use crate::survey::SurveyResults;
 
 /// The number of sentences shown at once.
-const FEW: usize = 8;
+const SENTENCES_SHOWN: usize = 8;
 
 /// Returns the sentences of the answer.
 pub fn headlines(report: &Report) -> String {
@@ -23,7 +23,7 @@ fn headline(survey: &SurveyResults) -> String {
     if lines.is_empty() {
         return lead;
     }
-    let open = if survey.headline.lines.len() > FEW { "" } else { " open" };
+    let open = if survey.headline.lines.len() > SENTENCES_SHOWN { "" } else { " open" };
     format!("{lead}<details{open}><summary>line by line</summary><ul class=\"lines\">{lines}</ul></details>")
 }
 

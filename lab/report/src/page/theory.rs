@@ -13,7 +13,7 @@ use crate::report::Report;
 use hol_lab::Metric;
 
 /// The largest deviation of a mean, as a fraction of it.
-const WITHIN: f64 = 0.03;
+const MAX_DEVIATION: f64 = 0.03;
 /// The time beyond the round trip, in ms, below which a response counts as undisturbed.
 const UNDISTURBED_MS: f64 = 1.0;
 
@@ -76,7 +76,7 @@ impl TheoryComparison {
     }
 
     fn is_near(&self) -> bool {
-        self.deviation().abs() <= WITHIN
+        self.deviation().abs() <= MAX_DEVIATION
     }
 
     fn agrees(&self) -> bool {
@@ -100,7 +100,7 @@ type ValueSelector = for<'r> fn(&'r Row<'_>) -> &'r TheoryComparison;
 fn agreement(rows: &[Row<'_>], of: ValueSelector) -> String {
     let near = rows.iter().filter(|row| of(row).is_near()).count();
     let covered = rows.iter().filter(|row| !of(row).is_near() && of(row).agrees()).count();
-    let within = 100.0 * WITHIN;
+    let within = 100.0 * MAX_DEVIATION;
     format!("{near} are within {within} % of the closed form, and the 95 % CIs of {covered} more contain it")
 }
 

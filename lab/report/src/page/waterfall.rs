@@ -13,15 +13,15 @@ use crate::report::Report;
 const WIDTH: f64 = 880.0;
 const LEFT: f64 = 150.0;
 /// The width of the longest page.
-const SPAN: f64 = 640.0;
+const MAX_PAGE_WIDTH: f64 = 640.0;
 /// The position of the first page, below the legend.
 const TOP: f64 = 36.0;
 /// The gap between two pages.
 const GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
-const PAGE: f64 = 130.0;
-const THINNEST: f64 = 2.0;
-const THICKEST: f64 = 9.0;
+const PAGE_HEIGHT: f64 = 130.0;
+const MIN_BAR_HEIGHT: f64 = 2.0;
+const MAX_BAR_HEIGHT: f64 = 9.0;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
@@ -61,7 +61,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let height = |page: &Waterfall| bar_height(page) * page.files.len() as f64;
     let bottom = pages.iter().fold(TOP, |bottom, (_, page)| bottom + height(page).max(22.0) + GAP);
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
-    let x = |ms: f64| LEFT + SPAN * ms / end;
+    let x = |ms: f64| LEFT + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
     causes(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
@@ -82,7 +82,7 @@ fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
 }
 
 fn bar_height(page: &Waterfall) -> f64 {
-    (PAGE / page.files.len().max(1) as f64).clamp(THINNEST, THICKEST)
+    (PAGE_HEIGHT / page.files.len().max(1) as f64).clamp(MIN_BAR_HEIGHT, MAX_BAR_HEIGHT)
 }
 
 fn draw_file(
@@ -187,7 +187,12 @@ mod tests {
     fn the_longest_page_fills_the_drawing() {
         let (cell, page) = (cell("TCP", 1.0, 0.0, &[100.0]), page());
         let svg = draw("w", "A page", &[(&cell, &page)]).inline();
-        let last = format!("x=\"{}\" y=\"{}\" width=\"{}\"", LEFT + 0.9 * SPAN, TOP + 9.0, 0.1 * SPAN);
+        let last = format!(
+            "x=\"{}\" y=\"{}\" width=\"{}\"",
+            LEFT + 0.9 * MAX_PAGE_WIDTH,
+            TOP + 9.0,
+            0.1 * MAX_PAGE_WIDTH
+        );
         assert!(svg.contains(&last), "{last} {svg}");
         let table = table(&[(&cell, &page)]);
         assert!(table.contains("<td>60.00</td><td>0.00</td><td>0.00</td><td>0.00</td><td>30.00</td><td>10.00</td><td>100.00</td>"), "{table}");

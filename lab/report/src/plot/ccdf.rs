@@ -34,7 +34,7 @@ impl Ccdf {
                 };
                 let (upper, lower) = (edge(|at| at.2), edge(|at| at.1));
                 svg.polygon("band", upper.into_iter().chain(lower.into_iter().rev()));
-                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
+                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.pixel_of(x, y)));
                 svg.polyline("curve", self.style.dash, stairs(panel, &self.points));
             });
         });
@@ -46,12 +46,12 @@ fn stairs(panel: &Panel, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut path = Vec::with_capacity(points.len() * 2 + 2);
     let mut share = 1.0;
     for &(time, next) in points {
-        path.push(panel.at(time, share));
-        path.push(panel.at(time, next));
+        path.push(panel.pixel_of(time, share));
+        path.push(panel.pixel_of(time, next));
         share = next;
     }
     if let (Some(&(time, _)), Some(first)) = (points.first(), path.first().copied()) {
-        path.insert(0, (panel.frame.left.min(panel.at(time, 1.0).0), first.1));
+        path.insert(0, (panel.frame.left.min(panel.pixel_of(time, 1.0).0), first.1));
     }
     // Points closer than a tenth of a pixel are drawn once.
     path.dedup_by(|a, b| (a.0 - b.0).abs() < 0.1 && (a.1 - b.1).abs() < 0.1);

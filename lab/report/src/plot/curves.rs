@@ -4,11 +4,11 @@ use super::edge::Edge;
 use super::{Panel, Series, Svg};
 
 /// The distance in pixels below which curves coincide: about the width of a line.
-const WIDTH: f64 = 1.5;
+const COINCIDENCE_DISTANCE: f64 = 1.5;
 /// The fraction of the points that may be further apart.
-const ALMOST: f64 = 0.1;
+const MAX_FAR_SHARE: f64 = 0.1;
 /// The length in pixels of each of several coinciding curves before the next one is drawn.
-const DASH: usize = 7;
+const DASH_LENGTH: usize = 7;
 
 /// Draws lines, then all marks above them.
 pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
@@ -39,18 +39,20 @@ fn groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
 fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
     let height = |of: &Series, x: f64| {
         let point = of.points.iter().find(|point| point.x == x)?;
-        Some(panel.at(x, point.value.value).1)
+        Some(panel.pixel_of(x, point.value.value).1)
     };
     let is_seen = |x: &f64| panel.x.scale.contains(*x);
     let xs: Vec<f64> = a.points.iter().map(|point| point.x).filter(is_seen).collect();
-    let near = |x: &&f64| height(a, **x).zip(height(b, **x)).is_some_and(|(a, b)| (a - b).abs() <= WIDTH);
+    let near = |x: &&f64| {
+        height(a, **x).zip(height(b, **x)).is_some_and(|(a, b)| (a - b).abs() <= COINCIDENCE_DISTANCE)
+    };
     let max = xs.len().max(b.points.iter().filter(|point| is_seen(&point.x)).count());
-    max > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - ALMOST) * max as f64
+    max > 1 && xs.iter().filter(near).count() as f64 >= (1.0 - MAX_FAR_SHARE) * max as f64
 }
 
 /// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.
 fn in_turn(turn: usize, count: usize) -> String {
-    format!("0 {} {DASH} {}", DASH * turn, DASH * (count - 1 - turn))
+    format!("0 {} {DASH_LENGTH} {}", DASH_LENGTH * turn, DASH_LENGTH * (count - 1 - turn))
 }
 
 #[cfg(test)]

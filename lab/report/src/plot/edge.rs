@@ -3,7 +3,7 @@
 use super::Panel;
 
 /// The height of a mark, in pixels.
-const MARK: f64 = 9.0;
+const MARK_HEIGHT: f64 = 9.0;
 
 /// The marks at a panel's edges so far.
 #[derive(Debug, Clone, Default)]
@@ -14,23 +14,23 @@ pub struct Edge {
 
 impl Edge {
     /// Returns the next free position at the upper edge at `x`.
-    pub fn above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
+    pub fn place_above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, true);
         (x, panel.frame.top + depth)
     }
 
     /// Returns the next free position at the lower edge at `x`.
-    pub fn below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
+    pub fn place_below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
         let (x, depth) = self.take(panel, x, false);
         (x, panel.frame.top + panel.frame.height - depth)
     }
 
     /// Returns the distance of the next mark from its edge.
     fn take(&mut self, panel: &Panel, x: f64, upper: bool) -> (f64, f64) {
-        let (x, _) = panel.at(x, 0.0);
+        let (x, _) = panel.pixel_of(x, 0.0);
         let place = (x.round() as i64, upper);
         let before = self.taken.iter().filter(|taken| **taken == place).count();
         self.taken.push(place);
-        (x, 5.5 + MARK * before as f64)
+        (x, 5.5 + MARK_HEIGHT * before as f64)
     }
 }

@@ -6,7 +6,7 @@ use super::mark::marker;
 use super::{Anchor, Panel, SeriesStyle, Svg};
 
 /// The minimum distance between two labels, in pixels.
-const LINE: f64 = 13.0;
+const LABEL_SPACING: f64 = 13.0;
 
 /// Draws each label at the height where its curve ends (`end` in pixels), moved so that labels do not overlap.
 pub fn side_labels(svg: &mut Svg, panel: &Panel, labels: &[(String, SeriesStyle, (f64, f64))]) {
@@ -46,12 +46,12 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], the
 }
 
 /// The height of a line of the key of causes.
-const CAUSES: f64 = 17.0;
+const KEY_LINE_HEIGHT: f64 = 17.0;
 
 /// Returns the height of the key of delay components in a drawing of this width.
 pub fn causes_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
-    let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / CAUSES);
-    CAUSES * (lines.floor() + 1.0)
+    let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / KEY_LINE_HEIGHT);
+    KEY_LINE_HEIGHT * (lines.floor() + 1.0)
 }
 
 /// Draws the colours of the delay components with their meanings, in as many lines as a drawing of this
@@ -72,7 +72,7 @@ fn cause_places(
     let place = |cause| {
         let needed = 16.0 + 6.6 * meaning(cause).chars().count() as f64;
         if x > 10.0 && x + needed > width {
-            (x, y) = (10.0, y + CAUSES);
+            (x, y) = (10.0, y + KEY_LINE_HEIGHT);
         }
         let at = (x, y);
         x += needed + 18.0;
@@ -84,7 +84,7 @@ fn cause_places(
 /// Returns the positions nearest to `wanted` (ascending) that keep their distance between `top` and `bottom`.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wanted.to_vec();
-    let step = LINE.min((bottom - top) / (wanted.len().max(2) - 1) as f64);
+    let step = LABEL_SPACING.min((bottom - top) / (wanted.len().max(2) - 1) as f64);
     // Labels that overlap become a block, centred at the mean of their wanted positions but within the frame.
     let inside = |(centre, count): (f64, usize)| {
         let half = step * (count - 1) as f64 / 2.0;
@@ -120,7 +120,7 @@ mod tests {
     fn labels_that_touch_are_pushed_apart_around_their_centre() {
         let places = spread(&[50.0, 50.0, 51.0, 100.0], 0.0, 200.0);
         for pair in places.windows(2) {
-            assert!(pair[1] - pair[0] >= LINE - 1e-9, "{places:?}");
+            assert!(pair[1] - pair[0] >= LABEL_SPACING - 1e-9, "{places:?}");
         }
         assert_eq!(places[3], 100.0);
         assert!((places[1] - 50.3).abs() < 0.1, "{places:?}");
@@ -141,10 +141,10 @@ mod tests {
     #[test]
     fn labels_stay_inside_the_frame() {
         let places = spread(&[199.0, 200.0, 200.0], 0.0, 200.0);
-        assert!(places[2] <= 200.0 + 1e-9 && places[0] >= 200.0 - 2.0 * LINE - 1e-9, "{places:?}");
+        assert!(places[2] <= 200.0 + 1e-9 && places[0] >= 200.0 - 2.0 * LABEL_SPACING - 1e-9, "{places:?}");
         let places = spread(&[180.0, 199.0, 200.0], 0.0, 200.0);
         assert!(
-            places[1] - places[0] >= LINE - 1e-9,
+            places[1] - places[0] >= LABEL_SPACING - 1e-9,
             "a block that is pushed up meets its neighbour: {places:?}"
         );
     }

@@ -32,13 +32,13 @@ impl Mark {
 
 /// Draws the meaning of each mark in one line, starting at `at`.
 pub fn mark_key(svg: &mut Svg, at: (f64, f64), marks: &[(Mark, String)]) {
-    const LETTER: f64 = 5.9;
+    const LETTER_WIDTH: f64 = 5.9;
     let mut x = at.0;
     svg.group("c-grey", "", |svg| {
         for (mark, words) in marks {
             mark.draw(svg, (x + 5.0, at.1));
             svg.text("note", (x + 16.0, at.1 + 3.5), Anchor::Start, words);
-            x += 40.0 + LETTER * words.len() as f64;
+            x += 40.0 + LETTER_WIDTH * words.len() as f64;
         }
     });
 }

@@ -20,10 +20,10 @@ impl OutageCurve {
         svg.group(self.style.class, &self.label, |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
                 for stretch in self.points.chunk_by(|a, b| a.1.is_some() == b.1.is_some()) {
-                    let arrived = stretch.iter().filter_map(|(at, took)| Some(panel.at(*at, (*took)?)));
+                    let arrived = stretch.iter().filter_map(|(at, took)| Some(panel.pixel_of(*at, (*took)?)));
                     svg.polyline("curve", self.style.dash, arrived);
                     if let ([(first, None), ..], Some((last, _))) = (stretch, stretch.last()) {
-                        let x = |at| panel.at(at, 1.0).0;
+                        let x = |at| panel.pixel_of(at, 1.0).0;
                         svg.line("stroke", (x(*first), frame.top + 2.0), (x(*last), frame.top + 2.0));
                     }
                 }
@@ -34,7 +34,7 @@ impl OutageCurve {
     /// Returns the position of the name: at the last message that the panel shows.
     pub fn end(&self, panel: &Panel) -> Option<(f64, f64)> {
         let (at, took) = self.points.iter().rfind(|(at, _)| panel.x.scale.contains(*at))?;
-        Some(took.map_or((panel.at(*at, 1.0).0, panel.frame.top + 2.0), |took| panel.at(*at, took)))
+        Some(took.map_or((panel.pixel_of(*at, 1.0).0, panel.frame.top + 2.0), |took| panel.pixel_of(*at, took)))
     }
 }
 
@@ -43,7 +43,7 @@ pub fn events(svg: &mut Svg, panel: &Panel, events: &[(f64, String)]) {
     let frame = panel.frame;
     let inside = events.iter().filter(|(at, _)| panel.x.scale.contains(*at));
     for (at, what) in inside {
-        let (x, _) = panel.at(*at, 1.0);
+        let (x, _) = panel.pixel_of(*at, 1.0);
         svg.group("", what, |svg| svg.line("event", (x, frame.top), (x, frame.top + frame.height)));
     }
 }

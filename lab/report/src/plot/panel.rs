@@ -28,7 +28,7 @@ pub struct Panel {
 
 impl Panel {
     /// Returns the pixel of (`x`, `y`), which may lie outside the frame.
-    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
+    pub fn pixel_of(&self, x: f64, y: f64) -> (f64, f64) {
         let Frame { left, top, width, height } = self.frame;
         // Limited, so that a value far off the axis has a valid coordinate; clipping hides it.
         let (fx, fy) = (self.x.scale.fraction(x), self.y.scale.fraction(y).clamp(-3.0, 4.0));

@@ -32,7 +32,7 @@ pub enum Scale {
 }
 
 /// The position of zero on an axis that is otherwise logarithmic …
-const ZERO: f64 = 0.04;
+const ZERO_POSITION: f64 = 0.04;
 /// … and the position at which the logarithmic part begins.
 const AFTER_ZERO: f64 = 0.1;
 
@@ -51,7 +51,7 @@ impl Scale {
         match self {
             Self::Linear { min, max } => (value - min) / (max - min),
             Self::Log { min, max } => (value.max(min * 1e-3) / min).ln() / (max / min).ln(),
-            Self::LogFromZero { .. } if value <= 0.0 => ZERO,
+            Self::LogFromZero { .. } if value <= 0.0 => ZERO_POSITION,
             Self::LogFromZero { min, max } => {
                 AFTER_ZERO + (1.0 - AFTER_ZERO) * Self::Log { min: *min, max: *max }.fraction(value)
             }
@@ -86,7 +86,7 @@ impl Scale {
             Self::Steps(values) if is_broken(values) => {
                 Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5))
             }
-            Self::LogFromZero { .. } => Some((ZERO + AFTER_ZERO) / 2.0),
+            Self::LogFromZero { .. } => Some((ZERO_POSITION + AFTER_ZERO) / 2.0),
             _ => None,
         }
     }

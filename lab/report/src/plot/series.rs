@@ -61,9 +61,9 @@ impl Series {
         let frame = panel.frame;
         svg.group(self.style.class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
-                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.at(x, y)));
+                svg.polyline("theory", "2 3", self.theory.iter().map(|&(x, y)| panel.pixel_of(x, y)));
                 for unbroken in self.unbroken() {
-                    svg.polyline("curve", dash, unbroken.iter().map(|p| panel.at(p.x, p.value.value)));
+                    svg.polyline("curve", dash, unbroken.iter().map(|p| panel.pixel_of(p.x, p.value.value)));
                 }
             });
         });
@@ -86,24 +86,26 @@ impl Series {
             });
             for point in self.points.iter().filter(|p| panel.x.scale.contains(p.x)) {
                 let place = panel.x.scale.name(point.x);
-                svg.group("", &tooltip(&self.label, &place, point), |svg| self.mark(svg, panel, point, edge));
+                svg.group("", &tooltip(&self.label, &place, point), |svg| {
+                    self.draw_mark(svg, panel, point, edge)
+                });
             }
             for Gap { x, why } in self.gaps.iter().filter(|gap| panel.x.scale.contains(gap.x)) {
                 let Some(why) = why else { continue };
                 let place = panel.x.scale.name(*x);
                 let tooltip = format!("{} at {place}: {why}", self.label);
-                svg.group("", &tooltip, |svg| Mark::NoValue.draw(svg, edge.above(panel, *x)));
+                svg.group("", &tooltip, |svg| Mark::NoValue.draw(svg, edge.place_above(panel, *x)));
             }
         });
     }
 
-    fn mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut Edge) {
-        let at = panel.at(point.x, point.value.value);
+    fn draw_mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut Edge) {
+        let at = panel.pixel_of(point.x, point.value.value);
         let place = axis_position(&panel.y.scale, point);
         let seen = match place {
             AxisPosition::Inside => at,
-            AxisPosition::Above => edge.above(panel, point.x),
-            AxisPosition::Below => edge.below(panel, point.x),
+            AxisPosition::Above => edge.place_above(panel, point.x),
+            AxisPosition::Below => edge.place_below(panel, point.x),
         };
         match place {
             AxisPosition::Inside => marker(svg, self.style.marker, at),
@@ -153,7 +155,7 @@ fn bar(svg: &mut Svg, panel: &Panel, point: &Point) {
     if !(low.is_finite() && high.is_finite()) {
         return;
     }
-    let (low, high) = (panel.at(point.x, low), panel.at(point.x, high));
+    let (low, high) = (panel.pixel_of(point.x, low), panel.pixel_of(point.x, high));
     // An error bar that its marker hides is omitted.
     if low.1 - high.1 < 5.0 {
         return;

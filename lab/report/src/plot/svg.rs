@@ -15,7 +15,7 @@ pub struct Svg {
 }
 
 /// The largest width of a drawing that stays legible on the screen of a telephone.
-const NARROW: f64 = 520.0;
+const MAX_NARROW_WIDTH: f64 = 520.0;
 
 /// The alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl Svg {
     pub fn inline(&self) -> String {
         let Self { id, width, height, title, body } = self;
         let title = escape(title);
-        let class = if *width <= NARROW { "plot narrow" } else { "plot" };
+        let class = if *width <= MAX_NARROW_WIDTH { "plot narrow" } else { "plot" };
         format!(
             r#"<svg class="{class}" role="img" aria-labelledby="{id}-title" viewBox="0 0 {width} {height}" width="{width}" height="{height}"><title id="{id}-title">{title}</title>
 {body}</svg>"#

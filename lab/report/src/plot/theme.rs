@@ -38,7 +38,7 @@ const fn style(class: &'static str, marker: Marker, dash: &'static str) -> Serie
 }
 
 /// The looks of the transports of the papers, by label without its stack.
-const TRANSPORTS: [(&str, SeriesStyle); 16] = [
+const TRANSPORT_STYLES: [(&str, SeriesStyle); 16] = [
     ("TCP", style("c-vermilion", Marker::Cross, "")),
     ("TCP-8", style("c-vermilion", Marker::Down, "5 2")),
     ("SCTP-1", style("c-ink", Marker::Disc, "")),
@@ -58,7 +58,7 @@ const TRANSPORTS: [(&str, SeriesStyle); 16] = [
 ];
 
 /// The looks of other transports, in order.
-const OTHERS: [SeriesStyle; 7] = [
+const OTHER_STYLES: [SeriesStyle; 7] = [
     style("c-vermilion", Marker::Cross, ""),
     style("c-blue", Marker::Disc, ""),
     style("c-green", Marker::Up, ""),
@@ -69,7 +69,7 @@ const OTHERS: [SeriesStyle; 7] = [
 ];
 
 /// The looks of several levels, from weak to strong.
-const LEVELS: [SeriesStyle; 6] = [
+const LEVEL_STYLES: [SeriesStyle; 6] = [
     style("c-level-0", Marker::Disc, ""),
     style("c-level-1", Marker::Square, ""),
     style("c-level-2", Marker::Diamond, ""),
@@ -83,7 +83,7 @@ impl SeriesStyle {
     /// do not change the look.
     pub fn of_transport(label: &str) -> Self {
         let base = label.split([' ', '+']).next().unwrap_or(label);
-        let known = TRANSPORTS.iter().find(|(name, _)| *name == base);
+        let known = TRANSPORT_STYLES.iter().find(|(name, _)| *name == base);
         let style = known.map_or(style("c-grey", Marker::Disc, ""), |(_, style)| *style);
         if label.contains('+') { style.on_other_stack() } else { style }
     }
@@ -95,10 +95,10 @@ impl SeriesStyle {
         if are_different && known.iter().all(|style| style.class != "c-grey") {
             return known;
         }
-        let round = |index: usize| ["", "1 2", "9 2", "9 2 2 2"][index / OTHERS.len() % 4];
-        let other = |index: usize| match index / OTHERS.len() {
-            0 => OTHERS[index],
-            _ => Self { dash: round(index), ..OTHERS[index % OTHERS.len()] },
+        let round = |index: usize| ["", "1 2", "9 2", "9 2 2 2"][index / OTHER_STYLES.len() % 4];
+        let other = |index: usize| match index / OTHER_STYLES.len() {
+            0 => OTHER_STYLES[index],
+            _ => Self { dash: round(index), ..OTHER_STYLES[index % OTHER_STYLES.len()] },
         };
         (0..labels.len()).map(other).collect()
     }
@@ -110,7 +110,7 @@ impl SeriesStyle {
 
     /// Returns the look of the `index`-th of several levels, such as loss rates.
     pub fn of_level(index: usize) -> Self {
-        LEVELS[index.min(LEVELS.len() - 1)]
+        LEVEL_STYLES[index.min(LEVEL_STYLES.len() - 1)]
     }
 }
 
@@ -143,8 +143,11 @@ mod tests {
 
     #[test]
     fn every_colour_is_in_the_style_sheet() {
-        let styles = TRANSPORTS.iter().map(|(_, style)| style.class).chain(LEVELS.map(|style| style.class));
-        for class in styles.chain(OTHERS.map(|style| style.class)).chain(["c-grey"]) {
+        let styles = TRANSPORT_STYLES
+            .iter()
+            .map(|(_, style)| style.class)
+            .chain(LEVEL_STYLES.map(|style| style.class));
+        for class in styles.chain(OTHER_STYLES.map(|style| style.class)).chain(["c-grey"]) {
             assert!(CSS.contains(&format!(".{class}")), "{class}");
         }
     }

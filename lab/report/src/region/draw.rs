@@ -10,7 +10,7 @@ const BOTTOM: f64 = 46.0;
 const GAP: f64 = 22.0;
 /// Maximum number of regions in a row.
 const MAX_IN_ROW: usize = 3;
-const HIGH: f64 = 18.0;
+const CELL_HEIGHT: f64 = 18.0;
 
 impl Region {
     /// Returns the drawing.
@@ -48,7 +48,7 @@ impl Region {
     }
 
     fn height(&self) -> f64 {
-        TOP + HIGH * self.axes[1].steps.len() as f64 + BOTTOM
+        TOP + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM
     }
 
     /// Returns the value of an axis at an index.
@@ -64,8 +64,8 @@ impl Region {
         let title = format!("{}: {area}", transport.label);
         svg.text("panel", (left, top - 9.0), Anchor::Start, &title);
         for (row, fields) in transport.fields.iter().enumerate() {
-            let at = top + HIGH * (rows - 1 - row) as f64;
-            svg.text("tick", (left - 6.0, at + HIGH / 2.0 + 3.5), Anchor::End, &self.value(1, row));
+            let at = top + CELL_HEIGHT * (rows - 1 - row) as f64;
+            svg.text("tick", (left - 6.0, at + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.value(1, row));
             for (column, field) in fields.iter().enumerate() {
                 let corner = (left + wide * column as f64, at);
                 let place = format!(
@@ -78,14 +78,14 @@ impl Region {
                 self.field(svg, transport, field.as_ref(), corner, wide, &place);
             }
         }
-        let bottom = top + HIGH * rows as f64;
+        let bottom = top + CELL_HEIGHT * rows as f64;
         for column in 0..columns {
             let at = (left + wide * (column as f64 + 0.5), bottom + 14.0);
             svg.text("tick", at, Anchor::Middle, &self.value(0, column));
         }
         let middle = (left + wide * columns as f64 / 2.0, bottom + 30.0);
         svg.text("axis", middle, Anchor::Middle, &self.axes[0].label());
-        svg.text_upwards("axis", (x + 14.0, top + HIGH * rows as f64 / 2.0), &self.axes[1].label());
+        svg.text_upwards("axis", (x + 14.0, top + CELL_HEIGHT * rows as f64 / 2.0), &self.axes[1].label());
     }
 
     fn field(
@@ -111,7 +111,7 @@ impl Region {
             }
         };
         svg.group(transport.style.class, &format!("{place}: {what}"), |svg| {
-            svg.rect(&format!("field {class}"), corner, wide, HIGH);
+            svg.rect(&format!("field {class}"), corner, wide, CELL_HEIGHT);
         });
     }
 }

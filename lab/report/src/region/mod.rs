@@ -81,7 +81,7 @@ impl Requirement {
 
     /// Returns the share of the points that meet the requirement, in percent, for each repetition that all
     /// points have. A point without a value does not meet it.
-    pub fn areas(&self, cells: &[&Cell]) -> Vec<f64> {
+    pub fn shares_met_by_repetition(&self, cells: &[&Cell]) -> Vec<f64> {
         let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
         let is_good = |values: &&Vec<Option<f64>>, repetition: usize| {
@@ -118,7 +118,7 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
             || up.ascending().into_iter().map(|y| across.ascending().into_iter().map(move |x| (x, y)));
         let cells: Vec<&Cell> = steps().flatten().filter_map(|(x, y)| cell(x, y)).collect();
         let field = |(x, y)| spec.enough.field(cell(x, y)?);
-        let area = Interval::of(&spec.enough.areas(&cells), CONFIDENCE);
+        let area = Interval::of(&spec.enough.shares_met_by_repetition(&cells), CONFIDENCE);
         let fields = steps().map(|row| row.map(field).collect()).collect();
         Some(TransportRegion { label: (*label).to_owned(), style, area, fields })
     };
@@ -164,8 +164,8 @@ mod tests {
             point("TCP", "1%", "2Mbit", &[31.0, 20.0, 20.0]),
             point("TCP", "2%", "2Mbit", &[31.0, 32.0]),
         ];
-        assert_eq!(ENOUGH.areas(&cells.each_ref()), [50.0, 50.0]);
-        assert!(ENOUGH.areas(&[&cells[0], &point("TCP", "3%", "1Mbit", &[])]).is_empty());
+        assert_eq!(ENOUGH.shares_met_by_repetition(&cells.each_ref()), [50.0, 50.0]);
+        assert!(ENOUGH.shares_met_by_repetition(&[&cells[0], &point("TCP", "3%", "1Mbit", &[])]).is_empty());
     }
 
     #[test]

@@ -6,37 +6,37 @@ use super::{Arrow, Delivery, Trace};
 use crate::plot::{Anchor, Svg};
 
 const WIDTH: f64 = 910.0;
-const CLIENT: f64 = 190.0;
-const SERVER: f64 = 530.0;
+const CLIENT_X: f64 = 190.0;
+const SERVER_X: f64 = 530.0;
 const TOP: f64 = 56.0;
 /// The vertical distance in pixels that a packet covers on its way.
-const RISE: f64 = 90.0;
+const PACKET_RISE: f64 = 90.0;
 /// The position of the first bar, and the width of each.
-const BARS: f64 = SERVER + 14.0;
-const BAR: f64 = 11.0;
+const BARS_X: f64 = SERVER_X + 14.0;
+const BAR_WIDTH: f64 = 11.0;
 /// The position of the names of deliveries.
-const NAMES: f64 = SERVER + 140.0;
+const NAMES_X: f64 = SERVER_X + 140.0;
 /// The minimum distance between two names.
-const LINE: f64 = 12.0;
+const LINE_HEIGHT: f64 = 12.0;
 
 /// Draws a trace under its heading.
 pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let start = trace.arrows.first().map_or(Time::ZERO, |arrow| arrow.sent);
     let end = trace.deliveries.iter().map(|d| d.delivered).max().unwrap_or(start);
     let way = way_ms(trace);
-    let scale = RISE / way;
+    let scale = PACKET_RISE / way;
     let y = |time: Time| TOP + 12.0 + scale * time.saturating_since(start).as_millis_f64();
     let bottom = y(end) + 24.0;
     // Deliveries at the same time are named below each other, the last of them below the end.
     let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
-    let names = y(end) + LINE * together as f64;
+    let names = y(end) + LINE_HEIGHT * together as f64;
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
     ticks(&mut svg, bottom, way);
     let (mut names, mut answered) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
         // The names of two packets that arrive together are drawn at different positions.
-        let share = if y(arrow.sent) < answered + LINE { 0.68 } else { 0.3 };
+        let share = if y(arrow.sent) < answered + LINE_HEIGHT { 0.68 } else { 0.3 };
         draw_arrow(&mut svg, arrow, y, bottom, share);
         if !arrow.is_forward {
             answered = if share < 0.5 { y(arrow.sent) } else { f64::NEG_INFINITY };
@@ -44,9 +44,9 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
         // The names of two packets that leave together are drawn below each other.
         if arrow.is_forward {
             let name = y(arrow.sent).max(names);
-            names = name + LINE;
+            names = name + LINE_HEIGHT;
             svg.group(colour(arrow), "", |svg| {
-                svg.text("message", (CLIENT - 8.0, name + 3.5), Anchor::End, &arrow.label);
+                svg.text("message", (CLIENT_X - 8.0, name + 3.5), Anchor::End, &arrow.label);
             });
         }
     }
@@ -55,14 +55,14 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
 }
 
 fn frame(svg: &mut Svg, bottom: f64) {
-    for (x, name) in [(CLIENT, "client"), (SERVER, "server")] {
+    for (x, name) in [(CLIENT_X, "client"), (SERVER_X, "server")] {
         svg.text("panel", (x, 20.0), Anchor::Middle, name);
         svg.line("lifeline", (x, 34.0), (x, bottom));
     }
-    svg.text("panel", (NAMES, 20.0), Anchor::Start, "delivered to the application");
+    svg.text("panel", (NAMES_X, 20.0), Anchor::Start, "delivered to the application");
     svg.text("note", (40.0, 20.0), Anchor::Middle, "time (ms)");
-    svg.rect("wait", (BARS, 26.0), 9.0, 16.0);
-    svg.text("note", (BARS + 15.0, 38.0), Anchor::Start, "arrived and waiting: head-of-line blocking");
+    svg.rect("wait", (BARS_X, 26.0), 9.0, 16.0);
+    svg.text("note", (BARS_X + 15.0, 38.0), Anchor::Start, "arrived and waiting: head-of-line blocking");
 }
 
 /// Returns the shortest one-way delay in ms, rounded to tenths of its order of magnitude, which gives the time scale.
@@ -81,7 +81,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     let digits = (1.0 - way.log10().floor()).max(0.0) as usize;
     let digits = if way.fract() < 1e-9 { 0 } else { digits };
     for count in 0.. {
-        let y = TOP + 12.0 + RISE * f64::from(count);
+        let y = TOP + 12.0 + PACKET_RISE * f64::from(count);
         if y > bottom - 10.0 {
             break;
         }
@@ -94,7 +94,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
 
 /// Draws a packet; its name is at the fraction `share` of its way.
 fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64, share: f64) {
-    let (from, to) = if arrow.is_forward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+    let (from, to) = if arrow.is_forward { (CLIENT_X, SERVER_X) } else { (SERVER_X, CLIENT_X) };
     let start = (from, y(arrow.sent));
     svg.group(colour(arrow), &arrow.label, |svg| {
         match arrow.arrived {
@@ -108,11 +108,11 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
                     head(svg, start, end);
                 }
             }
-            None => lost(svg, start, to),
+            None => draw_lost_packet(svg, start, to),
         }
         if !arrow.is_forward && start.1 + 20.0 < bottom {
-            let slope = -(RISE / (SERVER - CLIENT)).atan().to_degrees();
-            let at = (from + (to - from) * share, start.1 + RISE * share - 3.0);
+            let slope = -(PACKET_RISE / (SERVER_X - CLIENT_X)).atan().to_degrees();
+            let at = (from + (to - from) * share, start.1 + PACKET_RISE * share - 3.0);
             svg.text_sloped("message", at, slope, &arrow.label);
         }
     });
@@ -128,8 +128,8 @@ const fn colour(arrow: &Arrow) -> &'static str {
 }
 
 /// Draws a packet that does not arrive: it ends half way with a cross.
-fn lost(svg: &mut Svg, start: (f64, f64), to: f64) {
-    let end = (start.0 + (to - start.0) * 0.55, start.1 + RISE * 0.55);
+fn draw_lost_packet(svg: &mut Svg, start: (f64, f64), to: f64) {
+    let end = (start.0 + (to - start.0) * 0.55, start.1 + PACKET_RISE * 0.55);
     svg.line("arrow", start, end);
     for (dx, dy) in [(6.0, 6.0), (6.0, -6.0)] {
         svg.line("lost", (end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy));
@@ -163,15 +163,15 @@ fn draw_deliveries(svg: &mut Svg, deliveries: &[Delivery], y: impl Fn(Time) -> f
         if let Some(wait) = delivery.waited_ms() {
             class = "wait-label";
             text += &format!(", waited {wait:.1} ms");
-            let x = BARS + BAR * f64::from(waiting);
-            svg.group("", &text, |svg| svg.rect("wait", (x, arrived), BAR - 2.0, delivered - arrived));
-            svg.circle("waiting", (SERVER, arrived), 3.2);
+            let x = BARS_X + BAR_WIDTH * f64::from(waiting);
+            svg.group("", &text, |svg| svg.rect("wait", (x, arrived), BAR_WIDTH - 2.0, delivered - arrived));
+            svg.circle("waiting", (SERVER_X, arrived), 3.2);
             waiting += 1;
         }
-        svg.circle("delivered", (SERVER, delivered), 3.6);
+        svg.circle("delivered", (SERVER_X, delivered), 3.6);
         let name = delivered.max(next_name);
-        next_name = name + LINE;
-        svg.text(class, (NAMES, name + 3.5), Anchor::Start, &text);
+        next_name = name + LINE_HEIGHT;
+        svg.text(class, (NAMES_X, name + 3.5), Anchor::Start, &text);
     }
 }
 

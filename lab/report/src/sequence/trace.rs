@@ -13,11 +13,11 @@ use hol_workloads::WorkloadSpec;
 use super::label::Origin;
 
 /// The message that is lost, by number from 1.
-const LOST: u64 = 3;
+const LOST_MESSAGE: u64 = 3;
 /// The number of messages in the diagram.
 const MESSAGES: u64 = 16;
 /// The size of a message in octets.
-const SIZE: u32 = 100;
+const MESSAGE_SIZE: u32 = 100;
 /// 10 ms one-way delay and a message every 4 ms: five messages are in flight when the loss is detected.
 const NETWORK: &str = "delay = \"10ms\"\nrate = \"100Mbit\"";
 const WORKLOAD: &str = "kind = \"oneway\"\nrate = \"250/s\"\nsize = \"100B\"";
@@ -68,7 +68,7 @@ pub struct Trace {
     pub deliveries: Vec<Delivery>,
 }
 
-/// Runs a scenario that loses the packet with the first copy of message [`LOST`].
+/// Runs a scenario that loses the packet with the first copy of message [`LOST_MESSAGE`].
 pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario::alone(
         from_text(NETWORK).expect("the built-in network is valid"),
@@ -79,7 +79,7 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     // A first run finds the packet that carries the message.
     let mut collector = PacketCollector::between(["client", "server"]);
     let undisturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
-    let left = undisturbed.records[LOST as usize - 1].request.map(|leg| leg.first_sent);
+    let left = undisturbed.records[LOST_MESSAGE as usize - 1].request.map(|leg| leg.first_sent);
     let position = collector
         .packets
         .iter()
@@ -90,7 +90,7 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
 
     let mut collector = PacketCollector::between(["client", "server"]);
     let disturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
-    Ok(Trace::new(&collector, &disturbed.records, Some(SIZE)))
+    Ok(Trace::new(&collector, &disturbed.records, Some(MESSAGE_SIZE)))
 }
 
 fn losing(packet: usize) -> NetworkSpec {
@@ -260,10 +260,10 @@ impl Trace {
         let repaired = self.lost_for().map_or(0.0, Duration::as_millis_f64);
         match waits.len() {
             0 => format!(
-                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; no other message waits for it."
+                "Message {LOST_MESSAGE} arrives {repaired:.1} ms after its first packet was sent and lost; no other message waits for it."
             ),
             n => format!(
-                "Message {LOST} arrives {repaired:.1} ms after its first packet was sent and lost; {n} messages that have arrived wait for it, for {longest:.1} ms at most and {total:.1} ms in total."
+                "Message {LOST_MESSAGE} arrives {repaired:.1} ms after its first packet was sent and lost; {n} messages that have arrived wait for it, for {longest:.1} ms at most and {total:.1} ms in total."
             ),
         }
     }
@@ -271,7 +271,7 @@ impl Trace {
     /// Returns the time from the transmission of the lost packet to the arrival of its retransmission.
     fn lost_for(&self) -> Option<Duration> {
         let lost = self.arrows.iter().find(|arrow| arrow.arrived.is_none())?;
-        let repaired = self.deliveries.iter().find(|delivery| delivery.message == LOST)?;
+        let repaired = self.deliveries.iter().find(|delivery| delivery.message == LOST_MESSAGE)?;
         Some(repaired.arrived.since(lost.sent))
     }
 }

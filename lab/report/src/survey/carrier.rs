@@ -1,6 +1,6 @@
 //! Finds which of two transports carries the load or recovers, if only one does.
 
-use hol_measure::{UNSTEADY, fisher_exact};
+use hol_measure::{UNSTEADY_SIGNIFICANCE, fisher_exact};
 
 use super::size::digits;
 use crate::data::Cell;
@@ -29,7 +29,7 @@ impl Carrier {
             true if challenger.is_deterministic() && reference.is_deterministic() => 0.0,
             true => fisher_exact(collapsed(loser), collapsed(winner)),
             // The test for growing response times was performed when the runs were read.
-            false => UNSTEADY,
+            false => UNSTEADY_SIGNIFICANCE,
         };
         Some(Self { is_challenger, p })
     }
@@ -70,7 +70,7 @@ pub(super) fn overload(cell: &Cell) -> String {
         let [offered, carried] = [load.offered, load.carried].map(|mbit| number(digits(mbit, 2)));
         format!(": offered {offered} Mbit/s, it carries about {carried}")
     });
-    match &cell.stopped {
+    match &cell.stop_reason {
         _ if !cell.is_mostly_collapsed() => {
             format!("the response times of {name} keep growing{load}")
         }

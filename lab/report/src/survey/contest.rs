@@ -193,11 +193,11 @@ impl<'d> Contest<'d> {
 
     /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or
     /// names the only one that carries the load.
-    pub fn by(&self) -> String {
+    pub fn describe_difference(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.describe_carrier(carrier);
         }
-        let Some(size) = self.size() else { return "by an unknown amount".to_owned() };
+        let Some(size) = self.difference_size() else { return "by an unknown amount".to_owned() };
         match self.is_exact() {
             true => format!("by {} {}", size.value(), size.unit),
             false if self.is_of_halves => {
@@ -209,7 +209,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns the size of the difference, not negative: for times a fraction in percent.
-    fn size(&self) -> Option<Size> {
+    fn difference_size(&self) -> Option<Size> {
         let Comparison { difference, low, high, .. } = self.comparison?;
         let (mean, unit) = match self.is_ratio {
             true => (difference.mean, "%"),
@@ -237,7 +237,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes the size of the transfer, for a throughput: a longer transfer may have another winner.
-    pub fn extent(&self) -> Option<String> {
+    pub fn describe_transfer_size(&self) -> Option<String> {
         let bytes = self.challenger.runs.iter().map(|run| run.bytes).sum::<u64>() as f64;
         let each = bytes / self.challenger.runs.len().max(1) as f64 / 1e6;
         (self.metric == Metric::Throughput).then(|| format!("the first {} MB", number(digits(each, 2))))
@@ -430,14 +430,15 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
     let contest = Contest::new(metric, challenger, reference);
     let (name, other, n) = (&challenger.transport, &reference.transport, contest.repetitions());
     let [better, worse] = metric.info().comparatives;
-    let sentence = match (contest.outcome(), contest.size()) {
-        (Outcome::Better | Outcome::Worse, None) => contest.by(),
+    let sentence = match (contest.outcome(), contest.difference_size()) {
+        (Outcome::Better | Outcome::Worse, None) => contest.describe_difference(),
         (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
             let word = if contest.gain() > 0.0 { better } else { worse };
             let more = if contest.difference() > 0.0 { "more" } else { "less" };
-            let extent = contest.extent().map_or(String::new(), |extent| format!(" of {extent}"));
+            let extent =
+                contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
             let basis = match contest.is_exact() {
                 true => format!("exact: nothing is random, and {n} runs are equal"),
@@ -589,7 +590,7 @@ mod tests {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0; 10]);
         let times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 21.0];
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &times);
-        (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
+        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
         sctp.early[9] = true;
         let text = says(&sctp, &tcp);
         assert!(
@@ -659,7 +660,7 @@ mod tests {
     fn not_to_carry_the_load_is_the_verdict() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
-        (sctp.stopped, sctp.early) = (Some("behind schedule".to_owned()), vec![true; 8]);
+        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![true; 8]);
         assert_eq!(
             says(&sctp, &tcp),
             "only TCP carries the load: 8 of 8 runs of SCTP-8 ended early or fell behind (behind schedule)"

@@ -1,8 +1,8 @@
 //! The figures of a survey: means over the first axis, then the distributions of each point.
 
 use super::Survey;
-use super::classes;
 use super::outage_curves::outage_curves;
+use super::size_classes;
 use crate::data::Cell;
 use crate::figures::series::{basis, ccdf, means};
 use crate::figures::{Curves, Figure, PanelData};
@@ -17,7 +17,7 @@ const LOGARITHMIC_RATIO: f64 = 20.0;
 /// Returns all figures, numbered from `first`.
 pub fn figures(survey: &Survey<'_>, first: usize) -> Vec<Figure> {
     let means = metrics(survey).into_iter().flat_map(|metric| of_metric(survey, metric));
-    let by_class = classes::figures(survey);
+    let by_class = size_classes::figures(survey);
     with_numbers(
         outage_curves(survey).into_iter().chain(means).chain(by_class).chain(distributions(survey)).collect(),
         first,
@@ -114,7 +114,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
         let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
-        shorten(&titles, above(steps.len()))
+        shorten(&titles, letters_above(steps.len()))
             .into_iter()
             .zip(steps.into_iter().map(|step| vec![step]))
             .collect()
@@ -159,7 +159,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
     };
     let Some((_, numbers)) = &axis.numbers else {
         let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
-        return Some(Axis::new(Scale::Names(shorten(&names, BELOW)), &axis.label()));
+        return Some(Axis::new(Scale::Names(shorten(&names, MAX_LETTERS_BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
     let (min, max) = (positive.clone().fold(f64::INFINITY, f64::min), positive.fold(0.0, f64::max));
@@ -167,7 +167,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         let (min, max) = (min / 1.2, max * 1.2);
         if numbers.values.contains(&0.0) { Scale::LogFromZero { min, max } } else { Scale::Log { min, max } }
     } else {
-        let (min, max) = extent(numbers.values.iter().copied())?;
+        let (min, max) = range_of(numbers.values.iter().copied())?;
         let margin = 0.05 * (max - min);
         Scale::Linear { min: min - margin, max: max + margin }
     };
@@ -177,7 +177,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
 /// Returns a vertical axis for all figures of a metric, so that they can be compared.
 fn vertical(survey: &Survey<'_>, metric: Metric) -> Option<Axis> {
     let means: Vec<_> = survey.cells().filter_map(|cell| cell.shaped_mean(metric)).collect();
-    let (min, max) = extent(means.iter().map(|mean| mean.value))?;
+    let (min, max) = range_of(means.iter().map(|mean| mean.value))?;
     // Error bars count too, except for very wide ones, which would compress the means.
     let bars = means.iter().filter(|mean| mean.high - mean.value < mean.value.abs());
     let top = bars.map(|mean| mean.high).fold(max, f64::max).min(2.0 * max.max(0.0)).max(max);
@@ -198,7 +198,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
     let combinations = survey.combinations(0);
     let times = survey.cells().filter(|cell| cell.latency.completed() > 0);
     let ends = times.flat_map(|cell| [cell.latency.quantile(0.0), cell.latency.max()]).flatten();
-    let Some((min, max)) = extent(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
+    let Some((min, max)) = range_of(ends.map(|at| at.as_millis_f64().max(0.001))) else { return Vec::new() };
     if combinations.len() > MAX_DISTRIBUTIONS {
         return Vec::new();
     }
@@ -243,16 +243,16 @@ fn min_share(survey: &Survey<'_>) -> f64 {
 }
 
 /// Returns the range of values for an axis.
-pub(super) fn extent(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub(super) fn range_of(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let (min, max) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
     (min <= max).then_some((min, max))
 }
 
 /// The number of letters with room below an axis.
-const BELOW: usize = 24;
+const MAX_LETTERS_BELOW: usize = 24;
 
 /// Returns the number of letters with room above each of some panels, of which at most three are in a row.
-const fn above(panels: usize) -> usize {
+const fn letters_above(panels: usize) -> usize {
     if panels > 2 { 34 } else { 44 }
 }
 
@@ -384,14 +384,15 @@ mod tests {
         ];
         let figures = of(&[("network.loss", &["0%", "1%"]), ("program.1.command", &commands)]);
         let titles: Vec<_> = figures[0].panels.iter().map(|panel| panel.title.as_str()).collect();
-        assert!(titles.iter().all(|title| title.chars().count() <= above(2)), "{titles:?}");
+        assert!(titles.iter().all(|title| title.chars().count() <= letters_above(2)), "{titles:?}");
         assert!(titles[0].starts_with("…sf ") && titles[1].starts_with("…sfZ "), "{titles:?}");
     }
 
     #[test]
     fn long_names_are_told_apart() {
-        let of =
-            |names: &[&str]| shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), BELOW);
+        let of = |names: &[&str]| {
+            shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), MAX_LETTERS_BELOW)
+        };
         assert_eq!(
             of(&["{red={limit=100p,max=15p,min=5p}}", "{red={limit=100p,max=30p,min=5p}}"]),
             ["…15p,min=5p}}", "…30p,min=5p}}"]

@@ -25,7 +25,7 @@ struct Line<'s, 'd> {
     survey: &'s Survey<'d>,
     challenger: usize,
     /// The steps of the other axes.
-    others: Vec<usize>,
+    other_steps: Vec<usize>,
     /// The comparisons at the steps of the horizontal axis, ascending.
     contests: Vec<(usize, Contest<'d>)>,
 }
@@ -46,7 +46,7 @@ impl Headline {
                 several => {
                     headline.lead.push(tally(several));
                     headline.lines.extend(several.iter().map(|line| {
-                        format!("{}: {}.", survey.describe_steps(1, &line.others), line.sentence())
+                        format!("{}: {}.", survey.describe_steps(1, &line.other_steps), line.sentence())
                     }));
                 }
             }
@@ -75,7 +75,7 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
                 ))
             };
             let contests = steps.iter().filter_map(contest).collect();
-            lines.push(Line { survey, challenger, others, contests });
+            lines.push(Line { survey, challenger, other_steps: others, contests });
         }
     }
     let family = |lines: &[Line<'_, '_>]| -> Vec<f64> {
@@ -156,7 +156,7 @@ impl Line<'_, '_> {
         let mut text = match ranges.as_slice() {
             [] => self.describe_no_result(&outcomes),
             [(_, first, _)] if self.axis().is_none() && self.contests[*first].1.compares_load_only() => {
-                self.contests[*first].1.by()
+                self.contests[*first].1.describe_difference()
             }
             [(outcome, first, last), rest @ ..] if ranges.len() <= MAX_RANGES => {
                 let mut text =
@@ -188,7 +188,8 @@ impl Line<'_, '_> {
             text += &format!("; at {}{more}: {}", self.step(*first), self.contests[*first].1.why_not());
         }
         text += &self.describe_tails();
-        if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.extent()) {
+        if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.describe_transfer_size())
+        {
             text += &format!("; of {extent}");
         }
         let lossy = self.contests.iter().filter(|(_, contest)| counts(&contest));
@@ -252,7 +253,10 @@ impl Line<'_, '_> {
         match (self.axis(), &self.contests[..]) {
             (None, [(_, contest)]) => {
                 let lead = if contest.difference() > 0.0 { "more" } else { "less" };
-                format!("No clear difference between {name} and {other}: {lead} {}", contest.by())
+                format!(
+                    "No clear difference between {name} and {other}: {lead} {}",
+                    contest.describe_difference()
+                )
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {
                 format!(
@@ -275,7 +279,7 @@ impl Line<'_, '_> {
     /// Describes a range in which the challenger has the same outcome from `first` to `last`, and the difference at
     /// both ends.
     fn region(&self, first: usize, last: usize) -> String {
-        let by = |index: usize| self.contests[index].1.by();
+        let by = |index: usize| self.contests[index].1.describe_difference();
         let end = self.contests.len() - 1;
         if self.axis().is_none() {
             return format!(", {}", by(first));
@@ -404,7 +408,8 @@ mod tests {
     fn a_point_that_did_not_carry_the_load_is_named() {
         let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
         points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
-        (points[3].stopped, points[3].early) = (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
+        (points[3].stop_reason, points[3].early) =
+            (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
         let data = dataset(points);
         let text = &Headline::of(&swept(&data)).lead[0];
         assert!(

@@ -9,13 +9,13 @@ use crate::plot::{Anchor, SeriesStyle, Svg, number};
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
 /// The place of the key's first entry, and the height of its lines.
-const KEY: (f64, f64) = (16.0, 8.0);
-const LINE: f64 = 18.0;
+const KEY_POSITION: (f64, f64) = (16.0, 8.0);
+const LINE_HEIGHT: f64 = 18.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
 /// The largest width and height of a field.
-const WIDEST: f64 = 96.0;
-const HIGH: f64 = 34.0;
+const MAX_CELL_WIDTH: f64 = 96.0;
+const CELL_HEIGHT: f64 = 34.0;
 
 /// How certain it is that the best transport is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,8 +103,8 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
             .join(", "),
         caption: caption(survey, across, up),
         transports: transports.clone(),
-        x: values(across),
-        y: values(up),
+        x: axis_values(across),
+        y: axis_values(up),
         labels: [across.label(), up.label()],
         fields: rows.into_iter().map(|row| row.into_iter().map(&mut judge).collect()).collect(),
     };
@@ -127,7 +127,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     )
 }
 
-fn values(axis: &Axis) -> Vec<String> {
+fn axis_values(axis: &Axis) -> Vec<String> {
     axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 
@@ -177,19 +177,19 @@ impl Map {
     /// Returns the drawing, called `id`.
     pub fn draw(&self, id: &str) -> Svg {
         let (columns, rows) = (self.x.len(), self.y.len());
-        let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(WIDEST);
+        let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
         let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
         let key = self.key(needed);
-        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY.1);
-        let height = top + HIGH * rows as f64 + BOTTOM;
+        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
+        let height = top + CELL_HEIGHT * rows as f64 + BOTTOM;
         let mut svg = Svg::new(id, needed, height, &self.caption);
         for ((label, style), (x, y)) in key {
             svg.group(style.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
             svg.text("tick", (x + 17.0, y + 10.0), Anchor::Start, label);
         }
         for (row, fields) in self.fields.iter().enumerate() {
-            let y = top + HIGH * (rows - 1 - row) as f64;
-            svg.text("tick", (LEFT - 8.0, y + HIGH / 2.0 + 3.5), Anchor::End, &self.y[row]);
+            let y = top + CELL_HEIGHT * (rows - 1 - row) as f64;
+            svg.text("tick", (LEFT - 8.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.y[row]);
             for (column, field) in fields.iter().enumerate() {
                 let corner = (LEFT + width * column as f64, y);
                 self.field(
@@ -201,7 +201,7 @@ impl Map {
                 );
             }
         }
-        let bottom = top + HIGH * rows as f64;
+        let bottom = top + CELL_HEIGHT * rows as f64;
         // If columns are narrower than their labels, only as many columns are labelled as there is room for.
         let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
@@ -214,17 +214,17 @@ impl Map {
             Anchor::Middle,
             &self.labels[0],
         );
-        svg.text_upwards("axis", (16.0, top + HIGH * rows as f64 / 2.0), &self.labels[1]);
+        svg.text_upwards("axis", (16.0, top + CELL_HEIGHT * rows as f64 / 2.0), &self.labels[1]);
         svg
     }
 
     /// Returns the transports with their positions in a key of this width.
     fn key(&self, width: f64) -> Vec<(&LabelledTransport, (f64, f64))> {
-        let (mut x, mut y) = KEY;
+        let (mut x, mut y) = KEY_POSITION;
         let place = |entry| {
             let (label, _): &LabelledTransport = entry;
-            if x > KEY.0 && x + entry_width(label) > width {
-                (x, y) = (KEY.0, y + LINE);
+            if x > KEY_POSITION.0 && x + entry_width(label) > width {
+                (x, y) = (KEY_POSITION.0, y + LINE_HEIGHT);
             }
             let at = (x, y);
             x += entry_width(label);
@@ -235,7 +235,7 @@ impl Map {
 
     /// Returns the width of the longest entry of the key.
     fn key_width(&self) -> f64 {
-        self.transports.iter().map(|(label, _)| KEY.0 + entry_width(label)).fold(0.0, f64::max)
+        self.transports.iter().map(|(label, _)| KEY_POSITION.0 + entry_width(label)).fold(0.0, f64::max)
     }
 
     fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
@@ -244,8 +244,8 @@ impl Map {
                 "",
                 &format!("{place}: no transport carried the load, or the point was not measured"),
                 |svg| {
-                    svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
-                    svg.text("note", (x + width / 2.0, y + HIGH / 2.0 + 3.5), Anchor::Middle, "none");
+                    svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, CELL_HEIGHT - 2.0);
+                    svg.text("note", (x + width / 2.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::Middle, "none");
                 },
             );
             return;
@@ -258,10 +258,10 @@ impl Map {
         };
         let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
         svg.group(style.class, &format!("{place}: {label} {what}, {by}"), |svg| {
-            svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, HIGH - 2.0);
+            svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, CELL_HEIGHT - 2.0);
             if width > 30.0 {
                 let by = if *certainty == Certainty::Tie { "=" } else { by.as_str() };
-                let centre = (x + width / 2.0, y + HIGH / 2.0 + 4.0);
+                let centre = (x + width / 2.0, y + CELL_HEIGHT / 2.0 + 4.0);
                 svg.text(&format!("on-{class}"), centre, Anchor::Middle, by);
             }
         });

@@ -5,7 +5,6 @@
 
 mod axes;
 mod carrier;
-mod classes;
 mod contest;
 mod figures;
 mod headline;
@@ -15,6 +14,7 @@ mod outages;
 mod quantiles;
 mod quantity;
 mod size;
+mod size_classes;
 
 use std::collections::BTreeMap;
 
@@ -149,7 +149,7 @@ impl<'d> Survey<'d> {
     /// Returns the results apart from the figures.
     pub fn results(&self) -> SurveyResults {
         let mut headline = Headline::of(self);
-        headline.lines.extend(classes::describe_classes(self));
+        headline.lines.extend(size_classes::describe_classes(self));
         SurveyResults {
             experiment: self.experiment.clone(),
             headline,

@@ -1,14 +1,14 @@
 //! The figures of response times around a disruption of the path, one for each condition.
 
 use super::Survey;
-use super::figures::{MAX_DISTRIBUTIONS, extent};
+use super::figures::{MAX_DISTRIBUTIONS, range_of};
 use crate::data::Cell;
 use crate::figures::{Curves, Figure, PanelData};
 use crate::plot::{Axis, OutageCurve, Scale, SeriesStyle, number};
 use hol_lab::Metric;
 
 /// Margins before the event and after the backlog, as a share of the time between them.
-const MARGIN: f64 = 0.25;
+const MARGIN_SHARE: f64 = 0.25;
 
 /// Returns the figures; none if the path was not disrupted.
 pub fn outage_curves(survey: &Survey<'_>) -> Vec<Figure> {
@@ -27,9 +27,9 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         cells.iter().filter_map(|(cell, style)| outage_curve(cell, *style)).collect();
     let (first, what) = cells.first()?.0.conditions.disruptions.first()?;
     let span = span(&cells)?;
-    let x = Scale::Linear { min: -MARGIN * span, max: (1.0 + MARGIN) * span };
+    let x = Scale::Linear { min: -MARGIN_SHARE * span, max: (1.0 + MARGIN_SHARE) * span };
     let seen = curves.iter().flat_map(|curve| &curve.points).filter(|(at, _)| x.contains(*at));
-    let (min, max) = extent(seen.filter_map(|(_, took)| *took))?;
+    let (min, max) = range_of(seen.filter_map(|(_, took)| *took))?;
     let choice = survey.describe_steps(0, steps);
     let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
     let others = &cells.first()?.0.conditions.disruptions;

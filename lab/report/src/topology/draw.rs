@@ -7,14 +7,14 @@ use super::{lines, member};
 use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
-const HEADING: f64 = 40.0;
+const HEADING_HEIGHT: f64 = 40.0;
 /// Half the minimum width of a box, and the width that a letter adds.
-const BOX: f64 = 34.0;
-const LETTER: f64 = 3.4;
+const MIN_BOX_HALF_WIDTH: f64 = 34.0;
+const LETTER_HALF_WIDTH: f64 = 3.4;
 /// Height of a line of text.
-const LINE: f64 = 14.0;
+const LINE_HEIGHT: f64 = 14.0;
 /// The distance of parallel links at their midpoints.
-const APART: f64 = 70.0;
+const LINK_DISTANCE: f64 = 70.0;
 
 /// Draws the network; `id` is unique on its page.
 pub fn draw(id: &str, heading: &str, topology: &Topology) -> Svg {
@@ -26,11 +26,12 @@ pub fn draw(id: &str, heading: &str, topology: &Topology) -> Svg {
     let top = at.iter().zip(&boxes).map(|(at, own)| at.1 - own.half_height()).fold(f64::MAX, f64::min);
     for (x, y) in &mut at {
         *x += MARGIN - left;
-        *y += HEADING + MARGIN - top;
+        *y += HEADING_HEIGHT + MARGIN - top;
     }
     let right = at.iter().zip(&boxes).map(|(at, own)| at.0 + own.half_width).fold(0.0, f64::max);
     let bottom = at.iter().zip(&boxes).map(|(at, own)| at.1 + own.half_height()).fold(0.0, f64::max);
-    let width = (right + MARGIN).max(14.0 * LETTER + 2.0 * LETTER * heading.chars().count() as f64);
+    let width = (right + MARGIN)
+        .max(14.0 * LETTER_HALF_WIDTH + 2.0 * LETTER_HALF_WIDTH * heading.chars().count() as f64);
     let mut svg = Svg::new(id, width, bottom + MARGIN, heading);
     svg.text("panel", (MARGIN, 24.0), Anchor::Start, heading);
     for edge in &edges {
@@ -57,11 +58,16 @@ impl Box {
     fn new(colour: &'static str, name: &str, notes: Vec<String>) -> Self {
         let texts = notes.iter().map(String::as_str).chain([name]);
         let longest = texts.map(|text| text.chars().count()).max().unwrap_or(0);
-        Self { colour, name: name.to_owned(), notes, half_width: BOX.max(LETTER * longest as f64) }
+        Self {
+            colour,
+            name: name.to_owned(),
+            notes,
+            half_width: MIN_BOX_HALF_WIDTH.max(LETTER_HALF_WIDTH * longest as f64),
+        }
     }
 
     fn half_height(&self) -> f64 {
-        0.5 * LINE * (1.6 + self.notes.len() as f64)
+        0.5 * LINE_HEIGHT * (1.6 + self.notes.len() as f64)
     }
 
     fn draw(&self, svg: &mut Svg, (x, y): (f64, f64)) {
@@ -69,9 +75,9 @@ impl Box {
         svg.group(self.colour, "", |svg| {
             svg.rect("open", (x - self.half_width, top), 2.0 * self.half_width, 2.0 * self.half_height());
         });
-        svg.text("panel", (x, top + 1.2 * LINE), Anchor::Middle, &self.name);
+        svg.text("panel", (x, top + 1.2 * LINE_HEIGHT), Anchor::Middle, &self.name);
         for (line, note) in (2..).zip(&self.notes) {
-            svg.text("note", (x, top + LINE * (f64::from(line) + 0.1)), Anchor::Middle, note);
+            svg.text("note", (x, top + LINE_HEIGHT * (f64::from(line) + 0.1)), Anchor::Middle, note);
         }
     }
 }
@@ -132,7 +138,7 @@ fn spread(edges: &mut [Edge]) {
         let before = pairs[..index].iter().filter(same).count();
         let all = pairs.iter().filter(same).count();
         let side = if edge.ends.0 < edge.ends.1 { 1.0 } else { -1.0 };
-        edge.aside = side * APART * (before as f64 - 0.5 * (all - 1) as f64);
+        edge.aside = side * LINK_DISTANCE * (before as f64 - 0.5 * (all - 1) as f64);
     }
 }
 
@@ -153,9 +159,9 @@ impl Edge {
     fn words(&self, svg: &mut Svg, at: &[(f64, f64)]) {
         let (x, y) = self.middle(at);
         // The last line of text stands on the drawn line.
-        let top = y - LINE * self.words.len() as f64;
+        let top = y - LINE_HEIGHT * self.words.len() as f64;
         for (index, words) in self.words.iter().enumerate() {
-            let below = top + LINE * (index as f64 + 0.7);
+            let below = top + LINE_HEIGHT * (index as f64 + 0.7);
             svg.group("c-ink", "", |svg| svg.text("message", (x, below), Anchor::Middle, words));
         }
     }
@@ -188,6 +194,6 @@ mod tests {
     fn parallel_paths_are_bent_apart() {
         let topology = Topology::new(&toml::from_str("paths = [{}, {}, {}]").unwrap()).unwrap();
         let aside: Vec<f64> = edges(&topology).iter().map(|edge| edge.aside).collect();
-        assert_eq!(aside, [-APART, 0.0, APART]);
+        assert_eq!(aside, [-LINK_DISTANCE, 0.0, LINK_DISTANCE]);
     }
 }

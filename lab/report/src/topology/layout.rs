@@ -3,11 +3,11 @@
 use std::f64::consts::TAU;
 
 /// The preferred length of an edge, in pixels.
-pub(super) const EDGE: f64 = 220.0;
+pub(super) const EDGE_LENGTH: f64 = 220.0;
 
 /// Returns positions of `count` nodes with these edges; the same graph always has the same layout.
 pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
-    let radius = EDGE * (count as f64 / TAU).max(0.5);
+    let radius = EDGE_LENGTH * (count as f64 / TAU).max(0.5);
     let mut at: Vec<(f64, f64)> = (0..count)
         .map(|node| TAU * node as f64 / count as f64)
         .map(|angle| (-radius * angle.cos(), -radius * angle.sin()))
@@ -15,7 +15,7 @@ pub(super) fn layout(count: usize, edges: &[(usize, usize)]) -> Vec<(f64, f64)> 
     // Large graphs get fewer iterations: the cost of each is quadratic in their size.
     let turns = if count < 300 { 400 } else { 40 };
     for turn in 0..turns {
-        let longest = EDGE * 0.5 * (1.0 - f64::from(turn) / f64::from(turns));
+        let longest = EDGE_LENGTH * 0.5 * (1.0 - f64::from(turn) / f64::from(turns));
         for (position, (x, y)) in forces(&at, edges).into_iter().enumerate() {
             let strength = x.hypot(y).max(1e-9);
             let step = strength.min(longest) / strength;
@@ -40,11 +40,11 @@ fn forces(at: &[(f64, f64)], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     };
     for one in 0..at.len() {
         for other in one + 1..at.len() {
-            between(one, other, &|distance| -EDGE * EDGE / distance);
+            between(one, other, &|distance| -EDGE_LENGTH * EDGE_LENGTH / distance);
         }
     }
     for (one, other) in edges {
-        between(*one, *other, &|distance| distance * distance / EDGE);
+        between(*one, *other, &|distance| distance * distance / EDGE_LENGTH);
     }
     forces
 }
@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn neighbours_are_an_edge_apart_and_others_further() {
         let at = layout(4, &[(0, 1), (1, 2), (2, 3)]);
-        assert!((0.8..1.3).contains(&(distance(&at, 0, 1) / EDGE)), "{at:?}");
-        assert!(distance(&at, 0, 3) > 1.5 * EDGE, "{at:?}");
+        assert!((0.8..1.3).contains(&(distance(&at, 0, 1) / EDGE_LENGTH)), "{at:?}");
+        assert!(distance(&at, 0, 3) > 1.5 * EDGE_LENGTH, "{at:?}");
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub fn text(topology: &Topology) -> String {
         let own = lines(topology, segment);
         match segment.medium {
             Medium::Link { .. } => {
-                let [(first, near), (second, far)] = [0, 1].map(|place| end(topology, segment, place));
+                let [(first, near), (second, far)] =
+                    [0, 1].map(|place| describe_end(topology, segment, place));
                 let _ = writeln!(text, "{first} {near} ─── {far} {second}");
                 own.iter().for_each(|line| text += &format!("{below}{line}\n"));
             }
@@ -25,7 +26,7 @@ pub fn text(topology: &Topology) -> String {
                 let _ = writeln!(text, "{}", own.join("; "));
                 let last = segment.interfaces.len() - 1;
                 for place in 0..=last {
-                    let (node, address) = end(topology, segment, place);
+                    let (node, address) = describe_end(topology, segment, place);
                     let branch = if place == last { "└──" } else { "├──" };
                     let _ = writeln!(text, "{below}{branch} {address} {node}");
                 }
@@ -35,7 +36,7 @@ pub fn text(topology: &Topology) -> String {
     text
 }
 
-fn end<'t>(topology: &'t Topology, segment: &Segment, place: usize) -> (&'t str, String) {
+fn describe_end<'t>(topology: &'t Topology, segment: &Segment, place: usize) -> (&'t str, String) {
     let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
     (name(topology, member(topology, segment, place)), interface.address.to_string())
 }

@@ -14,13 +14,13 @@ pub struct Tolerance {
 }
 
 /// The tolerance of mean response times.
-pub const MEAN: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
+pub const MEAN_TOLERANCE: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
 /// The tolerance of 99th percentiles.
-pub const P99: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
+pub const P99_TOLERANCE: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
 /// The tolerance of the throughput of a flow without competitors.
-pub const ALONE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
+pub const ALONE_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
 /// The tolerance of the throughput of a flow with competitors.
-pub const SHARED: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
+pub const SHARED_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
 /// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     fn check(kernel: &Runs, model: &Runs) -> Check {
-        Check::of(kernel, model, MEAN).unwrap()
+        Check::of(kernel, model, MEAN_TOLERANCE).unwrap()
     }
 
     #[test]

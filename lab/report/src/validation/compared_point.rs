@@ -57,10 +57,10 @@ impl ComparedPoint {
         let collapsed = |result: &PointResult| (result.collapsed() as u64, result.runs.len() as u64);
         let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
         let [kernel, model] = [kernel, model].map(PointMeasurements::of);
-        let shared = if point.competitors() == 0 { check::ALONE } else { check::SHARED };
+        let shared = if point.competitors() == 0 { check::ALONE_TOLERANCE } else { check::SHARED_TOLERANCE };
         let both =
             |of: fn(&PointMeasurements) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
-        let mean = both(|world| &world.mean, check::MEAN);
+        let mean = both(|world| &world.mean, check::MEAN_TOLERANCE);
         let throughput = both(|world| &world.throughput, shared);
         let among = |check: Check| match metric {
             Metric::Throughput => ranks(&kernel.throughput, &model.throughput, check.tolerance),
@@ -71,7 +71,7 @@ impl ComparedPoint {
             point,
             model_transport,
             mean,
-            p99: both(|world| &world.p99, check::P99),
+            p99: both(|world| &world.p99, check::P99_TOLERANCE),
             throughput,
             collapses,
             ranks: ranked.map_or(Vec::new(), among),

@@ -16,22 +16,22 @@ const TOP: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;
 /// The margin right of a panel, for the names of its curves.
-const NAMES: f64 = 118.0;
+const NAMES_WIDTH: f64 = 118.0;
 /// The end of the vertical axis in round trips; values above it are triangles at the edge.
 const ROUND_TRIPS: f64 = 6.0;
 /// The transports of the overview.
-const OVERVIEW: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
+const OVERVIEW_TRANSPORTS: [&str; 4] = ["TCP", "SCTP-1", "SCTP-8", "SCTP-1024"];
 
 /// The quantity of the horizontal axis.
 #[derive(Clone, Copy)]
 struct HorizontalQuantity {
     name: &'static str,
-    of: fn(&Conditions) -> f64,
+    value_of: fn(&Conditions) -> f64,
 }
 
-const ALONG: [HorizontalQuantity; 2] = [
-    HorizontalQuantity { name: "packet loss in each direction (%)", of: |conditions| conditions.loss },
-    HorizontalQuantity { name: "transactions a second", of: |conditions| conditions.rate },
+const HORIZONTAL_QUANTITIES: [HorizontalQuantity; 2] = [
+    HorizontalQuantity { name: "packet loss in each direction (%)", value_of: |conditions| conditions.loss },
+    HorizontalQuantity { name: "transactions a second", value_of: |conditions| conditions.rate },
 ];
 
 impl Validation {
@@ -55,23 +55,24 @@ impl Validation {
     pub fn overview(&self) -> Option<Svg> {
         let experiment = *self.experiments().first()?;
         let mine = |compared: &&ComparedPoint| {
-            compared.point.experiment == experiment && OVERVIEW.contains(&compared.point.label.as_str())
+            compared.point.experiment == experiment
+                && OVERVIEW_TRANSPORTS.contains(&compared.point.label.as_str())
         };
         drawing("overview", &self.points.iter().filter(mine).collect::<Vec<_>>())
     }
 }
 
 fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
-    let along = ALONG.into_iter().find(|along| {
-        let first = points.first().map(|compared| (along.of)(&compared.conditions));
-        points.iter().any(|compared| Some((along.of)(&compared.conditions)) != first)
+    let along = HORIZONTAL_QUANTITIES.into_iter().find(|along| {
+        let first = points.first().map(|compared| (along.value_of)(&compared.conditions));
+        points.iter().any(|compared| Some((along.value_of)(&compared.conditions)) != first)
     })?;
     let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
-    let width = ((WIDTH - LEFT - NAMES * count - LEFT * (count - 1.0)) / count).min(560.0);
+    let width = ((WIDTH - LEFT - NAMES_WIDTH * count - LEFT * (count - 1.0)) / count).min(560.0);
     for (index, variant) in variants.iter().enumerate() {
-        let left = LEFT + (width + NAMES + LEFT) * index as f64;
+        let left = LEFT + (width + NAMES_WIDTH + LEFT) * index as f64;
         let frame = Frame { left, top: TOP, width, height: HEIGHT - TOP - BOTTOM };
         let mut panel = panel(frame, along, points);
         if index > 0 {
@@ -99,7 +100,7 @@ fn split_label(label: &str) -> (&str, &str) {
 }
 
 fn panel(frame: Frame, along: HorizontalQuantity, points: &[&ComparedPoint]) -> Panel {
-    let xs = points.iter().map(|compared| (along.of)(&compared.conditions)).filter(|x| *x > 0.0);
+    let xs = points.iter().map(|compared| (along.value_of)(&compared.conditions)).filter(|x| *x > 0.0);
     let (min, max) = xs.fold((f64::INFINITY, 0.0_f64), |(min, max), x| (min.min(x), max.max(x)));
     let floor = points.iter().map(|compared| compared.conditions.rtt_ms()).fold(f64::INFINITY, f64::min);
     let means = points.iter().filter_map(|compared| Some(compared.mean?.kernel.value));
@@ -127,7 +128,11 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
         model.draw_line(svg, panel);
         kernel.draw_marks(svg, panel, &mut edge);
         if let Some(last) = model.points.last() {
-            ends.push((split_label(label).0.to_owned(), model.style, panel.at(last.x, last.value.value)));
+            ends.push((
+                split_label(label).0.to_owned(),
+                model.style,
+                panel.pixel_of(last.x, last.value.value),
+            ));
         }
     }
     side_labels(svg, panel, &ends);
@@ -139,7 +144,7 @@ fn series<'c>(
     medians: impl Iterator<Item = (&'c &'c ComparedPoint, usize, Bounds)>,
 ) -> Series {
     let point = |(compared, n, value): (&&ComparedPoint, usize, Bounds)| Point {
-        x: (along.of)(&compared.conditions),
+        x: (along.value_of)(&compared.conditions),
         value,
         n,
         missing: 0,

@@ -9,10 +9,10 @@ use crate::plot::escape;
 use hol_lab::Metric;
 
 /// The number of points shown with their distributions.
-const WORST: usize = 12;
+const WORST_POINTS_SHOWN: usize = 12;
 
 /// The rules of agreement, by response time and by throughput.
-const RULE: [&str; 2] = [
+const AGREEMENT_RULES: [&str; 2] = [
     "<p class=\"soft\">Each world is summarised by its median run, which rare collapses do not change. A point agrees if the model's median run is within 0.5 ms or 3 % of that of Linux in the mean response time, and within 1 ms or 5 % in the 99th percentile; or if it is inside the 95 % confidence interval of Linux' median and a rank test shows no difference (Mann–Whitney, 5 %). The shares of collapsed runs must not differ significantly (Fisher's exact test). A point is imprecise if the uncertainty of Linux' median run exceeds these limits, or would exceed them with as many of the model's runs.</p>",
     "<p class=\"soft\">Each world is summarised by its median run, which rare collapses do not change. A point agrees if the throughput of the model's median run is within 3 % of that of Linux, or within 10 % with background flows; or if it is inside the 95 % confidence interval of Linux' median and a rank test shows no difference (Mann–Whitney, 5 %). A point is imprecise if the uncertainty of Linux' median run exceeds these limits, or would exceed them with as many of the model's runs.</p>",
 ];
@@ -23,7 +23,7 @@ impl Validation {
         let sections = [
             ("summary", "Summary", summary(self)),
             ("figures", "Model and kernel", figures(self)),
-            ("worst", "The worst points", worst(self)),
+            ("worst", "The worst points", worst_points(self)),
             ("points", "Every point", points::html(self)),
             ("provenance", "Provenance", provenance(self)),
         ];
@@ -45,7 +45,7 @@ impl Validation {
     pub(crate) fn fragment(&self) -> String {
         format!(
             "{}{}<p class=\"soft\">{}</p>{}",
-            RULE[self.rule_index()],
+            AGREEMENT_RULES[self.rule_index()],
             matrix(self),
             points::legend(self),
             points::table(self)
@@ -76,7 +76,7 @@ fn summary(validation: &Validation) -> String {
             validation.missing
         );
     }
-    text += RULE[validation.rule_index()];
+    text += AGREEMENT_RULES[validation.rule_index()];
     text + &matrix(validation)
 }
 
@@ -97,13 +97,13 @@ fn matrix(validation: &Validation) -> String {
     let mut text = format!("<table><caption>Points that agree</caption><tr><th></th>{head}<th>all</th></tr>");
     for label in labels.iter().copied().map(Some).chain([None]) {
         let cells = experiments.iter().copied().map(Some).chain([None]);
-        let cells: String = cells.map(|experiment| share(tally(label, experiment))).collect();
+        let cells: String = cells.map(|experiment| format_share(tally(label, experiment))).collect();
         let _ = write!(text, "<tr><td>{}</td>{cells}</tr>", escape(label.unwrap_or("all")));
     }
     text + "</table>"
 }
 
-fn share(tally: Tally) -> String {
+fn format_share(tally: Tally) -> String {
     match tally {
         Tally { points: 0, .. } => "<td>–</td>".to_owned(),
         Tally { points, agree, .. } => {
@@ -132,9 +132,9 @@ fn figures(validation: &Validation) -> String {
 }
 
 /// Returns the worst points with their distributions and the commands that show their packets.
-fn worst(validation: &Validation) -> String {
+fn worst_points(validation: &Validation) -> String {
     let mut text = String::new();
-    for (index, compared) in validation.points.iter().take(WORST).enumerate() {
+    for (index, compared) in validation.points.iter().take(WORST_POINTS_SHOWN).enumerate() {
         let [kernel, model] = compared.traces();
         let _ = write!(
             text,

@@ -24,7 +24,7 @@ use hol_lab::{PointResult, Results};
 use crate::report::ReportError;
 use hol_lab::Metric;
 
-pub use check::{ALONE, Check, MEAN, P99, SHARED, Tolerance};
+pub use check::{ALONE_TOLERANCE, Check, MEAN_TOLERANCE, P99_TOLERANCE, SHARED_TOLERANCE, Tolerance};
 pub use check_text::format_median;
 pub use collapse::Collapses;
 pub use compared_point::ComparedPoint;

@@ -18,7 +18,7 @@ pub struct Runs {
 impl Runs {
     /// Collects a time of each run, in ms; infinite for runs that ended early, because their slowest messages are missing.
     pub fn times(result: &PointResult, of: impl Fn(&RunResult) -> Option<f64>) -> Self {
-        let time = |run: &Arc<RunResult>| of(run).filter(|_| run.stopped.is_none());
+        let time = |run: &Arc<RunResult>| of(run).filter(|_| run.stop_reason.is_none());
         Self::of(result.runs.iter().map(|run| time(run).unwrap_or(f64::INFINITY)).collect())
     }
 

@@ -38,7 +38,7 @@ pub fn measured(name: &str, text: &str, millis: &[u64]) -> Vec<PointResult> {
             packets_lost: None,
             packets_marked: None,
             counts: None,
-            stopped: None,
+            stop_reason: None,
             wall_s: 0.0,
             has_delivery_times: true,
             world_report: None,

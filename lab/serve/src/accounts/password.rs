@@ -18,12 +18,12 @@ const UNUSED_HASH: &str =
 #[cfg(test)]
 std::thread_local! {
     /// Number of passwords that this thread has hashed, as a measure of time.
-    pub static HASHED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    pub static HASHED_PASSWORDS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
 fn argon2() -> Argon2<'static> {
     #[cfg(test)]
-    HASHED.set(HASHED.get() + 1);
+    HASHED_PASSWORDS.set(HASHED_PASSWORDS.get() + 1);
     Argon2::default()
 }
 

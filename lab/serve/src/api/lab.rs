@@ -103,6 +103,6 @@ async fn run(
     run: Option<JsonBody<StudyRun>>,
 ) -> Result<(StatusCode, Json<Experiment>), Refusal> {
     let run = run.map_or_else(StudyRun::default, |JsonBody(run)| run);
-    let submitted = run_blocking(server, move |server| server.run_study(&requester, &name, run)).await?;
+    let submitted = run_blocking(server, move |server| server.submit_study(&requester, &name, run)).await?;
     Ok((StatusCode::CREATED, Json(submitted)))
 }

@@ -48,7 +48,7 @@ impl Modify for Authentication {
     }
 }
 
-const JSON: &str = "application/json";
+const JSON_TYPE: &str = "application/json";
 /// Errors that a request with a JSON body can get before its handler runs: see [`JsonBody`](crate::extract::JsonBody).
 const JSON_BODY_ERRORS: [(&str, &str); 4] = [
     ("400", "The body is not JSON, or a value is out of range"),
@@ -103,13 +103,13 @@ fn add_common_errors(operation: &mut Operation) {
         _ => None,
     });
     let is_json =
-        |body: &RefOr<RequestBody>| matches!(body, RefOr::T(body) if body.content.contains_key(JSON));
+        |body: &RefOr<RequestBody>| matches!(body, RefOr::T(body) if body.content.contains_key(JSON_TYPE));
     let of_body =
         JSON_BODY_ERRORS.into_iter().filter(|_| operation.request_body.as_ref().is_some_and(is_json));
     let common: Vec<_> = of_parameters.chain(of_body).chain([("default", COMMON_ERRORS)]).collect();
     for (status, description) in common {
         let body = Content::new(Some(Ref::from_schema_name("Problems")));
-        let response = ResponseBuilder::new().description(description).content(JSON, body).build();
+        let response = ResponseBuilder::new().description(description).content(JSON_TYPE, body).build();
         operation.responses.responses.entry(status.to_owned()).or_insert(RefOr::T(response));
     }
 }

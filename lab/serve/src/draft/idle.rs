@@ -1,6 +1,6 @@
 //! Networks without traffic, as in Emulab: users run commands on their nodes.
 
-use hol_lab::{MARK, Permission};
+use hol_lab::{LINE_PREFIX, Permission};
 use hol_network::{NetworkSpec, Topology};
 
 use super::file::File;
@@ -39,7 +39,7 @@ pub fn with_placeholder_traffic(text: &str, format: Format, permission: &Permiss
         format!("workload = {{ kind = \"oneway\", size = \"100B\", from = {from:?}, to = {to:?} }}");
     // In TOML, top-level keys precede tables.
     let lines = ["transports = [\"tcp\"]", &workload];
-    let mark = if format == Format::Ns { MARK } else { "" };
+    let mark = if format == Format::Ns { LINE_PREFIX } else { "" };
     Some(lines.map(|line| format!("{mark}{line}\n")).concat() + text)
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use hol_lab::{Experiment, InputError, MARK, Permission, Point, Source};
+use hol_lab::{Experiment, InputError, LINE_PREFIX, Permission, Point, Source};
 use hol_network::{Medium, NetworkSpec, Segment, Settings, Topology};
 use hol_testbed::{Script, write_with_addresses};
 use toml::{Table, Value};
@@ -75,7 +75,7 @@ pub fn has_traffic(text: &str, permission: &Permission) -> bool {
 pub fn hol_lines(text: &str) -> Option<String> {
     let line = |line: &str| match line {
         "#hol" => Some("\n".to_owned()),
-        _ => line.strip_prefix(MARK).map(|said| format!("{said}\n")),
+        _ => line.strip_prefix(LINE_PREFIX).map(|said| format!("{said}\n")),
     };
     let lines: String = text.lines().filter_map(line).collect();
     (!lines.is_empty()).then_some(lines)
@@ -164,7 +164,8 @@ fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
         own.insert("network", Item::Table(network));
         rest = format!("{}\n\n{}", rest.trim_end(), own.to_string().trim_start());
     }
-    let line = |line: &str| if line.is_empty() { "#hol\n".to_owned() } else { format!("{MARK}{line}\n") };
+    let line =
+        |line: &str| if line.is_empty() { "#hol\n".to_owned() } else { format!("{LINE_PREFIX}{line}\n") };
     Ok(format!("\n{}", rest.trim().lines().map(line).collect::<String>()))
 }
 

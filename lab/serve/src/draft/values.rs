@@ -16,7 +16,7 @@ pub fn axis_values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array
 }
 
 /// Returns the value of a text: a number, a boolean, a list or a table if the text is one in TOML, otherwise a string.
-fn value(text: &str) -> Value {
+fn parse_value(text: &str) -> Value {
     let text = text.trim();
     match text.parse::<Value>() {
         Ok(value) if !value.is_str() && !value.is_datetime() => value,
@@ -49,8 +49,8 @@ fn value_of(key: &str, text: &str) -> Value {
     let last = key.rsplit('.').next().unwrap_or(key);
     match last {
         _ if TEXT_KEYS.contains(&last) => Value::from(text),
-        "rate" => value(&rate(text)),
-        _ => value(text),
+        "rate" => parse_value(&rate(text)),
+        _ => parse_value(text),
     }
 }
 

@@ -33,19 +33,19 @@ rate = \"100/s\"
 
 /// A field of the form: key, label, and default value.
 type Field = (&'static str, &'static str, &'static str);
-const PATH: [Field; 4] = [
+const PATH_FIELDS: [Field; 4] = [
     ("network.delay", "One-way delay", "10ms"),
     ("network.loss", "Loss", "0%"),
     ("network.rate", "Rate", "100Mbit"),
     ("network.queue", "Queue", "1000p"),
 ];
-const APPLICATION: [Field; 4] = [
+const APPLICATION_FIELDS: [Field; 4] = [
     ("workload.kind", "Kind of workload", "simco"),
     ("workload.rate", "Messages per second", "100/s"),
     ("workload.arrivals", "Arrivals", "periodic"),
     ("workload.size", "Size of a message", "128B"),
 ];
-const RUNS: [Field; 4] = [
+const RUN_FIELDS: [Field; 4] = [
     ("messages", "Messages", "10000"),
     ("repetitions", "Repetitions", "10"),
     ("seed", "Seed", "1"),
@@ -75,7 +75,7 @@ pub async fn page(
     QueryOf(query): QueryOf<NewExperimentQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
-        let start = start(server, &requester, &query)?;
+        let start = initial_text(server, &requester, &query)?;
         let projects = server.store.projects(requester.id, false)?;
         let projects =
             projects.into_iter().filter(|own| own.is_member && own.is_approved).map(|own| own.name);
@@ -86,7 +86,11 @@ pub async fn page(
     Ok(read.await?)
 }
 
-fn start(server: &Server, requester: &Requester, query: &NewExperimentQuery) -> Result<InitialText, Refusal> {
+fn initial_text(
+    server: &Server,
+    requester: &Requester,
+    query: &NewExperimentQuery,
+) -> Result<InitialText, Refusal> {
     let Some(id) = query.of else {
         return Ok(InitialText { text: INITIAL_TEXT.to_owned(), format: Format::Toml, id: None });
     };
@@ -139,7 +143,7 @@ fn question_form() -> Markup {
                 ul id="transports" {}
                 button type="button" class="small" id="add-transport" { "Add a transport" }
             }
-            @for (legend, fields) in [("Path", PATH), ("Application", APPLICATION), ("Runs", RUNS)] {
+            @for (legend, fields) in [("Path", PATH_FIELDS), ("Application", APPLICATION_FIELDS), ("Runs", RUN_FIELDS)] {
                 fieldset { legend { (legend) } div.fields { @for one in fields { (input(one)) } } }
             }
             p.soft { "Several values separated by commas, as in 0%, 1%, 2%, become an axis." }

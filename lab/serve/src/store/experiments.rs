@@ -20,7 +20,7 @@ pub struct Entry {
     /// Number of the leader of its project.
     pub leader: i64,
     /// Time of the last state change, in seconds since 1970.
-    pub changed: i64,
+    pub changed_at: i64,
 }
 
 /// A new experiment.
@@ -67,7 +67,7 @@ pub struct StateChange {
     pub entry: Entry,
 }
 
-const SELECT: &str = "
+const SELECT_EXPERIMENTS: &str = "
 SELECT e.id, e.name, e.title, p.name, u.name, e.state, e.why, e.priority, e.batch, e.cores, e.idle_swap, e.auto_swap,
     e.study, e.quick, e.version, strftime('%Y-%m-%dT%H:%M:%SZ', e.created, 'unixepoch'),
     strftime('%Y-%m-%dT%H:%M:%SZ', e.changed, 'unixepoch'), e.format, e.runs, e.runs_wanted, e.failed, e.messages,
@@ -76,7 +76,7 @@ FROM experiments e JOIN projects p ON p.id = e.project JOIN users u ON u.id = e.
 
 /// SQL condition for the experiments visible to user ?1. The `+` prevents SQLite from searching by project and then
 /// sorting: reading from the newest experiment on is faster.
-const VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN projects q ON q.id = m.project
+const IS_VISIBLE: &str = "+e.project IN (SELECT m.project FROM members m JOIN projects q ON q.id = m.project
     WHERE m.user = ?1 AND m.is_admitted AND q.is_approved)";
 
 impl Store {
@@ -114,14 +114,15 @@ impl Store {
     /// Returns experiment `id`, for any user.
     pub fn entry(&self, id: i64) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?1"))?;
+        let mut statement = connection.prepare_cached(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?1"))?;
         statement.query_row([id], entry).optional()
     }
 
     /// Returns experiment `id` if `user` may see it.
     pub fn visible(&self, user: i64, id: i64) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE e.id = ?2 AND {VISIBLE}"))?;
+        let mut statement =
+            connection.prepare_cached(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?2 AND {IS_VISIBLE}"))?;
         statement.query_row([user, id], entry).optional()
     }
 
@@ -130,7 +131,7 @@ impl Store {
         let connection = self.connection();
         let state = if filter.state.is_some() { "e.state = ?2" } else { "?2 IS NULL" };
         let text = format!(
-            "{SELECT} WHERE {state} AND e.id < ?3 AND {VISIBLE} AND (?5 IS NULL OR p.name = ?5) AND (?6 IS NULL OR u.name = ?6)
+            "{SELECT_EXPERIMENTS} WHERE {state} AND e.id < ?3 AND {IS_VISIBLE} AND (?5 IS NULL OR p.name = ?5) AND (?6 IS NULL OR u.name = ?6)
              AND (?7 IS NULL OR instr(lower(e.title || ' ' || e.name), lower(?7)) > 0) ORDER BY e.id DESC LIMIT ?4"
         );
         let mut statement = connection.prepare_cached(&text)?;
@@ -144,7 +145,7 @@ impl Store {
     /// Returns how many experiments that `user` may see are in each state.
     pub fn counts(&self, user: i64) -> rusqlite::Result<Vec<(State, u64)>> {
         let connection = self.connection();
-        let visible = VISIBLE.trim_start_matches('+');
+        let visible = IS_VISIBLE.trim_start_matches('+');
         let text = format!("SELECT e.state, count(*) FROM experiments e WHERE {visible} GROUP BY e.state");
         let mut statement = connection.prepare_cached(&text)?;
         let rows = statement.query_map([user], |row| Ok((state(row, 0)?, row.get::<_, i64>(1)? as u64)))?;
@@ -263,7 +264,7 @@ impl Store {
     /// Returns the experiment to which the key with this `digest` gives access.
     pub fn experiment_of_key(&self, digest: &[u8]) -> rusqlite::Result<Option<Entry>> {
         let connection = self.connection();
-        let shared = format!("{SELECT} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
+        let shared = format!("{SELECT_EXPERIMENTS} JOIN shares s ON s.experiment = e.id WHERE s.digest = ?1");
         connection.prepare_cached(&shared)?.query_row([digest], entry).optional()
     }
 }
@@ -290,7 +291,7 @@ pub(super) fn apply(
 
 /// Returns experiment `id`, which must exist.
 pub(super) fn read_entry(transaction: &Transaction<'_>, id: i64) -> rusqlite::Result<Entry> {
-    transaction.query_row(&format!("{SELECT} WHERE e.id = ?1"), [id], entry)
+    transaction.query_row(&format!("{SELECT_EXPERIMENTS} WHERE e.id = ?1"), [id], entry)
 }
 
 fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
@@ -326,8 +327,8 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
         },
         links: Links::of(id),
     };
-    let (project, owner, leader, changed) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
-    Ok(Entry { experiment, project, owner, leader, changed })
+    let (project, owner, leader, changed_at) = (row.get(25)?, row.get(26)?, row.get(27)?, row.get(28)?);
+    Ok(Entry { experiment, project, owner, leader, changed_at })
 }
 
 fn state(row: &Row<'_>, column: usize) -> rusqlite::Result<State> {

@@ -26,9 +26,9 @@ pub use texts::Text;
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// File name of the database in a state directory.
-pub const DATABASE: &str = "lab.db";
+pub const DATABASE_FILE: &str = "lab.db";
 /// File name of the reserve, next to the database.
-const RESERVE: &str = "reserve";
+const RESERVE_FILE: &str = "reserve";
 
 /// The database.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Store {
         match schema::migrate(&mut connection).map_err(failed)? {
             Ok(()) => Ok(Self {
                 connection: Mutex::new(connection),
-                reserve: Reserve::new(path.with_file_name(RESERVE)),
+                reserve: Reserve::new(path.with_file_name(RESERVE_FILE)),
             }),
             Err(version) => Err(StoreError::Later(path.to_owned(), version)),
         }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Size of the reserve in octets: more than a few transactions write.
-const SIZE: usize = 1 << 20;
+const RESERVE_SIZE: usize = 1 << 20;
 
 /// A file of the state directory that occupies disk space.
 #[derive(Debug)]
@@ -23,11 +23,11 @@ impl Reserve {
 
     /// Creates the file, unless it has its full size.
     pub fn fill(&self) -> io::Result<()> {
-        if fs::metadata(&self.0).is_ok_and(|file| file.len() == SIZE as u64) {
+        if fs::metadata(&self.0).is_ok_and(|file| file.len() == RESERVE_SIZE as u64) {
             return Ok(());
         }
         let filled = File::create(&self.0).and_then(|mut file| {
-            file.write_all(&vec![0; SIZE])?;
+            file.write_all(&vec![0; RESERVE_SIZE])?;
             file.sync_all()
         });
         // A file of less than its full size would occupy space in vain.

@@ -24,7 +24,7 @@ pub struct Text {
     pub created: String,
 }
 
-const SELECT: &str = "
+const SELECT_TEXT: &str = "
 SELECT t.version, t.format, t.text, u.name, strftime('%Y-%m-%dT%H:%M:%SZ', t.created, 'unixepoch')
 FROM texts t JOIN users u ON u.id = t.author WHERE t.experiment = ?1 ";
 
@@ -32,14 +32,14 @@ impl Store {
     /// Returns a version of the text of experiment `id`, by default the last one.
     pub fn text(&self, id: i64, version: Option<u32>) -> rusqlite::Result<Option<Text>> {
         let connection = self.connection();
-        let sql = format!("{SELECT} AND (?2 IS NULL OR t.version = ?2) ORDER BY t.version DESC LIMIT 1");
+        let sql = format!("{SELECT_TEXT} AND (?2 IS NULL OR t.version = ?2) ORDER BY t.version DESC LIMIT 1");
         connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
     }
 
     /// Returns all versions of the text of experiment `id`, the newest first.
     pub fn texts(&self, id: i64) -> rusqlite::Result<Vec<Text>> {
         let connection = self.connection();
-        let mut statement = connection.prepare_cached(&format!("{SELECT} ORDER BY t.version DESC"))?;
+        let mut statement = connection.prepare_cached(&format!("{SELECT_TEXT} ORDER BY t.version DESC"))?;
         statement.query_map([id], text)?.collect()
     }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use tower::ServiceExt;
 
 use super::{Lab, TEXT};
-use crate::accounts::password::HASHED;
+use crate::accounts::password::HASHED_PASSWORDS;
 use crate::client::Network;
 use crate::people::{Login, Registration};
 use crate::server::Access;
@@ -740,9 +740,9 @@ async fn each_login_and_registration_checks_one_password() {
     lab.account("ann", false);
     let network = Network("192.0.2.1".to_owned());
     let hashed = |work: &dyn Fn()| {
-        HASHED.set(0);
+        HASHED_PASSWORDS.set(0);
         work();
-        HASHED.get()
+        HASHED_PASSWORDS.get()
     };
     for name in ["ann", "nobody", "local"] {
         let login = Login { name: name.to_owned(), password: "a wrong guess".to_owned() };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::budget::ENTRY;
+use super::budget::ENTRY_OCTETS;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::{list, list_of};
@@ -43,7 +43,7 @@ impl<H: Host> Interpreter<H> {
     /// Returns the procedures whose names match a pattern, or all such commands.
     fn commands_named(&mut self, at: usize, pattern: &str, with_commands: bool) -> Outcome {
         let mut names: BTreeSet<String> = self.procedures.keys().cloned().collect();
-        self.budget.octets(at, names.iter().map(|name| ENTRY + name.len()).sum())?;
+        self.budget.charge_octets(at, names.iter().map(|name| ENTRY_OCTETS + name.len()).sum())?;
         if with_commands {
             names.extend(COMMANDS.into_iter().chain(self.host.names()).map(str::to_owned));
         }
@@ -60,8 +60,8 @@ impl<H: Host> Interpreter<H> {
     /// Returns the indices of an array, in the order of Tcl.
     fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
         let indices = self.variables.indices(array);
-        let octets = indices.iter().map(|index| ENTRY + index.len());
-        self.budget.octets(at, octets.sum())?;
+        let octets = indices.iter().map(|index| ENTRY_OCTETS + index.len());
+        self.budget.charge_octets(at, octets.sum())?;
         Ok(indices)
     }
 
@@ -79,7 +79,7 @@ impl<H: Host> Interpreter<H> {
         let mut pairs = Vec::new();
         for index in self.indices(at, array)? {
             let value = self.value_of(at, &format!("{array}({index})"))?;
-            self.budget.octets(at, value.len())?;
+            self.budget.charge_octets(at, value.len())?;
             pairs.extend([index, value]);
         }
         Ok(list(pairs.iter().map(String::as_str)))

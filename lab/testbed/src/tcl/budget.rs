@@ -4,10 +4,10 @@ use super::WordError;
 use super::interpreter::Stop;
 
 /// The longest text in a variable, in octets; longer ones are considered a mistake.
-pub(super) const LONGEST: usize = 1 << 20;
+pub(super) const MAX_TEXT_OCTETS: usize = 1 << 20;
 
 /// The octets that a variable, a parameter or a name in a scope counts for besides its text.
-pub(super) const ENTRY: usize = 128;
+pub(super) const ENTRY_OCTETS: usize = 128;
 
 /// Maximum number of loop iterations and calls.
 const MAX_TURNS: u64 = 100_000;
@@ -27,7 +27,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// Counts a loop iteration or a call.
-    pub fn turn(&mut self, at: usize) -> Result<(), Stop> {
+    pub fn charge_turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns += 1;
         check(self.turns <= MAX_TURNS, at, || {
             format!("this has not ended after {MAX_TURNS} turns; does the loop change what it tests?")
@@ -35,7 +35,7 @@ impl Budget {
     }
 
     /// Counts commands.
-    pub fn commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
+    pub fn charge_commands(&mut self, at: usize, count: u64) -> Result<(), Stop> {
         self.commands += count;
         check(self.commands <= MAX_COMMANDS, at, || {
             format!("the script has not ended after {MAX_COMMANDS} commands; make its loops shorter")
@@ -43,7 +43,7 @@ impl Budget {
     }
 
     /// Counts octets.
-    pub fn octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
+    pub fn charge_octets(&mut self, at: usize, count: usize) -> Result<(), Stop> {
         self.octets = self.octets.saturating_add(count as u64);
         check(self.octets <= MAX_OCTETS, at, || {
             format!("the script handles more than {MAX_OCTETS} octets; make its texts and lists shorter")
@@ -53,8 +53,8 @@ impl Budget {
 
 /// Checks the length of a text that a script makes.
 pub(super) fn check_length(at: usize, length: usize) -> Result<(), Stop> {
-    check(length <= LONGEST, at, || {
-        format!("this text grows beyond {LONGEST} octets; end the loop that makes it grow")
+    check(length <= MAX_TEXT_OCTETS, at, || {
+        format!("this text grows beyond {MAX_TEXT_OCTETS} octets; end the loop that makes it grow")
     })
 }
 

@@ -1,10 +1,10 @@
 //! Executes Tcl's commands on variables.
 
-use super::budget::{ENTRY, check_length};
+use super::budget::{ENTRY_OCTETS, check_length};
 use super::control::usage;
-use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION, Stop};
-use super::list::{PARSED, list, list_behind, list_of};
-use super::number::{MEASURED, Number, too_large};
+use super::interpreter::{Host, Interpreter, Outcome, SUGGESTION_COST, Stop};
+use super::list::{LIST_COST, list, list_behind, list_of};
+use super::number::{MEASURED_VALUE, Number, too_large};
 use super::variables::Scope;
 use super::{Word, WordError};
 
@@ -35,7 +35,7 @@ impl<H: Host> Interpreter<H> {
                 names.for_each(|name| self.variables.unset(&name.text));
                 Ok(String::new())
             }
-            ("global", names) => self.budget.octets(at, names.len() * ENTRY).map(|()| {
+            ("global", names) => self.budget.charge_octets(at, names.len() * ENTRY_OCTETS).map(|()| {
                 names.iter().for_each(|name| self.variables.link_global(&name.text));
                 String::new()
             }),
@@ -72,7 +72,7 @@ impl<H: Host> Interpreter<H> {
             return self.attribute_command(at, &object, &["set", &attribute, &value]);
         }
         check_length(at, value.len())?;
-        self.budget.octets(at, ENTRY + name.len() + value.len())?;
+        self.budget.charge_octets(at, ENTRY_OCTETS + name.len() + value.len())?;
         self.variables.set(name, value.clone());
         Ok(value)
     }
@@ -89,9 +89,9 @@ impl<H: Host> Interpreter<H> {
         }
         // The environment is that of the machine, on which nothing may depend.
         if name.trim_start_matches("::").starts_with("env(") {
-            return Ok(MEASURED.to_owned());
+            return Ok(MEASURED_VALUE.to_owned());
         }
-        self.budget.octets(at, SUGGESTION)?;
+        self.budget.charge_octets(at, SUGGESTION_COST)?;
         Err(WordError { at, problem: self.variables.unknown(name) }.into())
     }
 
@@ -104,7 +104,7 @@ impl<H: Host> Interpreter<H> {
             return self.assign(name.at, &name.text, old + more);
         }
         check_length(name.at, self.variables.get(&name.text).map_or(0, str::len) + more.len())?;
-        self.budget.octets(name.at, ENTRY)?;
+        self.budget.charge_octets(name.at, ENTRY_OCTETS)?;
         Ok(self.variables.append(&name.text, more, has_elements).to_owned())
     }
 
@@ -119,7 +119,7 @@ impl<H: Host> Interpreter<H> {
         // A list that grows is not read again for each element.
         if !self.variables.is_list(&name.text) && has_odd_blanks() {
             let old = Word { text: old.to_owned(), ..name.clone() };
-            self.budget.octets(name.at, old.text.len() * PARSED)?;
+            self.budget.charge_octets(name.at, old.text.len() * LIST_COST)?;
             let old = list(list_of(&old)?.iter().map(AsRef::as_ref));
             self.assign(name.at, &name.text, old)?;
         }
@@ -134,8 +134,8 @@ impl<H: Host> Interpreter<H> {
 
     fn increment(&mut self, name: &Word, step: &Word) -> Outcome {
         let old = if self.variables.exists(&name.text) { self.read(name)? } else { "0".to_owned() };
-        if [&old, &step.text].iter().any(|value| *value == MEASURED) {
-            return self.assign(name.at, &name.text, MEASURED.to_owned());
+        if [&old, &step.text].iter().any(|value| *value == MEASURED_VALUE) {
+            return self.assign(name.at, &name.text, MEASURED_VALUE.to_owned());
         }
         let (old, step) = (whole(&Word { text: old, ..name.clone() })?, whole(step)?);
         let sum = old.checked_add(step).ok_or_else(|| too_large(name.at))?;
@@ -150,7 +150,7 @@ impl<H: Host> Interpreter<H> {
             levelled => levelled,
         };
         let (pairs, []) = pairs.as_chunks() else { return usage(at, "upvar 1 name own") };
-        self.budget.octets(at, pairs.len() * ENTRY)?;
+        self.budget.charge_octets(at, pairs.len() * ENTRY_OCTETS)?;
         for [theirs, own] in pairs {
             let place = self.variables.place_at(depth, &theirs.text);
             self.variables.link(&own.text, place);

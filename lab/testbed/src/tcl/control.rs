@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use super::budget::ENTRY;
+use super::budget::ENTRY_OCTETS;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::{list, list_at, list_of};
 use super::parse::Command;
@@ -98,13 +98,13 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn if_else(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "if {condition} {commands} elseif {condition} {commands} else {commands}";
+        const SYNTAX: &str = "if {condition} {commands} elseif {condition} {commands} else {commands}";
         let mut rest = arguments;
         loop {
             let (condition, body, behind) = match rest {
                 [condition, then, body, behind @ ..] if then.text == "then" => (condition, body, behind),
                 [condition, body, behind @ ..] => (condition, body, behind),
-                _ => return usage(at, FORM),
+                _ => return usage(at, SYNTAX),
             };
             if self.condition(condition.script())? {
                 return self.evaluate(body.script());
@@ -114,14 +114,14 @@ impl<H: Host> Interpreter<H> {
                 [word, last] if word.text == "else" => return self.evaluate(last.script()),
                 [word, more @ ..] if word.text == "elseif" => more,
                 [last] => return self.evaluate(last.script()),
-                [word, ..] => return usage(word.at, FORM),
+                [word, ..] => return usage(word.at, SYNTAX),
             };
         }
     }
 
     /// Runs the commands of another file.
     fn source(&mut self, words: &[Word]) -> Outcome {
-        self.budget.turn(words[0].at)?;
+        self.budget.charge_turn(words[0].at)?;
         let file = self.host.file(words).map_err(Stop::Limit)?;
         let Some((text, base)) = file else { return Ok(String::new()) };
         match self.evaluate(Text::at(&text, base)) {
@@ -149,7 +149,7 @@ impl<H: Host> Interpreter<H> {
     }
 
     fn switch(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "switch text {pattern {commands} default {commands}}";
+        const SYNTAX: &str = "switch text {pattern {commands} default {commands}}";
         let mut is_glob = false;
         let mut rest = arguments;
         while let [option, behind @ ..] = rest
@@ -160,22 +160,22 @@ impl<H: Host> Interpreter<H> {
                 "--" => break,
                 "-glob" => is_glob = true,
                 "-exact" => is_glob = false,
-                _ => return usage(option.at, FORM),
+                _ => return usage(option.at, SYNTAX),
             }
         }
-        let [value, cases @ ..] = rest else { return usage(at, FORM) };
+        let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
             // Their places are those of the list.
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
-                self.budget.octets(only.at, listed.len() * ENTRY)?;
+                self.budget.charge_octets(only.at, listed.len() * ENTRY_OCTETS)?;
                 &listed[..]
             }
             cases => cases,
         };
-        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, FORM) };
+        let (pairs @ [_, ..], []) = cases.as_chunks() else { return usage(at, SYNTAX) };
         let is_last = |index: usize| index + 1 == pairs.len();
         let mut first = None;
         for (index, [pattern, _]) in pairs.iter().enumerate() {
@@ -193,7 +193,7 @@ impl<H: Host> Interpreter<H> {
         // A body of - is that of the next pattern.
         match pairs[first..].iter().find(|[_, body]| body.text != "-") {
             Some([_, body]) => self.evaluate(body.script()),
-            None => usage(at, FORM),
+            None => usage(at, SYNTAX),
         }
     }
 
@@ -211,7 +211,7 @@ impl<H: Host> Interpreter<H> {
     /// Executes commands, and then `next`, as long as a condition holds.
     fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
-            self.budget.turn(condition.at)?;
+            self.budget.charge_turn(condition.at)?;
             if let Turn::Last = turn(self.commands(commands))? {
                 break;
             }
@@ -224,23 +224,23 @@ impl<H: Host> Interpreter<H> {
 
     /// `foreach names list … commands`: with several lists as often as the longest needs.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
-        const FORM: &str = "foreach name list {commands}";
-        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, FORM) };
+        const SYNTAX: &str = "foreach name list {commands}";
+        let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };
         let mut columns = Vec::new();
         for [names, list] in pairs {
             let (names_at, names) = (names.at, list_of(names)?);
             if names.is_empty() {
-                return usage(names_at, FORM);
+                return usage(names_at, SYNTAX);
             }
             columns.push((names_at, names, list_of(list)?));
         }
         // The elements are held during the loop.
         let held = columns.iter().map(|(_, _, values)| values.len() * size_of::<Cow<'_, str>>());
-        self.budget.octets(body.at, held.sum())?;
+        self.budget.charge_octets(body.at, held.sum())?;
         let turns = columns.iter().map(|(_, names, values)| values.len().div_ceil(names.len())).max();
         self.parsed(body.script(), |interpreter, commands| {
             for number in 0..turns.unwrap_or_default() {
-                interpreter.budget.turn(body.at)?;
+                interpreter.budget.charge_turn(body.at)?;
                 for (at, names, values) in &columns {
                     for (place, name) in names.iter().enumerate() {
                         let value = values.get(number * names.len() + place).cloned().unwrap_or_default();
@@ -264,7 +264,7 @@ impl<H: Host> Interpreter<H> {
     /// Returns a procedure with these parameters, each a name, or a name and a default.
     pub(super) fn procedure(&mut self, parameters: &Word, body: &Word) -> Result<Rc<Procedure>, Stop> {
         let all = list_of(parameters)?;
-        self.budget.octets(parameters.at, (1 + all.len()) * ENTRY)?;
+        self.budget.charge_octets(parameters.at, (1 + all.len()) * ENTRY_OCTETS)?;
         let mut settled = Vec::new();
         for parameter in all {
             match &list_at(&parameter, parameters.at)?[..] {
@@ -286,8 +286,8 @@ impl<H: Host> Interpreter<H> {
         implied: &[(&str, &str)],
     ) -> Outcome {
         let (at, called, mut arguments) = (name.at, &name.text, arguments.iter());
-        self.budget.turn(at)?;
-        self.budget.octets(at, procedure.parameters.len() * ENTRY)?;
+        self.budget.charge_turn(at)?;
+        self.budget.charge_octets(at, procedure.parameters.len() * ENTRY_OCTETS)?;
         let mut frame = Frame::default();
         for (variable, value) in implied {
             frame.own.insert((*variable).to_owned(), (*value).to_owned().into());

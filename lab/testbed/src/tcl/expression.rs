@@ -4,14 +4,14 @@
 use std::cmp::Ordering;
 
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::list::{PARSED, list_at};
+use super::list::{LIST_COST, list_at};
 use super::number::Number::{Real, Whole};
-use super::number::{MEASURED, Number, too_large};
+use super::number::{MEASURED_VALUE, Number, too_large};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
 /// The octets that an octet of an expression counts for.
-const CALCULATED: usize = 32;
+const EXPRESSION_COST: usize = 32;
 
 /// The octets of the longest number in an expression.
 const LONGEST_NUMBER: usize = 100;
@@ -69,19 +69,20 @@ const FUNCTIONS: [(&str, Function); 17] = [
 type PairedFunction = fn(f64, f64) -> f64;
 
 /// Functions of two numbers.
-const PAIRED: [(&str, PairedFunction); 4] =
+const PAIRED_FUNCTIONS: [(&str, PairedFunction); 4] =
     [("atan2", f64::atan2), ("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
 
 /// Functions whose results are whole numbers, or those of their arguments, or random.
-const OTHERS: [&str; 10] = ["bool", "entier", "int", "isqrt", "max", "min", "rand", "round", "srand", "wide"];
+const OTHER_FUNCTIONS: [&str; 10] =
+    ["bool", "entier", "int", "isqrt", "max", "min", "rand", "round", "srand", "wide"];
 
 /// The modulus of Tcl's random numbers.
-const SEEDS: u64 = 2_147_483_647;
+const RANDOM_MODULUS: u64 = 2_147_483_647;
 
 /// Returns the state that a seed means.
 fn tcl_seed(seed: i64) -> u64 {
-    let state = seed as u64 & SEEDS;
-    if state == 0 || state == SEEDS { state ^ 123_459_876 } else { state }
+    let state = seed as u64 & RANDOM_MODULUS;
+    if state == 0 || state == RANDOM_MODULUS { state ^ 123_459_876 } else { state }
 }
 
 struct Expression<'i, 't, H> {
@@ -92,14 +93,14 @@ struct Expression<'i, 't, H> {
 impl<H: Host> Interpreter<H> {
     /// Returns the value of an expression.
     pub(super) fn expression(&mut self, text: Text<'_>) -> Outcome {
-        self.budget.octets(text.place(0), text.text.len() * CALCULATED)?;
+        self.budget.charge_octets(text.place(0), text.text.len() * EXPRESSION_COST)?;
         let mut expression = Expression { interpreter: self, parser: Parser::new(text) };
         let value = expression.choice(true)?;
         match expression.parser.peek() {
             // A number is written as such: 010 is 8.
             None => match Number::parse(&value) {
                 Some(number) => Ok(number.to_string()),
-                None if value == MEASURED => Ok(value),
+                None if value == MEASURED_VALUE => Ok(value),
                 None => Number::refuse_unsupported(&value, text.place(0)).map(|()| value),
             },
             Some(c) => wrong(expression.parser.place(), format!("{c:?} is not supported in an expression")),
@@ -146,7 +147,7 @@ impl<H: Host> Expression<'_, '_, H> {
             let next = if operator == "**" { strength } else { strength + 1 };
             let right = self.deeper(|inner| inner.binary(next, needed))?;
             if matches!(operator, "in" | "ni") {
-                self.interpreter.budget.octets(at, right.len() * PARSED)?;
+                self.interpreter.budget.charge_octets(at, right.len() * LIST_COST)?;
             }
             left = match operator {
                 _ if !live => left,
@@ -177,7 +178,7 @@ impl<H: Host> Expression<'_, '_, H> {
         Ok(match sign {
             _ if !live => value,
             "!" => number(!truth(&value, at)?),
-            _ if value == MEASURED => value,
+            _ if value == MEASURED_VALUE => value,
             "-" => Number::read(&value, at)?.negative().ok_or_else(|| too_large(at))?.to_string(),
             "~" => Number::read(&value, at)?.combine("^", Whole(-1), at)?.to_string(),
             _ => Number::read(&value, at)?.to_string(),
@@ -254,7 +255,7 @@ impl<H: Host> Expression<'_, '_, H> {
             name.push(c);
             self.parser.take();
         }
-        if boolean(&name).is_some() || name == MEASURED {
+        if boolean(&name).is_some() || name == MEASURED_VALUE {
             return Ok(name);
         }
         Number::refuse_unsupported(&name, at)?;
@@ -276,8 +277,8 @@ impl<H: Host> Expression<'_, '_, H> {
 
     /// Returns the value of a function: mathfunc(n).
     fn call(&mut self, at: usize, name: &str, arguments: &[String]) -> Outcome {
-        if arguments.iter().any(|argument| argument == MEASURED) {
-            return Ok(MEASURED.to_owned());
+        if arguments.iter().any(|argument| argument == MEASURED_VALUE) {
+            return Ok(MEASURED_VALUE.to_owned());
         }
         if let ("bool", [value]) = (name, arguments) {
             return Ok(number(truth(value, at)?));
@@ -307,11 +308,11 @@ impl<H: Host> Expression<'_, '_, H> {
             }
             (_, numbers) => {
                 let function = FUNCTIONS.iter().find(|(known, _)| *known == name);
-                let paired = PAIRED.iter().find(|(known, _)| *known == name);
+                let paired = PAIRED_FUNCTIONS.iter().find(|(known, _)| *known == name);
                 let result = match (numbers, function, paired) {
                     ([own], Some((_, function)), _) => function(own.real()),
                     ([own, other], _, Some((_, function))) => function(own.real(), other.real()),
-                    (_, None, None) if !OTHERS.contains(&name) => return unknown_function(at, name),
+                    (_, None, None) if !OTHER_FUNCTIONS.contains(&name) => return unknown_function(at, name),
                     _ => return wrong(at, format!("{name} does not take {} arguments", numbers.len())),
                 };
                 Number::finite(result, at)?
@@ -328,9 +329,9 @@ impl<H: Host> Expression<'_, '_, H> {
         } else if interpreter.seed.is_none() {
             interpreter.host.note_unseeded(at);
         }
-        let next = interpreter.seed.unwrap_or(1) * 16_807 % SEEDS;
+        let next = interpreter.seed.unwrap_or(1) * 16_807 % RANDOM_MODULUS;
         interpreter.seed = Some(next);
-        Real(next as f64 * (1.0 / SEEDS as f64))
+        Real(next as f64 * (1.0 / RANDOM_MODULUS as f64))
     }
 
     fn deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
@@ -361,8 +362,11 @@ fn wrong<T>(at: usize, problem: impl Into<String>) -> Result<T, Stop> {
 }
 
 fn unknown_function(at: usize, name: &str) -> Outcome {
-    let known =
-        FUNCTIONS.map(|(known, _)| known).into_iter().chain(PAIRED.map(|(known, _)| known)).chain(OTHERS);
+    let known = FUNCTIONS
+        .map(|(known, _)| known)
+        .into_iter()
+        .chain(PAIRED_FUNCTIONS.map(|(known, _)| known))
+        .chain(OTHER_FUNCTIONS);
     let known = known.collect::<Vec<_>>().join(", ");
     wrong(at, format!("{name:?} is neither a number nor a function; functions here are {known}"))
 }
@@ -385,7 +389,7 @@ fn boolean(text: &str) -> Option<bool> {
 }
 
 fn truth(text: &str, at: usize) -> Result<bool, Stop> {
-    if text == MEASURED {
+    if text == MEASURED_VALUE {
         let problem = "this depends on results of the run, but a script is evaluated before; write the commands without the condition";
         return Err(Stop::Limit(WordError { at, problem: problem.to_owned() }));
     }
@@ -394,8 +398,8 @@ fn truth(text: &str, at: usize) -> Result<bool, Stop> {
 
 /// Returns the result of an operator between two values; `at` is where the operator stands.
 fn apply(operator: &str, left: &str, right: &str, at: usize) -> Outcome {
-    if [left, right].contains(&MEASURED) {
-        return Ok(MEASURED.to_owned());
+    if [left, right].contains(&MEASURED_VALUE) {
+        return Ok(MEASURED_VALUE.to_owned());
     }
     let is_in = || Ok::<_, Stop>(list_at(right, at)?.iter().any(|own| own == left));
     let order = || match (Number::parse(left), Number::parse(right)) {

@@ -11,20 +11,20 @@ use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, suggestion};
 
 /// Maximum nesting; deeper is considered endless recursion.
-const DEEPEST: usize = 60;
+const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
 /// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
 const MAX_NESTED: usize = 4 << 20;
 /// A command's result is only copied, which takes less time than other work on as many octets.
-const COPIED: usize = 8;
+const COPY_DISCOUNT: usize = 8;
 /// The further commands that one of the host counts for: it may create an object, or search a name.
 const OF_HOST: u64 = 3;
 /// The octets that the search for a similar name counts for.
-pub(super) const SUGGESTION: usize = 1 << 16;
+pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
 /// What a script may consist of.
-const SUPPORTED: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
+const SUPPORTED_SCRIPTS: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
 /// A provider of commands that are not Tcl's own.
 pub(crate) trait Host {
@@ -151,7 +151,7 @@ impl<H: Host> Interpreter<H> {
         execute: impl FnOnce(&mut Self, &[Command]) -> Outcome,
     ) -> Outcome {
         let (at, length) = (text.place(0), text.text.len());
-        self.budget.octets(at, length)?;
+        self.budget.charge_octets(at, length)?;
         // The script itself may have any length.
         let length = if self.depth == 0 { 0 } else { length };
         if self.nested + length > MAX_NESTED {
@@ -169,10 +169,10 @@ impl<H: Host> Interpreter<H> {
         let mut result = String::new();
         for command in commands {
             let at = command[0].at;
-            self.budget.commands(at, 1)?;
+            self.budget.charge_commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
             result = self.deeper(at, |interpreter| interpreter.command(&words))?;
-            self.budget.octets(at, result.len() / COPIED)?;
+            self.budget.charge_octets(at, result.len() / COPY_DISCOUNT)?;
             if self.host.is_over() {
                 return Err(Stop::Over);
             }
@@ -182,8 +182,9 @@ impl<H: Host> Interpreter<H> {
 
     /// Calls `inside` one level deeper.
     pub(super) fn deeper(&mut self, at: usize, inside: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        if self.depth >= DEEPEST {
-            let problem = format!("this is nested more than {DEEPEST} deep; does a procedure call itself?");
+        if self.depth >= MAX_NESTING {
+            let problem =
+                format!("this is nested more than {MAX_NESTING} deep; does a procedure call itself?");
             return Err(Stop::Limit(WordError { at, problem }));
         }
         self.depth += 1;
@@ -217,10 +218,11 @@ impl<H: Host> Interpreter<H> {
         if let Some(done) = self.try_host(words) {
             return done;
         }
-        self.budget.octets(words[0].at, SUGGESTION)?;
+        self.budget.charge_octets(words[0].at, SUGGESTION_COST)?;
         let own = COMMANDS.into_iter().chain(self.host.names());
         let near = suggestion(name, own.chain(self.procedures.keys().map(String::as_str)));
-        let cure = near.map_or_else(|| SUPPORTED.to_owned(), |near| format!("did you mean \"{near}\"?"));
+        let cure =
+            near.map_or_else(|| SUPPORTED_SCRIPTS.to_owned(), |near| format!("did you mean \"{near}\"?"));
         let problem = format!("unknown command \"{name}\"; {cure}");
         self.report_unknown(words[0].at, problem)
     }
@@ -246,7 +248,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes a command of the host; `None` if it does not exist.
     fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
-        if let Err(stop) = self.budget.commands(words[0].at, OF_HOST) {
+        if let Err(stop) = self.budget.charge_commands(words[0].at, OF_HOST) {
             return Some(Err(stop));
         }
         self.host.command(words).map(|done| done.map_err(Stop::Limit))
@@ -262,7 +264,7 @@ impl<H: Host> Interpreter<H> {
         for part in parts {
             match part {
                 Part::Text(own) => {
-                    self.budget.octets(at, own.len())?;
+                    self.budget.charge_octets(at, own.len())?;
                     text.push_str(own);
                 }
                 part => text.push_str(&self.value(at, part)?),
@@ -284,7 +286,7 @@ impl<H: Host> Interpreter<H> {
                 self.value_of(*at, &name)?
             }
         };
-        self.budget.octets(at, value.len())?;
+        self.budget.charge_octets(at, value.len())?;
         Ok(value)
     }
 }

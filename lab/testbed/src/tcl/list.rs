@@ -17,9 +17,9 @@ const COMMANDS: [&str; 12] = [
 ];
 
 /// The octets that an octet of a list counts for besides its own.
-pub(super) const PARSED: usize = 4;
+pub(super) const LIST_COST: usize = 4;
 /// The octets that an octet of a list to be sorted counts for.
-const SORTED: usize = 16;
+const SORTING_COST: usize = 16;
 
 /// Parses a word as a list.
 pub(crate) fn list_of(word: &Word) -> Result<Vec<Cow<'_, str>>, WordError> {
@@ -170,8 +170,8 @@ impl<H: Host> Interpreter<H> {
         if !COMMANDS.contains(&words[0].text.as_str()) {
             return None;
         }
-        let octets: usize = words.iter().map(|word| word.text.len() * PARSED).sum();
-        if let Err(stop) = self.budget.octets(at, octets) {
+        let octets: usize = words.iter().map(|word| word.text.len() * LIST_COST).sum();
+        if let Err(stop) = self.budget.charge_octets(at, octets) {
             return Some(Err(stop));
         }
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -216,7 +216,7 @@ impl<H: Host> Interpreter<H> {
             })(),
             ("lsearch", [options @ .., source, wanted]) => self.search(options, source, wanted),
             ("lsort", [options @ .., source]) => {
-                let spent = self.budget.octets(at, source.text.len() * SORTED);
+                let spent = self.budget.charge_octets(at, source.text.len() * SORTING_COST);
                 spent.and_then(|()| sorted(options, source))
             }
             ("join", [list]) => list_of(list).map(|list| list.join(" ")).map_err(Into::into),
@@ -227,7 +227,7 @@ impl<H: Host> Interpreter<H> {
             })(),
             ("split", [text]) => Ok(split(&text.text, " \t\n\r")),
             ("split", [text, letters]) => {
-                let spent = self.budget.octets(at, text.text.len().saturating_mul(letters.text.len()));
+                let spent = self.budget.charge_octets(at, text.text.len().saturating_mul(letters.text.len()));
                 spent.map(|()| split(&text.text, &letters.text))
             }
             ("llength" | "lindex" | "lrange" | "join" | "split", _) => usage(
@@ -238,7 +238,7 @@ impl<H: Host> Interpreter<H> {
                 at,
                 "lreverse list, linsert list index value, lreplace list first last value, lsort list",
             ),
-            _ => usage(at, SEARCH),
+            _ => usage(at, SEARCH_SYNTAX),
         })
     }
 
@@ -246,7 +246,7 @@ impl<H: Host> Interpreter<H> {
     fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
         let mut own = source.text.clone();
         for index in indices {
-            self.budget.octets(index.at, own.len() * PARSED)?;
+            self.budget.charge_octets(index.at, own.len() * LIST_COST)?;
             let list = list_at(&own, source.at)?;
             let index = usize::try_from(position(&index, list.len())?);
             own = index.ok().and_then(|index| list.get(index)).map(ToString::to_string).unwrap_or_default();
@@ -261,7 +261,7 @@ impl<H: Host> Interpreter<H> {
             match option.text.as_str() {
                 "-all" => wants_all = true,
                 own @ ("-glob" | "-exact" | "-regexp") => kind = own,
-                _ => return usage(option.at, SEARCH),
+                _ => return usage(option.at, SEARCH_SYNTAX),
             }
         }
         let pattern = if kind == "-regexp" { Some(self.pattern(wanted, false)?) } else { None };
@@ -283,7 +283,7 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-const SEARCH: &str = "lsearch -glob -all list pattern, with -glob, -exact or -regexp";
+const SEARCH_SYNTAX: &str = "lsearch -glob -all list pattern, with -glob, -exact or -regexp";
 
 /// Returns the pieces of a text between any of these letters; without letters each of its own. split(n).
 fn split(text: &str, letters: &str) -> String {

@@ -24,7 +24,7 @@ mod variables;
 pub(crate) use commands::COMMANDS;
 pub(crate) use interpreter::{Host, Interpreter};
 pub(crate) use list::list_of;
-pub(crate) use number::{MEASURED, general, scientific};
+pub(crate) use number::{MEASURED_VALUE, general, scientific};
 
 /// An error about a word, with the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +40,11 @@ pub(crate) fn error_at<T>(at: usize, problem: impl Into<String>) -> Result<T, Wo
 }
 
 /// Names that are compared with an unknown one, and the octets of the longest of them.
-const COMPARED: (usize, usize) = (200, 64);
+const COMPARISON_LIMITS: (usize, usize) = (200, 64);
 
 /// Returns the name among the `known` ones that is the most similar to an unknown one.
 pub(crate) fn suggestion<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let (max, longest) = COMPARED;
+    let (max, longest) = COMPARISON_LIMITS;
     let known = known.into_iter().take(max).filter(|known| known.len().max(name.len()) <= longest);
     nearest(name, known)
 }

@@ -8,7 +8,7 @@ use super::interpreter::Stop;
 
 /// The value of something that only a run measures, such as a window, and of expressions with it: not a
 /// number.
-pub(crate) const MEASURED: &str = "measured";
+pub(crate) const MEASURED_VALUE: &str = "measured";
 
 const TOO_LARGE: &str =
     "the result is too large for a whole number; write one operand with a point, as in 2.0";
@@ -37,7 +37,7 @@ impl Number {
         {
             return Some(Whole(whole));
         }
-        if let Some((sign, digits, radix)) = whole(text) {
+        if let Some((sign, digits, radix)) = split_whole(text) {
             return i64::from_str_radix(&format!("{sign}{digits}"), radix).ok().map(Whole);
         }
         // Rust would also read "inf" and "nan", and Tcl reads no 08.
@@ -61,8 +61,10 @@ impl Number {
     pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
         let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
         let problem = match trimmed(text) {
-            MEASURED => "this depends on results of the run, but a script is evaluated before".to_owned(),
-            own if whole(own).is_some() && Self::parse(own).is_none() => {
+            MEASURED_VALUE => {
+                "this depends on results of the run, but a script is evaluated before".to_owned()
+            }
+            own if split_whole(own).is_some() && Self::parse(own).is_none() => {
                 format!("{text} has more than 64 bits, which is not supported; write it with a point")
             }
             own if is_odd(own) => format!("{text} is not a finite number, which is not supported"),
@@ -96,8 +98,8 @@ impl Number {
 
     /// Returns the whole number that a real one is; `None` if it is too large.
     pub fn whole_of(real: f64) -> Option<Self> {
-        const LIMIT: f64 = i64::MAX as f64;
-        (-LIMIT..LIMIT).contains(&real).then_some(Whole(real as i64))
+        const INTEGER_LIMIT: f64 = i64::MAX as f64;
+        (-INTEGER_LIMIT..INTEGER_LIMIT).contains(&real).then_some(Whole(real as i64))
     }
 
     /// Returns the number with the other sign; `None` if it is too large.
@@ -213,7 +215,7 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// Returns the sign, the digits and the radix of a whole number.
-fn whole(text: &str) -> Option<(&str, &str, u32)> {
+fn split_whole(text: &str) -> Option<(&str, &str, u32)> {
     let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
     let (digits, radix) = match digits.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&digits[2..], 16),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::budget::ENTRY;
+use super::budget::ENTRY_OCTETS;
 use super::control::{Procedure, usage};
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::{list, list_of};
@@ -36,7 +36,7 @@ pub(super) struct Objects {
 #[derive(Debug)]
 struct Class {
     /// The classes above it, the nearest first.
-    above: Vec<String>,
+    superclasses: Vec<String>,
 }
 
 /// An active method.
@@ -49,7 +49,7 @@ struct Call {
 }
 
 /// Roots of OTcl's classes, which define no behaviour.
-const ROOTS: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
+const ROOT_CLASSES: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
 
 /// Tcl's commands that an object executes with its own variables.
 const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
@@ -75,7 +75,9 @@ impl Objects {
             return;
         }
         match self.classes.get(class) {
-            Some(own) => own.above.iter().rev().for_each(|above| self.add_superclasses(above, seen, line)),
+            Some(own) => {
+                own.superclasses.iter().rev().for_each(|above| self.add_superclasses(above, seen, line))
+            }
             // A host's class is below the one whose name it begins with.
             None => {
                 let is_short = seen.len() <= MAX_ABOVE && class.len() <= LONGEST_NAME;
@@ -92,7 +94,7 @@ impl Objects {
 
     /// Returns the first class of the host among a class and those above it.
     fn host_class(&self, class: &str) -> Option<String> {
-        let is_of_host = |class: &String| !self.is_class(class) && !ROOTS.contains(&class.as_str());
+        let is_of_host = |class: &String| !self.is_class(class) && !ROOT_CLASSES.contains(&class.as_str());
         self.precedence(class).into_iter().find(is_of_host)
     }
 
@@ -162,20 +164,20 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `Class Name -superclass {Above …}`.
     fn define_class(&mut self, words: &[Word]) -> Outcome {
-        const FORM: &str = "Class Name -superclass Above";
-        let Some((name, options)) = words.split_first() else { return usage(0, FORM) };
+        const CLASS_SYNTAX: &str = "Class Name -superclass Above";
+        let Some((name, options)) = words.split_first() else { return usage(0, CLASS_SYNTAX) };
         let mut above = Vec::new();
         let (pairs, rest) = options.as_chunks::<2>();
         for [option, classes] in pairs {
             if option.text != "-superclass" {
-                return usage(option.at, FORM);
+                return usage(option.at, CLASS_SYNTAX);
             }
             above = list_of(classes)?.into_iter().map(Cow::into_owned).collect();
         }
         if let Some(word) = rest.first() {
-            return usage(word.at, FORM);
+            return usage(word.at, CLASS_SYNTAX);
         }
-        self.budget.octets(name.at, above.len() * MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(name.at, above.len() * MAX_ABOVE * ENTRY_OCTETS)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
             let problem = format!("the class \"{}\" would be above itself", name.text);
             return Err(WordError { at: name.at, problem }.into());
@@ -191,13 +193,13 @@ impl<H: Host> Interpreter<H> {
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         self.objects.extended.extend(above.iter().cloned());
-        self.objects.classes.insert(name.text.clone(), Class { above });
+        self.objects.classes.insert(name.text.clone(), Class { superclasses: above });
         Ok(name.text.clone())
     }
 
     /// Executes `CLASS instproc name {parameters} {commands}`.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY_OCTETS)?;
         if let Some(above) = self.objects.host_class(&class.text) {
             let extends = above != class.text;
             self.host.check_method(&Word { text: above, ..class.clone() }, method, extends);
@@ -210,7 +212,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `$object proc name {parameters} {commands}`.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.octets(object.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(object.at, MAX_ABOVE * ENTRY_OCTETS)?;
         let class = self.class_of_object(&object.text);
         if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
             self.host.check_method(&Word { text: above, ..object.clone() }, method, true);
@@ -223,7 +225,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `new Name arguments` for a class of the script.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
-        self.budget.octets(class.at, MAX_ABOVE * ENTRY)?;
+        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY_OCTETS)?;
         let has_init = self.objects.has_init(&class.text);
         let handle = match self.objects.host_class(&class.text) {
             Some(above) => {
@@ -252,7 +254,7 @@ impl<H: Host> Interpreter<H> {
         for own in self.objects.precedence(&class.text).iter().rev().filter(|own| self.objects.is_class(own))
         {
             let variables = self.variables.of_object(own);
-            self.budget.octets(class.at, (1 + variables.len()) * ENTRY)?;
+            self.budget.charge_octets(class.at, (1 + variables.len()) * ENTRY_OCTETS)?;
             let owned = variables.filter(|(name, _)| self.host.has_attribute(handle, name));
             attributes.extend(owned.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
@@ -275,7 +277,7 @@ impl<H: Host> Interpreter<H> {
             return Some(self.next(words));
         }
         let line = self.precedence_of_object(object);
-        if let Err(stop) = self.budget.octets(words[0].at, line.len() * ENTRY) {
+        if let Err(stop) = self.budget.charge_octets(words[0].at, line.len() * ENTRY_OCTETS) {
             return Some(Err(stop));
         }
         if line.iter().enumerate().any(|(place, own)| self.objects.procedure(place, own, method).is_some()) {
@@ -299,7 +301,7 @@ impl<H: Host> Interpreter<H> {
             }
             ("info", [what]) if what.text == "vars" => {
                 let variables = self.variables.of_object(object);
-                if let Err(stop) = self.budget.octets(words[0].at, variables.len() * ENTRY) {
+                if let Err(stop) = self.budget.charge_octets(words[0].at, variables.len() * ENTRY_OCTETS) {
                     return Some(Err(stop));
                 }
                 let arrays: BTreeSet<&str> =
@@ -307,7 +309,7 @@ impl<H: Host> Interpreter<H> {
                 Some(Ok(list(arrays)))
             }
             ("info", [what, class @ ..]) if matches!(what.text.as_str(), "subclass" | "superclass") => {
-                let spent = self.budget.octets(what.at, self.objects.classes.len() * ENTRY);
+                let spent = self.budget.charge_octets(what.at, self.objects.classes.len() * ENTRY_OCTETS);
                 Some(spent.map(|()| self.relatives(object, &what.text, class)))
             }
             ("destroy", []) if self.host.class_of(object).is_none() => {
@@ -383,7 +385,7 @@ impl<H: Host> Interpreter<H> {
 
     /// `$self instvar name {other own}`: variables of the object by their names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
-        self.budget.octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY)?;
+        self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY_OCTETS)?;
         for name in names {
             let parts = list_of(name)?;
             let (theirs, own) = match &parts[..] {
@@ -417,10 +419,11 @@ impl<H: Host> Interpreter<H> {
     fn relatives(&self, class: &str, what: &str, of: &[Word]) -> String {
         let all = match what {
             "superclass" => {
-                self.objects.classes.get(class).map(|class| class.above.clone()).unwrap_or_default()
+                self.objects.classes.get(class).map(|class| class.superclasses.clone()).unwrap_or_default()
             }
             _ => {
-                let below = |(_, own): &(&String, &Class)| own.above.iter().any(|above| above == class);
+                let below =
+                    |(_, own): &(&String, &Class)| own.superclasses.iter().any(|above| above == class);
                 self.objects.classes.iter().filter(below).map(|(name, _)| name.clone()).collect()
             }
         };

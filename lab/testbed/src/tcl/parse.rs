@@ -3,7 +3,7 @@
 use super::{Text, WordError, error_at};
 
 /// Nesting of brackets, braces and parentheses beyond which a script is rejected.
-pub(super) const DEEPEST: usize = 50;
+pub(super) const MAX_NESTING: usize = 50;
 
 /// The words of a command, which ends at the end of a line or at a semicolon.
 pub(super) type Command = Vec<RawWord>;
@@ -255,8 +255,8 @@ impl<'t> Parser<'t> {
     pub fn substitution(&mut self) -> Result<Option<Part>, WordError> {
         let at = self.place();
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return error_at(at, format!("brackets are nested more than {DEEPEST} deep; use variables"));
+        if self.depth > MAX_NESTING {
+            return error_at(at, format!("brackets are nested more than {MAX_NESTING} deep; use variables"));
         }
         let part =
             if self.eat("[") { Some(Part::Script(self.commands(Some(']'))?)) } else { self.variable(at)? };

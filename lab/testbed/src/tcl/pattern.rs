@@ -3,11 +3,11 @@
 use super::parse::backslash;
 
 /// The longest supported expression, in octets.
-const LONGEST: usize = 4096;
+const MAX_PATTERN_OCTETS: usize = 4096;
 /// Nesting of parentheses beyond which an expression is refused.
-const DEEPEST: usize = 50;
+const MAX_NESTING: usize = 50;
 /// The highest number of repetitions: `DUPMAX` of Tcl.
-const MAX: usize = 255;
+const MAX_REPETITIONS: usize = 255;
 
 /// A parsed expression.
 #[derive(Debug)]
@@ -130,8 +130,8 @@ impl Node {
 
 /// Parses an expression, or says what is wrong with it.
 pub(super) fn parse(text: &str, ignores_case: bool) -> Result<Pattern, String> {
-    if text.len() > LONGEST {
-        return Err(format!("it has more than {LONGEST} octets"));
+    if text.len() > MAX_PATTERN_OCTETS {
+        return Err(format!("it has more than {MAX_PATTERN_OCTETS} octets"));
     }
     let (rest, ignores_case) = text.strip_prefix("(?i)").map_or((text, ignores_case), |rest| (rest, true));
     let mut reader = Reader { rest, groups: 1, depth: 0 };
@@ -183,15 +183,15 @@ impl Reader<'_> {
     }
 
     fn quantified(&mut self) -> Result<Node, String> {
-        const INVALID: &str = "a quantifier such as * stands behind nothing that can be repeated";
+        const INVALID_QUANTIFIER: &str = "a quantifier such as * stands behind nothing that can be repeated";
         if self.quantifier()?.is_some() {
-            return Err(INVALID.to_owned());
+            return Err(INVALID_QUANTIFIER.to_owned());
         }
         let node = self.atom()?;
         let Some((min, max)) = self.quantifier()? else { return Ok(node) };
         let is_lazy = self.eat("?");
         if matches!(node, Node::Place(_)) || self.quantifier()?.is_some() {
-            return Err(INVALID.to_owned());
+            return Err(INVALID_QUANTIFIER.to_owned());
         }
         Ok(Node::Repeat { node: Box::new(node), min, max, is_lazy })
     }
@@ -209,7 +209,7 @@ impl Reader<'_> {
         };
         let counts = inside.split_once('}').and_then(|(counts, rest)| {
             self.rest = rest;
-            let count = |text: &str| text.parse::<usize>().ok().filter(|count| *count <= MAX);
+            let count = |text: &str| text.parse::<usize>().ok().filter(|count| *count <= MAX_REPETITIONS);
             match counts.split_once(',') {
                 None => Some((count(counts)?, count(counts)?)),
                 Some((min, "")) => Some((count(min)?, usize::MAX)),
@@ -218,7 +218,7 @@ impl Reader<'_> {
         });
         match counts.filter(|(min, max)| min <= max) {
             Some(counts) => Ok(Some(counts)),
-            None => Err(format!("repetitions are written {{3}}, {{3,}} or {{3,5}}, up to {MAX}")),
+            None => Err(format!("repetitions are written {{3}}, {{3,}} or {{3,5}}, up to {MAX_REPETITIONS}")),
         }
     }
 
@@ -243,8 +243,8 @@ impl Reader<'_> {
         let number = self.groups;
         self.groups += usize::from(is_counted);
         self.depth += 1;
-        if self.depth > DEEPEST {
-            return Err(format!("parentheses are nested more than {DEEPEST} deep"));
+        if self.depth > MAX_NESTING {
+            return Err(format!("parentheses are nested more than {MAX_NESTING} deep"));
         }
         let node = self.either()?;
         self.depth -= 1;
@@ -300,18 +300,18 @@ impl Reader<'_> {
 
     /// Reads `[a-z_]` behind its first bracket.
     fn bracket(&mut self) -> Result<Set, String> {
-        const OPEN: &str = "a bracket is never closed";
+        const OPEN_BRACKET: &str = "a bracket is never closed";
         let is_negated = self.eat("^");
         let mut items = Vec::new();
         loop {
             if !items.is_empty() && self.eat("]") {
                 return Ok(Set { items, is_negated });
             }
-            let first = self.item()?.ok_or(OPEN)?;
+            let first = self.read_item()?.ok_or(OPEN_BRACKET)?;
             let is_range = self.rest.starts_with('-') && !self.rest.starts_with("-]") && self.eat("-");
             items.push(match (first, is_range) {
                 (first, false) => first,
-                (Item::Range(first, _), true) => match self.item()?.ok_or(OPEN)? {
+                (Item::Range(first, _), true) => match self.read_item()?.ok_or(OPEN_BRACKET)? {
                     Item::Range(last, _) if first <= last => Item::Range(first, last),
                     _ => return Err("a range such as a-z does not go upwards".to_owned()),
                 },
@@ -321,7 +321,7 @@ impl Reader<'_> {
     }
 
     /// Reads a letter or a class in brackets.
-    fn item(&mut self) -> Result<Option<Item>, String> {
+    fn read_item(&mut self) -> Result<Option<Item>, String> {
         if self.eat("[:") {
             let known = CLASSES.into_iter().find(|(name, _)| self.eat(&format!("{name}:]")));
             let names = CLASSES.map(|(name, _)| name).join(", ");

@@ -1,9 +1,9 @@
 //! Executes `regexp`, `regsub` and the part of `file` that only takes names apart.
 
-use super::budget::{LONGEST, check_length};
+use super::budget::{MAX_TEXT_OCTETS, check_length};
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
-use super::number::MEASURED;
+use super::number::MEASURED_VALUE;
 use super::pattern::{Pattern, parse};
 use super::search::{Found, Search};
 use super::{Word, WordError};
@@ -15,7 +15,7 @@ impl<H: Host> Interpreter<H> {
         Some(match (words[0].text.as_str(), &words[1..]) {
             ("regexp", arguments) => self.regexp(at, arguments),
             ("regsub", arguments) => self.regsub(at, arguments),
-            ("file", [part, name]) if PARTS.contains(&part.text.as_str()) => {
+            ("file", [part, name]) if FILE_NAME_PARTS.contains(&part.text.as_str()) => {
                 Ok(part_of(&part.text, &name.text).to_owned())
             }
             ("file", [part, names @ ..]) if part.text == "join" && !names.is_empty() => {
@@ -32,17 +32,17 @@ impl<H: Host> Interpreter<H> {
                 "file exists name; supported are exists, dirname, tail, rootname, extension and join",
             ),
             // Where and when a script is read is no part of it.
-            ("clock" | "pwd" | "glob", _) => Ok(MEASURED.to_owned()),
+            ("clock" | "pwd" | "glob", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => return None,
         })
     }
 
     /// `regexp pattern text all first …`: whether the pattern matches, and what it and its groups match.
     fn regexp(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "regexp -nocase -- pattern text all first";
+        const SYNTAX: &str = "regexp -nocase -- pattern text all first";
         let (options, rest) = options(arguments);
-        let [pattern, text, names @ ..] = rest else { return usage(at, FORM) };
-        let ignores_case = is_known(&options, &["-nocase"], FORM)?.contains(&"-nocase");
+        let [pattern, text, names @ ..] = rest else { return usage(at, SYNTAX) };
+        let ignores_case = is_known(&options, &["-nocase"], SYNTAX)?.contains(&"-nocase");
         let (pattern, letters) =
             (self.pattern(pattern, ignores_case)?, text.text.chars().collect::<Vec<_>>());
         let search =
@@ -56,7 +56,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Parses a pattern.
     pub(super) fn pattern(&mut self, word: &Word, ignores_case: bool) -> Result<Pattern, Stop> {
-        self.budget.octets(word.at, word.text.len() * PARSED)?;
+        self.budget.charge_octets(word.at, word.text.len() * PATTERN_COST)?;
         parse(&word.text, ignores_case).map_err(|problem| {
             let problem = format!("{:?} is not a supported pattern: {problem}", word.text);
             Stop::Limit(WordError { at: word.at, problem })
@@ -65,7 +65,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Returns whether a text has a match of a pattern; errors are at `at`.
     pub(super) fn has_match(&mut self, at: usize, pattern: &Pattern, text: &str) -> Result<bool, Stop> {
-        self.budget.octets(at, text.len())?;
+        self.budget.charge_octets(at, text.len())?;
         let text: Vec<char> = text.chars().collect();
         let search = Search { text: &text, pattern, from: 0, budget: &mut self.budget, at }.first()?;
         Ok(search.is_some())
@@ -73,12 +73,12 @@ impl<H: Host> Interpreter<H> {
 
     /// `regsub -all pattern text replacement name`: the number of replacements, or without a name the text.
     fn regsub(&mut self, at: usize, arguments: &[Word]) -> Outcome {
-        const FORM: &str = "regsub -all -nocase -- pattern text replacement name";
+        const SYNTAX: &str = "regsub -all -nocase -- pattern text replacement name";
         let (options, rest) = options(arguments);
         let ([pattern, text, by, names @ ..], 0..=1) = (rest, rest.len().saturating_sub(3)) else {
-            return usage(at, FORM);
+            return usage(at, SYNTAX);
         };
-        let options = is_known(&options, &["-all", "-nocase"], FORM)?;
+        let options = is_known(&options, &["-all", "-nocase"], SYNTAX)?;
         // generic/tclCmdMZ.c: an empty pattern matches in front of each letter, and not behind the last, if the
         // replacement is plain text.
         let is_plain = options.contains(&"-all") && pattern.text.is_empty() && !by.text.contains(['&', '\\']);
@@ -109,10 +109,10 @@ impl<H: Host> Interpreter<H> {
 }
 
 /// The octets that an octet of a pattern counts for.
-const PARSED: usize = 64;
+const PATTERN_COST: usize = 64;
 
 /// The parts of a file's name.
-const PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
+const FILE_NAME_PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
 fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
     let path = name.trim_end_matches('/');
@@ -178,7 +178,7 @@ fn push_replacement<'l, G: Iterator<Item = &'l char>>(
     group: impl Fn(usize) -> G,
 ) {
     let mut letters = by.chars();
-    while let Some(letter) = letters.next().filter(|_| text.len() <= LONGEST) {
+    while let Some(letter) = letters.next().filter(|_| text.len() <= MAX_TEXT_OCTETS) {
         match letter {
             '&' => text.extend(group(0)),
             '\\' => match letters.next() {

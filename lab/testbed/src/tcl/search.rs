@@ -12,12 +12,12 @@ use super::interpreter::Stop;
 use super::pattern::{Node, Pattern, Place, is_of_word};
 
 /// The octets that a step from one place counts for.
-const STEP: usize = 64;
+const STEP_COST: usize = 64;
 /// The octets that a letter counts for if it is repeated, and that its comparison with an item of a set counts for.
-const LETTER: usize = 8;
+const LETTER_COST: usize = 8;
 
 /// The places that are tried before all others together.
-const TRIED: usize = 16;
+const PLACES_TRIED: usize = 16;
 
 /// Where a match and its groups begin and end, in letters.
 pub(super) type Found = Vec<Option<(usize, usize)>>;
@@ -40,7 +40,7 @@ impl Search<'_> {
         for start in self.from..=self.text.len() {
             // Whether it matches anywhere is found faster than where.
             let tried = start - self.from;
-            if tried >= TRIED && tried.is_power_of_two() {
+            if tried >= PLACES_TRIED && tried.is_power_of_two() {
                 let rest: Vec<usize> = (start..=self.text.len()).collect();
                 if self.ends(root, &rest)?.is_empty() {
                     return Ok(None);
@@ -60,7 +60,7 @@ impl Search<'_> {
 
     /// Returns where a part can end that begins at one of these places; both are in order.
     fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
-        self.budget.octets(self.at, (1 + from.len()) * (STEP + self.cost(node)))?;
+        self.budget.charge_octets(self.at, (1 + from.len()) * (STEP_COST + self.cost(node)))?;
         Ok(match node {
             _ if from.is_empty() => Vec::new(),
             Node::Letter(_) | Node::Place(_) => {
@@ -83,8 +83,8 @@ impl Search<'_> {
     /// Returns the octets that a letter counts for at a part.
     fn cost(&self, node: &Node) -> usize {
         match node {
-            Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER * set.size(),
-            Node::Letter(set) => LETTER * set.size(),
+            Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER_COST * set.size(),
+            Node::Letter(set) => LETTER_COST * set.size(),
             _ => 0,
         }
     }
@@ -126,9 +126,9 @@ impl Search<'_> {
     /// Returns where `least` to `most` repetitions can end.
     fn repeated(&mut self, node: &Node, min: usize, max: usize, from: &[usize]) -> Result<Vec<usize>, Stop> {
         if let (Node::Letter(_), [start]) = (node, from) {
-            let (mut run, cost) = (0, LETTER + self.cost(node));
+            let (mut run, cost) = (0, LETTER_COST + self.cost(node));
             while run < max && self.step(node, start + run).is_some() {
-                self.budget.octets(self.at, cost)?;
+                self.budget.charge_octets(self.at, cost)?;
                 run += 1;
             }
             return Ok((start + min..=start + run).collect());

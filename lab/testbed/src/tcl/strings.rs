@@ -5,11 +5,11 @@ use super::commands::whole;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::position;
-use super::number::{MEASURED, Number, general, scientific};
+use super::number::{MEASURED_VALUE, Number, general, scientific};
 use super::{Word, WordError};
 
 /// The widest field of a format.
-const WIDEST: u64 = 1000;
+const MAX_FIELD_WIDTH: u64 = 1000;
 
 impl<H: Host> Interpreter<H> {
     /// Executes a command; `None` if it is neither `string` nor `format`.
@@ -28,7 +28,7 @@ impl<H: Host> Interpreter<H> {
             ("string", ["trimleft", text]) => Ok(text.trim_start().to_owned()),
             ("string", ["trimright", text]) => Ok(text.trim_end().to_owned()),
             ("string", [side @ ("trim" | "trimleft" | "trimright"), text, letters]) => {
-                let spent = self.budget.octets(at, text.len().saturating_mul(letters.len()));
+                let spent = self.budget.charge_octets(at, text.len().saturating_mul(letters.len()));
                 let is_cut = |c| letters.contains(c);
                 spent.map(|()| {
                     let left = if *side == "trimright" { text } else { text.trim_start_matches(is_cut) };
@@ -65,7 +65,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Returns whether a text matches a pattern of `string match`.
     pub(super) fn matches(&mut self, at: usize, pattern: &str, text: &str) -> Result<bool, Stop> {
-        self.budget.octets(at, pattern.len().saturating_mul(text.len()))?;
+        self.budget.charge_octets(at, pattern.len().saturating_mul(text.len()))?;
         Ok(matches(pattern, text))
     }
 }
@@ -137,7 +137,7 @@ impl<'w> Values<'w> {
     }
 
     /// Reads a width or precision at the start of a text: digits, or `*` for a value.
-    fn size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
+    fn read_size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
         if let Some(rest) = text.strip_prefix('*') {
             *text = rest;
             return whole(self.next()?).map(Some);
@@ -171,25 +171,25 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
 fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), Stop> {
     let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
     let mut flags = flags.to_owned();
-    let width = values.size(&mut rest)?.unwrap_or(0);
+    let width = values.read_size(&mut rest)?.unwrap_or(0);
     if width < 0 {
         flags.push('-');
     }
     let precision = match rest.strip_prefix('.') {
         Some(behind) => {
             rest = behind;
-            values.size(&mut rest)?.or(Some(0))
+            values.read_size(&mut rest)?.or(Some(0))
         }
         None => None,
     };
     rest = rest.trim_start_matches('l');
     let kind = rest.chars().next().filter(|kind| "diuxXocfeEgGs".contains(*kind));
-    let is_wide = |size: i64| size.unsigned_abs() > WIDEST;
+    let is_wide = |size: i64| size.unsigned_abs() > MAX_FIELD_WIDTH;
     let is_odd =
         flags.contains('-') && flags.contains('0') || is_wide(width) || precision.is_some_and(is_wide);
     let Some(kind) = kind.filter(|_| !is_odd) else {
         let problem = format!(
-            "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {WIDEST}"
+            "the format \"%{form}\" is not supported; use d, f, e, g, x, o, c or s, with flags -, 0 or +, width and precision up to {MAX_FIELD_WIDTH}"
         );
         return Err(Stop::Limit(WordError { at, problem }));
     };
@@ -204,7 +204,7 @@ impl Field {
         let precision = self.precision.unwrap_or(6);
         let real = || Number::read(&value.text, value.at).map(Number::real);
         let body = match self.kind {
-            _ if value.text == MEASURED => value.text.clone(),
+            _ if value.text == MEASURED_VALUE => value.text.clone(),
             's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
             'c' => {
                 let letter = u32::try_from(whole(value)?).ok().and_then(char::from_u32);

@@ -512,8 +512,8 @@ fn scripts_end_at_the_limits() {
         let start = &script[..script.len().min(200)];
         let mut interpreter = Interpreter::new(Nobody, "a.tcl");
         // Three quarters of the limits, so that the test is quick.
-        interpreter.budget.commands(0, 1_500_000).unwrap();
-        interpreter.budget.octets(0, 3 << 27).unwrap();
+        interpreter.budget.charge_commands(0, 1_500_000).unwrap();
+        interpreter.budget.charge_octets(0, 3 << 27).unwrap();
         let result = interpreter.run(&format!("catch {{{script}}}"));
         let problem = result.expect_err(start).problem;
         assert!(problem.contains(limit), "{start}: {problem}");

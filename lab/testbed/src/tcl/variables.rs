@@ -180,8 +180,8 @@ impl Variables {
 
     /// Returns the names and values of an object's variables.
     pub fn of_object(&self, handle: &str) -> impl ExactSizeIterator<Item = (&str, &str)> {
-        static NONE: BTreeMap<String, Value> = BTreeMap::new();
-        let own = self.objects.get(handle).unwrap_or(&NONE);
+        static NO_VARIABLES: BTreeMap<String, Value> = BTreeMap::new();
+        let own = self.objects.get(handle).unwrap_or(&NO_VARIABLES);
         own.iter().map(|(name, value)| (name.as_str(), value.text.as_str()))
     }
 

@@ -322,8 +322,8 @@ fn addresses_that_are_chosen_are_free() {
 
 #[test]
 fn a_script_is_known_by_its_text() {
-    assert!(Script::is_one(&with("")));
-    assert!(!Script::is_one("title = 'a'\ntransports = ['tcp']\n# set ns [new Simulator]\n"));
+    assert!(Script::looks_like_script(&with("")));
+    assert!(!Script::looks_like_script("title = 'a'\ntransports = ['tcp']\n# set ns [new Simulator]\n"));
 }
 
 #[test]

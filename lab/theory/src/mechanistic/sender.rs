@@ -36,7 +36,7 @@ pub(super) struct Sender {
     base: usize,
     window: VecDeque<Packet>,
     /// The number of entries of the receiver's log that the sender knows.
-    known: usize,
+    reports_known: usize,
     timeouts: u32,
     /// The acknowledged packet that was sent last: its time and, to order packets sent at the same time, its number.
     latest: (u64, usize),
@@ -62,7 +62,7 @@ impl Sender {
             rto_max,
             base: 0,
             window: VecDeque::new(),
-            known: 0,
+            reports_known: 0,
             timeouts: 0,
             latest: (0, 0),
             timer: None,
@@ -93,8 +93,8 @@ impl Sender {
 
     /// Handles an acknowledgement; returns the packets to retransmit.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
-        let news = &log[self.known.min(log.len())..];
-        self.known = self.known.max(log.len());
+        let news = &log[self.reports_known.min(log.len())..];
+        self.reports_known = self.reports_known.max(log.len());
         let Some(highest) = news.iter().copied().max() else { return Vec::new() };
         for number in news {
             let packet = &mut self.window[number - self.base];
@@ -113,7 +113,7 @@ impl Sender {
         if self.base > before {
             self.restart(now);
         }
-        let lost = self.lost(now, highest);
+        let lost = self.take_lost(now, highest);
         self.send_again(now, &lost, true);
         if self.may_probe() {
             self.set_probe(now);
@@ -127,7 +127,7 @@ impl Sender {
         match alarm {
             TimerPurpose::Reordering => {
                 self.restart(now);
-                let lost = self.lost(now, 0);
+                let lost = self.take_lost(now, 0);
                 self.send_again(now, &lost, true);
                 lost
             }
@@ -139,7 +139,7 @@ impl Sender {
             }
             TimerPurpose::Retransmission => {
                 self.timeouts += 1;
-                let missing: Vec<usize> = self.missing().collect();
+                let missing: Vec<usize> = self.missing_packets().collect();
                 self.restart(now);
                 self.send_again(now, &missing, false);
                 missing
@@ -147,19 +147,19 @@ impl Sender {
         }
     }
 
-    fn missing(&self) -> impl Iterator<Item = usize> {
+    fn missing_packets(&self) -> impl Iterator<Item = usize> {
         let open = self.window.iter().enumerate().filter(|(_, packet)| !packet.acknowledged);
         open.map(|(at, _)| self.base + at)
     }
 
     /// Returns the packets that acknowledgements show to be lost; `highest` is the highest newly acknowledged packet.
-    fn lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
+    fn take_lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
             Recovery::Ideal { reports } => self.reported(highest, reports, false),
             Recovery::Sctp { again, .. } => self.reported(highest, 3, again),
             Recovery::TcpDupThresh { .. } => {
                 let beyond = self.third_from_above();
-                self.missing().filter(|n| *n < beyond && !self.window[n - self.base].resent).collect()
+                self.missing_packets().filter(|n| *n < beyond && !self.window[n - self.base].resent).collect()
             }
             Recovery::TcpRack { .. } => self.overtaken(now),
         }
@@ -193,7 +193,7 @@ impl Sender {
             || self.third_from_above() > 0;
         let wait = self.round_trip + if settled { 0 } else { self.round_trip / 4 };
         let suspects: Vec<(usize, u64)> = self
-            .missing()
+            .missing_packets()
             .map(|number| (number, self.window[number - self.base].sent))
             .filter(|(number, sent)| (*sent, *number) < self.latest)
             .collect();

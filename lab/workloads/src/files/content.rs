@@ -7,24 +7,24 @@ use hol_base::{Digest, Digester, Seed};
 
 /// Returns a range of the content with this number.
 pub(super) fn octets(content: u32, range: Range<u32>) -> Bytes {
-    const WORD: u32 = u64::BITS / 8;
-    let words = range.start / WORD..range.end.div_ceil(WORD);
-    let mut octets = BytesMut::zeroed(words.len() * WORD as usize);
+    const WORD_OCTETS: u32 = u64::BITS / 8;
+    let words = range.start / WORD_OCTETS..range.end.div_ceil(WORD_OCTETS);
+    let mut octets = BytesMut::zeroed(words.len() * WORD_OCTETS as usize);
     for (word, place) in words.clone().zip(octets.as_chunks_mut().0) {
         let Seed(random) = Seed(content.into()).derive_index(word.into());
         *place = random.to_le_bytes();
     }
-    let before = (range.start - words.start * WORD) as usize;
+    let before = (range.start - words.start * WORD_OCTETS) as usize;
     octets.freeze().slice(before..before + range.len())
 }
 
 /// Returns the digest of the content's first `size` octets, which are never in memory all at once.
 pub(super) fn digest(content: u32, size: u32) -> Digest {
     // A multiple of the eight octets that a digest takes at once.
-    const PIECE: u32 = 1 << 16;
+    const PIECE_OCTETS: u32 = 1 << 16;
     let mut digester = Digester::new();
-    for start in (0..size).step_by(PIECE as usize) {
-        digester.add_octets(&octets(content, start..size.min(start + PIECE)));
+    for start in (0..size).step_by(PIECE_OCTETS as usize) {
+        digester.add_octets(&octets(content, start..size.min(start + PIECE_OCTETS)));
     }
     digester.finish()
 }

@@ -10,9 +10,9 @@ use hol_transport::FramingError;
 use crate::WorkloadError;
 
 /// Octets of a request or reply without a block.
-pub(super) const HEADER: usize = 64;
+pub(super) const HEADER_OCTETS: usize = 64;
 /// Octets of the header that are not zero.
-const USED: usize = 40;
+const USED_OCTETS: usize = 40;
 
 /// A command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,21 +62,23 @@ const COMMANDS: [Command; 7] = [
 impl Header {
     /// Returns the header followed by a block.
     pub(super) fn with(self, block: &[u8]) -> Bytes {
-        let mut frame = BytesMut::with_capacity(HEADER + block.len());
-        frame.put_u32((HEADER + block.len()) as u32);
+        let mut frame = BytesMut::with_capacity(HEADER_OCTETS + block.len());
+        frame.put_u32((HEADER_OCTETS + block.len()) as u32);
         for word in [self.command as u32, self.number, self.file, self.offset, self.octets] {
             frame.put_u32(word);
         }
         frame.put_u128(self.digest.0);
-        frame.put_bytes(0, HEADER - USED);
+        frame.put_bytes(0, HEADER_OCTETS - USED_OCTETS);
         frame.extend_from_slice(block);
         frame.freeze()
     }
 
     /// Splits a whole frame into header and block.
     pub(super) fn read(frame: &[u8]) -> Result<(Self, &[u8]), &'static str> {
-        let (header, block) = frame.split_first_chunk::<HEADER>().ok_or("a request without a header")?;
-        let (words, digest) = header[4..USED].split_first_chunk::<20>().expect("the header has 36 octets");
+        let (header, block) =
+            frame.split_first_chunk::<HEADER_OCTETS>().ok_or("a request without a header")?;
+        let (words, digest) =
+            header[4..USED_OCTETS].split_first_chunk::<20>().expect("the header has 36 octets");
         let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|octet| words[4 * at + octet]));
         let command = *COMMANDS.get(word(0) as usize).ok_or("an unknown command")?;
         let digest = Digest(u128::from_be_bytes(digest.try_into().expect("a digest has 16 octets")));
@@ -90,7 +92,7 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
         return Ok(None);
     };
-    if (HEADER as u64..=WorkloadError::MAX_SIZE).contains(&length.into()) {
+    if (HEADER_OCTETS as u64..=WorkloadError::MAX_SIZE).contains(&length.into()) {
         Ok(Some(length as usize))
     } else {
         Err(FramingError("an invalid length"))
@@ -113,7 +115,7 @@ mod tests {
             let header = Header { command, number, file, offset, octets, digest: Digest(digest) };
             let frame = header.with(&block);
             prop_assert_eq!(Header::read(&frame), Ok((header, block.as_slice())));
-            prop_assert_eq!(length_of(&frame), Ok(Some(HEADER + block.len())));
+            prop_assert_eq!(length_of(&frame), Ok(Some(HEADER_OCTETS + block.len())));
         }
 
         #[test]

@@ -119,7 +119,7 @@ impl Workload for Files {
         let Some(kept) = self.max_stored_files() else {
             return files("`operations` gets or removes a file before it exists; begin with \"put\"");
         };
-        if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER as u64 {
+        if self.block.0 == 0 || self.block.0 > WorkloadError::MAX_SIZE - frame::HEADER_OCTETS as u64 {
             return files("`block` must be at least 1 octet and less than 16 MiB");
         }
         if self.size.0.saturating_mul(kept) > Self::MAX_STORED {

@@ -17,10 +17,10 @@ pub(super) struct FileServer {
 }
 
 impl FileServer {
-    const UNKNOWN: &'static str = "no such file";
+    const UNKNOWN_FILE: &'static str = "no such file";
 
     fn file(&mut self, file: u32) -> Result<&mut Vec<u8>, &'static str> {
-        self.files.get_mut(&file).ok_or(Self::UNKNOWN)
+        self.files.get_mut(&file).ok_or(Self::UNKNOWN_FILE)
     }
 
     /// Reserves the whole size at once: a growing file would be in memory twice.
@@ -56,7 +56,7 @@ impl FileServer {
     }
 
     fn remove(&mut self, file: u32) -> Result<(), &'static str> {
-        self.files.remove(&file).map(drop).ok_or(Self::UNKNOWN)
+        self.files.remove(&file).map(drop).ok_or(Self::UNKNOWN_FILE)
     }
 }
 
@@ -100,7 +100,7 @@ mod tests {
     fn missing_files_are_not_served_and_unannounced_ones_not_stored() {
         let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
-            assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN));
+            assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN_FILE));
         }
         assert!(ask(&mut store, Command::Create, [3, 0, u32::MAX], &[]).is_err());
         assert_eq!(ask(&mut store, Command::Create, [3, 0, 8], &[]), Ok(()));

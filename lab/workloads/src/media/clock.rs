@@ -4,7 +4,7 @@
 use hol_base::Duration;
 use hol_rtp::{SAMPLES, SAMPLING_RATE};
 
-const TIMESTAMPS: u64 = 90_000;
+const TIMESTAMPS_PER_SECOND: u64 = 90_000;
 
 /// Returns the duration of this many frames.
 pub(super) fn duration(frames: u64) -> Duration {
@@ -15,12 +15,12 @@ pub(super) fn duration(frames: u64) -> Duration {
 /// Returns the timestamp of a frame. The first is 0, which a session description would announce (RFC 2326
 /// section 12.33).
 pub(super) fn timestamp(frame: u32) -> u32 {
-    (u64::from(frame) * TIMESTAMPS * u64::from(SAMPLES) / u64::from(SAMPLING_RATE)) as u32
+    (u64::from(frame) * TIMESTAMPS_PER_SECOND * u64::from(SAMPLES) / u64::from(SAMPLING_RATE)) as u32
 }
 
 /// Returns the frame of a timestamp that does not wrap.
 pub(super) fn frame(timestamp: u64) -> u64 {
-    (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS * u64::from(SAMPLES))
+    (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS_PER_SECOND * u64::from(SAMPLES))
 }
 
 #[cfg(test)]

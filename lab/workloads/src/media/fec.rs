@@ -20,7 +20,7 @@ pub enum Fec {
     },
 }
 
-const ULPFEC: &str = "ulpfec:";
+const ULPFEC_PREFIX: &str = "ulpfec:";
 
 impl Fec {
     /// Returns the packets per group.
@@ -68,7 +68,7 @@ impl FromStr for Fec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (fraction, code): (_, fn(u8, u8) -> Option<Self>) = match text.strip_prefix(ULPFEC) {
+        let (fraction, code): (_, fn(u8, u8) -> Option<Self>) = match text.strip_prefix(ULPFEC_PREFIX) {
             Some(fraction) => (fraction, Self::ulp),
             None => (text, Self::reed_solomon),
         };
@@ -77,7 +77,7 @@ impl FromStr for Fec {
         numbers.and_then(|(k, n)| code(k, n)).ok_or_else(|| {
             format!(
                 "`fec` is {text:?}; write the packets of a group without and with parity, at most {}, as in \"5/7\"; or for RFC 5109 the \
-                packets of a group, at most {}, and one more, as in \"{ULPFEC}6/7\"",
+                packets of a group, at most {}, and one more, as in \"{ULPFEC_PREFIX}6/7\"",
                 ParityCode::MAX,
                 ulpfec::MAX
             )
@@ -101,7 +101,7 @@ impl From<Fec> for String {
 
 impl fmt::Display for Fec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if matches!(self, Self::Ulp { .. }) { ULPFEC } else { "" };
+        let name = if matches!(self, Self::Ulp { .. }) { ULPFEC_PREFIX } else { "" };
         write!(f, "{name}{}/{}", self.k(), self.n())
     }
 }

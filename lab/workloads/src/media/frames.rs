@@ -36,7 +36,7 @@ struct Head {
 }
 
 impl Frame {
-    fn whole(&self) -> Option<Head> {
+    fn complete_head(&self) -> Option<Head> {
         self.head.filter(|head| head.octets == self.octets)
     }
 }
@@ -51,7 +51,7 @@ impl Head {
         let reaches_back = octets
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
-            .ok_or(PARTS)?;
+            .ok_or(PARTS_CONTRADICT)?;
         Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.main_data_room() }))
     }
 
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-const PARTS: Malformed = Malformed("the parts of a frame contradict each other");
+const PARTS_CONTRADICT: Malformed = Malformed("the parts of a frame contradict each other");
 
 impl Frames {
     /// Creates an empty buffer.
@@ -82,20 +82,20 @@ impl Frames {
                 (octets.len(), Head::of_frame(offset, octets)?)
             }
             Packing::Adu => {
-                let [piece] = fragments(payload)?[..] else { return Err(PARTS) };
+                let [piece] = fragments(payload)?[..] else { return Err(PARTS_CONTRADICT) };
                 (piece.octets.len(), Some(Head::of_unit(&piece)))
             }
         };
         self.make_room(number)?;
         let Some(frame) = self.frames.get_mut(number) else { return Ok(Vec::new()) };
         // A restored packet may still arrive.
-        if frame.packets.contains(&header.sequence) || frame.whole().is_some() {
+        if frame.packets.contains(&header.sequence) || frame.complete_head().is_some() {
             return Ok(Vec::new());
         }
         frame.packets.push(header.sequence);
         frame.octets += octets;
         frame.head = frame.head.or(head);
-        Ok(if frame.whole().is_some() { self.newly_playable(number) } else { Vec::new() })
+        Ok(if frame.complete_head().is_some() { self.newly_playable(number) } else { Vec::new() })
     }
 
     fn make_room(&mut self, number: u32) -> Result<(), Malformed> {
@@ -114,8 +114,8 @@ impl Frames {
     /// Returns the frames that can be played now that frame `number` is complete.
     fn newly_playable(&mut self, number: u32) -> Vec<u32> {
         // At the lowest bit rate main data begin up to eight frames earlier.
-        const REACH: u32 = 8;
-        let waiting = number..=number.saturating_add(REACH);
+        const MAX_EARLIER_FRAMES: u32 = 8;
+        let waiting = number..=number.saturating_add(MAX_EARLIER_FRAMES);
         let playable: Vec<u32> = waiting.filter(|number| self.has_become_playable(*number)).collect();
         for number in &playable {
             if let Some(frame) = self.frames.get_mut(*number) {
@@ -128,7 +128,7 @@ impl Frames {
     /// Returns whether the frame is complete, and all frames from where its main data begin. If one is
     /// missing, it is unknown how much of the main data it had.
     fn has_become_playable(&self, number: u32) -> bool {
-        let whole = |number: u32| self.frames.get(number).and_then(Frame::whole);
+        let whole = |number: u32| self.frames.get(number).and_then(Frame::complete_head);
         let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))
         else {
             return false;

@@ -24,7 +24,7 @@ use streamer::Streamer;
 
 impl Media {
     /// The range of `packet`; the maximum is what fits into a datagram.
-    const PACKETS: std::ops::RangeInclusive<u64> = 128..=65_507;
+    const PACKET_SIZES: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {
         let mut known = hol_rtp::BIT_RATES.into_iter();
@@ -39,7 +39,7 @@ impl Media {
     }
 }
 
-fn refused(problem: impl Into<String>) -> Result<(), WorkloadError> {
+fn reject(problem: impl Into<String>) -> Result<(), WorkloadError> {
     Err(WorkloadError::Media(problem.into()))
 }
 
@@ -61,20 +61,18 @@ impl Workload for Media {
         let Self { bitrate, packing, interleave, buffer, packet, .. } = self;
         if self.kbps().is_none() {
             let known = hol_rtp::BIT_RATES.map(|kbps| kbps.to_string()).join(", ");
-            return refused(format!(
+            return reject(format!(
                 "`bitrate` is {bitrate}, but MPEG-1 layer III defines only {known} kbit/s; use one of them"
             ));
         }
-        if !Self::PACKETS.contains(&packet.0) {
-            return refused("`packet` must be 128 to 65507 octets");
+        if !Self::PACKET_SIZES.contains(&packet.0) {
+            return reject("`packet` must be 128 to 65507 octets");
         }
         if *interleave == 0 {
-            return refused(
-                "`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving",
-            );
+            return reject("`interleave` is 0, but a cycle has at least one unit; use 1 for no interleaving");
         }
         if *interleave > 1 && *packing == Packing::Mpa {
-            return refused(
+            return reject(
                 "`interleave` needs self-contained units, but packing = \"mpa\" sends MP3 frames; set packing = \"adu\", or remove \
                 `interleave`",
             );
@@ -95,7 +93,7 @@ impl Workload for Media {
             ),
             _ => return Ok(()),
         };
-        refused(format!("{takes}, but `buffer` is {buffer}; make {cure} or `buffer` longer"))
+        reject(format!("{takes}, but `buffer` is {buffer}; make {cure} or `buffer` longer"))
     }
 
     fn pace(&self) -> Pace {

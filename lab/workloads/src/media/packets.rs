@@ -9,22 +9,26 @@ use hol_transport::FramingError;
 use super::{Fec, Media, Packing, clock};
 
 /// RFC 3551 table 4.
-const MPA: u8 = 14;
+const MPA_PAYLOAD_TYPE: u8 = 14;
 /// Dynamic payload types, which a session description would announce. RFC 3551 section 3.
-const ADU: u8 = 96;
-pub(super) const PARITY: u8 = 97;
+const ADU_PAYLOAD_TYPE: u8 = 96;
+pub(super) const PARITY_PAYLOAD_TYPE: u8 = 97;
 /// SSRC of the medium and of its parity, which has its own sequence numbers. RFC 5109 section 7.2.
-const SOURCE: u32 = 0x6d70_3300;
+const MEDIA_SSRC: u32 = 0x6d70_3300;
 
 /// Octets of the length prefix of a packet in a byte stream. RFC 4571 section 2.
-pub(super) const LENGTH: usize = 2;
+pub(super) const LENGTH_PREFIX: usize = 2;
 
 /// Returns the length of the packet that starts with `octets`, in a byte stream.
 pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) else {
         return Ok(None);
     };
-    if length < Header::OCTETS { Err(FramingError("an invalid length")) } else { Ok(Some(LENGTH + length)) }
+    if length < Header::OCTETS {
+        Err(FramingError("an invalid length"))
+    } else {
+        Ok(Some(LENGTH_PREFIX + length))
+    }
 }
 
 /// Returns the largest number of frames that a unit of a cycle of this size waits after the first unit sent,
@@ -141,10 +145,10 @@ impl Packets {
 
     /// Builds a packet of the medium.
     fn media_packet(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
-        let payload_type = if self.packing == Packing::Mpa { MPA } else { ADU };
+        let payload_type = if self.packing == Packing::Mpa { MPA_PAYLOAD_TYPE } else { ADU_PAYLOAD_TYPE };
         // The marker bit marks the first packet of a talkspurt (RFC 2250 section 3.3); RFC 3119 section 3.4
         // does not use it.
-        let marker = payload_type == MPA && self.sequences[0] == 0 && number == 0;
+        let marker = payload_type == MPA_PAYLOAD_TYPE && self.sequences[0] == 0 && number == 0;
         self.packet(0, payload_type, marker, number, payload)
     }
 
@@ -158,7 +162,7 @@ impl Packets {
     ) -> Vec<u8> {
         let (sequence, timestamp) = (self.sequences[stream], clock::timestamp(number));
         self.sequences[stream] = sequence.wrapping_add(1);
-        let header = Header { payload_type, marker, sequence, timestamp, source: SOURCE };
+        let header = Header { payload_type, marker, sequence, timestamp, source: MEDIA_SSRC };
         [&header.octets()[..], payload].concat()
     }
 
@@ -172,7 +176,7 @@ impl Packets {
         let group = std::mem::take(&mut self.group);
         let first = self.sequences[0].wrapping_sub(group.len() as u16);
         for payload in fec.payloads(first, &group) {
-            let octets = self.packet(1, PARITY, false, number, &payload);
+            let octets = self.packet(1, PARITY_PAYLOAD_TYPE, false, number, &payload);
             packets.push(Packet { frame: None, octets: self.framed(&octets) });
         }
     }

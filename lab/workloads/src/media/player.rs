@@ -9,7 +9,7 @@ use hol_transport::DeliveryTimes;
 
 use super::extended_counter::ExtendedCounter;
 use super::frames::Frames;
-use super::packets::{LENGTH, PARITY};
+use super::packets::{LENGTH_PREFIX, PARITY_PAYLOAD_TYPE};
 use super::playout::Playout;
 use super::repair::Repair;
 use super::{Media, clock};
@@ -47,10 +47,10 @@ impl Player {
 
     fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
         let Delivery { mut payload, delivery_times, .. } = delivery;
-        let packet = payload.split_off(if self.is_stream { LENGTH.min(payload.len()) } else { 0 });
+        let packet = payload.split_off(if self.is_stream { LENGTH_PREFIX.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
         let Some(repair) = &mut self.repair else { return self.receive_packet(now, delivery_times, &packet) };
-        let restored = if header.payload_type == PARITY {
+        let restored = if header.payload_type == PARITY_PAYLOAD_TYPE {
             repair.add_parity_packet(header.source, Bytes::copy_from_slice(payload))?
         } else {
             let restored = repair.add_media_packet(header.sequence, packet.clone());
@@ -69,7 +69,7 @@ impl Player {
     ) -> Result<(), Malformed> {
         let (header, payload) = Header::read(packet)?;
         let number = self.timestamp.update(header.timestamp).map(clock::frame);
-        let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(NEVER)?;
+        let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(EARLY_TIMESTAMP)?;
         self.playout.note_arrival(now, number);
         for frame in self.frames.take(number, header, payload)? {
             let entry = self.ledger.note_request(frame, MessageArrival { delivery_times, delivered: now });
@@ -81,7 +81,7 @@ impl Player {
     }
 }
 
-const NEVER: Malformed = Malformed("a timestamp precedes the first one");
+const EARLY_TIMESTAMP: Malformed = Malformed("a timestamp precedes the first one");
 
 impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {

@@ -33,8 +33,8 @@ struct Group {
 
 impl Repair {
     /// Maximum number of stored packets: more than the longest group.
-    const PACKETS: usize = 1024;
-    const GROUPS: usize = 64;
+    const MAX_PACKETS: usize = 1024;
+    const MAX_GROUPS: usize = 64;
 
     /// Creates an empty store.
     pub(super) fn new(fec: Fec) -> Self {
@@ -46,7 +46,7 @@ impl Repair {
     pub(super) fn add_media_packet(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
         let Some(sequence) = self.sequence.update(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
-        if self.packets.len() > Self::PACKETS {
+        if self.packets.len() > Self::MAX_PACKETS {
             self.packets.pop_first();
         }
         self.groups
@@ -65,7 +65,7 @@ impl Repair {
         let Some(first) = self.sequence.extend(first.into()) else { return Ok(Vec::new()) };
         let group = self.groups.entry(first).or_insert_with(|| Group { span, source, parities: Vec::new() });
         group.parities.push(payload);
-        if self.groups.len() > Self::GROUPS {
+        if self.groups.len() > Self::MAX_GROUPS {
             self.groups.pop_first();
         }
         Ok(self.restore(first))

@@ -22,7 +22,7 @@ pub(crate) struct Streamer {
     stream: Stream,
     packets: Packets,
     /// Frames not yet due.
-    left: u64,
+    frames_left: u64,
     endless: bool,
     openings: ConnectionOpenings,
     /// When the last connection opened, which starts the clock.
@@ -45,7 +45,7 @@ impl Streamer {
             lanes,
             stream: Stream::new(kbps).expect("the bit rate was checked"),
             packets,
-            left: frames,
+            frames_left: frames,
             endless: frames == ENDLESS,
             openings: ConnectionOpenings::of(lanes),
             start: None,
@@ -67,21 +67,21 @@ impl Streamer {
 
     /// Returns when the next frame is produced, or a delayed unit is to be sent.
     fn next_tick(&self) -> Time {
-        let waits = self.left > 0 || !self.packets.is_empty();
+        let waits = self.frames_left > 0 || !self.packets.is_empty();
         self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::duration(self.ticks + 1))
     }
 
     /// Handles a tick of the encoder.
     fn tick(&mut self, at: Time) {
         self.ticks += 1;
-        if self.left > 0 {
+        if self.frames_left > 0 {
             let frame = self.next_frame(at);
             self.packets.add_frame(self.ledger.due() as u32 - 1, frame);
-            if self.left == 0 {
+            if self.frames_left == 0 {
                 self.packets.finish(self.ledger.due() as u32);
             }
         }
-        let packets = self.packets.next(self.left == 0);
+        let packets = self.packets.next(self.frames_left == 0);
         if let Some(frame) = packets.first().and_then(|packet| packet.frame) {
             self.ledger.note_scheduled(EntryId::of(frame), at);
         }
@@ -90,7 +90,7 @@ impl Streamer {
 
     /// Makes the next frame due.
     fn next_frame(&mut self, at: Time) -> Vec<u8> {
-        self.left -= u64::from(!self.endless);
+        self.frames_left -= u64::from(!self.endless);
         let frame = self.stream.next().expect("the stream is endless");
         let (size, kind) = (frame.len() as u32, RecordKind::Frame);
         self.ledger
@@ -164,7 +164,7 @@ impl Application for Streamer {
             due: self.ledger.due(),
             done: 0,
             last_due: self.ledger.last_due(),
-            all_due: self.left == 0,
+            all_due: self.frames_left == 0,
             waits_for_reply: false,
         }
     }
@@ -175,15 +175,15 @@ impl Application for Streamer {
 
     /// Records the frames that were never produced.
     fn end(&mut self, now: Time) -> bool {
-        const PART: u64 = 4096;
+        const PART_OCTETS: u64 = 4096;
         if self.endless {
             return true;
         }
-        for _ in 0..PART.min(self.left) {
+        for _ in 0..PART_OCTETS.min(self.frames_left) {
             let since = self.start.get_or_insert(now);
             let at = *since + clock::duration(self.ledger.due() + 1);
             self.next_frame(at);
         }
-        self.left == 0
+        self.frames_left == 0
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Browser {
     frames: Frames,
     sizes: Rng,
     /// Pages not yet started.
-    left: u64,
+    pages_left: u64,
     endless: bool,
     /// When the next page starts; `None`: at once, because it is the first.
     next: Option<Time>,
@@ -32,7 +32,7 @@ pub(crate) struct Browser {
     connections: u32,
     to_do: VecDeque<Action>,
     rejected: RejectedMessages,
-    done: u64,
+    pages_done: u64,
     quit: Option<AbortReason>,
     ledger: Ledger,
 }
@@ -52,14 +52,14 @@ impl Browser {
             tracks,
             frames: Frames::default(),
             sizes: seed.derive("workload/page").rng(),
-            left: messages,
+            pages_left: messages,
             endless: messages == ENDLESS,
             next: None,
             loading: None,
             connections: 0,
             to_do: VecDeque::new(),
             rejected: RejectedMessages::default(),
-            done: 0,
+            pages_done: 0,
             quit: None,
             ledger: Ledger::default(),
         }
@@ -78,7 +78,7 @@ impl Browser {
     /// file.
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next.unwrap_or(now);
-        self.left -= u64::from(!self.endless);
+        self.pages_left -= u64::from(!self.endless);
         let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
         let due =
             DueMessage { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
@@ -127,7 +127,7 @@ impl Browser {
         let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
         if is_first {
             self.ledger.note_first_octets(loading.first_octets, arrived);
-            self.done += 1;
+            self.pages_done += 1;
         }
         if is_last { self.finish(now, frame.number, arrived) } else { Ok(()) }
     }
@@ -137,7 +137,7 @@ impl Browser {
         if !self.ledger.note_reply(number, arrived, false) {
             return Err("the server sent a response twice");
         }
-        self.done += 1;
+        self.pages_done += 1;
         let Some(loading) = &mut self.loading else { return Ok(()) };
         let (names, connection) = loading.finish(number);
         if let Some(connection) = connection.filter(|_| self.page.way == ConnectionReuse::Close) {
@@ -156,9 +156,9 @@ impl Browser {
     fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
         self.ledger.note_composite_reply(loading.page, last, arrived);
-        self.done += 1;
+        self.pages_done += 1;
         self.to_do.extend(loading.into_connections().map(Action::Close));
-        self.next = Some(if self.left > 0 { now + self.page.pause } else { Time::MAX });
+        self.next = Some(if self.pages_left > 0 { now + self.page.pause } else { Time::MAX });
     }
 
     fn opened(&mut self, id: ConnectionId) {
@@ -220,7 +220,7 @@ impl Application for Browser {
         if let Some(quit) = self.quit {
             return Output::Stop(quit);
         }
-        if self.loading.is_none() && self.left > 0 && self.next.is_none_or(|next| next <= now) {
+        if self.loading.is_none() && self.pages_left > 0 && self.next.is_none_or(|next| next <= now) {
             self.start_page(now);
         }
         let outgoing = match self
@@ -243,10 +243,10 @@ impl Application for Browser {
     fn progress(&self) -> Progress {
         Progress {
             due: self.ledger.due(),
-            done: self.done,
+            done: self.pages_done,
             last_due: self.ledger.last_due(),
             // While a page loads, more files may become known.
-            all_due: self.left == 0 && self.loading.is_none(),
+            all_due: self.pages_left == 0 && self.loading.is_none(),
             waits_for_reply: self.loading.is_some(),
         }
     }
@@ -257,7 +257,7 @@ impl Application for Browser {
 
     /// Records the pages that never started.
     fn end(&mut self, now: Time) -> bool {
-        while self.left > 0 && !self.endless {
+        while self.pages_left > 0 && !self.endless {
             self.note_page(now, 0);
         }
         true

@@ -16,7 +16,7 @@ pub(crate) struct File {
 /// Draws the files of the next page: the document, if there is one, then the objects wave by wave.
 pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
     let document = u16::from(page.document.0 > 0);
-    let objects = (0..page.objects).map(|_| page.size.draw(rng, [Frame::MIN, Page::LARGEST]));
+    let objects = (0..page.objects).map(|_| page.size.draw(rng, [Frame::MIN, Page::MAX_FILE_OCTETS]));
     let sizes = [page.document.0 as u32].into_iter().filter(|size| *size > 0).chain(objects);
     let mut files: Vec<File> = sizes.map(|size| File { size, names: Vec::new() }).collect();
     let first_of =

@@ -90,8 +90,8 @@ impl Frames {
     /// algorithm would delay a separate write. `left` octets of the file remain; also returns how many of
     /// them are included.
     pub(crate) fn head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
-        const PACKET: u32 = 1200;
-        let room = PACKET.saturating_sub(octets as u32);
+        const PACKET_OCTETS: u32 = 1200;
+        let room = PACKET_OCTETS.saturating_sub(octets as u32);
         // The rest must leave room for a header.
         let part = if left < room + HEADER as u32 { left } else { room };
         (self.frame(octets as usize + part as usize, HEADERS, number).freeze(), part)

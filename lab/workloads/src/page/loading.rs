@@ -19,9 +19,9 @@ pub(super) struct PageLoad {
     /// Octets of a response before its file.
     head: u32,
     /// Octets missing of each file.
-    missing: Vec<u32>,
+    missing_octets: Vec<u32>,
     /// The known files, in the order of their records.
-    known: Vec<KnownFile>,
+    known_files: Vec<KnownFile>,
     /// Known files that wait for a track.
     waiting: VecDeque<EntryId>,
     /// Number of complete files.
@@ -74,10 +74,10 @@ impl PageLoad {
             page,
             first_octets,
             has_response: false,
-            missing: files.iter().map(|file| file.size + head).collect(),
+            missing_octets: files.iter().map(|file| file.size + head).collect(),
             files,
             head,
-            known: Vec::new(),
+            known_files: Vec::new(),
             waiting: VecDeque::new(),
             complete: 0,
             busy: vec![false; tracks.count().into()],
@@ -93,7 +93,7 @@ impl PageLoad {
 
     /// Adds a known file with its record.
     pub(super) fn add_file(&mut self, file: u16, entry: EntryId) {
-        self.known.push(KnownFile {
+        self.known_files.push(KnownFile {
             entry,
             file: file.into(),
             track: 0,
@@ -105,7 +105,7 @@ impl PageLoad {
 
     /// Returns the next file to request, and its track.
     pub(super) fn next_request(&mut self, way: ConnectionReuse, tracks: Tracks) -> Option<(EntryId, u16)> {
-        let requested = self.known.len() - self.waiting.len();
+        let requested = self.known_files.len() - self.waiting.len();
         let is_free = |busy: &bool| !busy;
         let track = match way {
             ConnectionReuse::Pipelined | ConnectionReuse::Multiplexed => {
@@ -128,7 +128,7 @@ impl PageLoad {
     ) -> (u32, bool) {
         self.busy[usize::from(track)] = true;
         let index = self.index(entry.number()).expect("the file is known");
-        let known = &mut self.known[index];
+        let known = &mut self.known_files[index];
         (known.track, known.connection) = (track, Some(connection));
         (self.files[known.file].size, !known.was_requested)
     }
@@ -165,7 +165,7 @@ impl PageLoad {
     /// Counts octets of the response whose file has this record.
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
         let index = self.index(number).ok_or("the server sent a response without a request")?;
-        let missing = &mut self.missing[self.known[index].file];
+        let missing = &mut self.missing_octets[self.known_files[index].file];
         *missing =
             missing.checked_sub(octets).ok_or("the server sent a response that is longer than announced")?;
         let is_last = *missing == 0;
@@ -176,7 +176,7 @@ impl PageLoad {
     /// Finishes the file with this record; returns the files that it refers to, and its connection.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let index = self.index(number).expect("the file is known");
-        let KnownFile { file, track, connection, .. } = self.known[index];
+        let KnownFile { file, track, connection, .. } = self.known_files[index];
         self.busy[usize::from(track)] = false;
         self.complete += 1;
         (std::mem::take(&mut self.files[file].names), connection)
@@ -191,10 +191,10 @@ impl PageLoad {
     pub(super) fn fail(&mut self, id: ConnectionId) {
         self.open.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
-        for KnownFile { entry, file, track, connection, was_requested } in self.known.iter_mut().rev() {
-            if *connection == Some(id) && self.missing[*file] > 0 {
+        for KnownFile { entry, file, track, connection, was_requested } in self.known_files.iter_mut().rev() {
+            if *connection == Some(id) && self.missing_octets[*file] > 0 {
                 (*connection, *was_requested) = (None, true);
-                self.missing[*file] = self.files[*file].size + self.head;
+                self.missing_octets[*file] = self.files[*file].size + self.head;
                 self.busy[usize::from(*track)] = false;
                 self.waiting.push_front(*entry);
             }
@@ -219,6 +219,6 @@ impl PageLoad {
     /// Returns the index among the known files of the file with this record.
     fn index(&self, number: u32) -> Option<usize> {
         let index = number.checked_sub(self.first_octets.number() + 1)? as usize;
-        (index < self.known.len()).then_some(index)
+        (index < self.known_files.len()).then_some(index)
     }
 }

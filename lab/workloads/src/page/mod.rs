@@ -21,7 +21,7 @@ use tracks::Tracks;
 
 impl Page {
     /// Maximum octets of a file.
-    const LARGEST: u64 = 1 << 30;
+    const MAX_FILE_OCTETS: u64 = 1 << 30;
 
     /// Returns the number of records per page: of the page, of its first octets, and of its files.
     fn records(&self) -> u64 {
@@ -29,7 +29,7 @@ impl Page {
     }
 
     fn is_possible(octets: u64) -> bool {
-        (Frame::MIN..=Self::LARGEST).contains(&octets)
+        (Frame::MIN..=Self::MAX_FILE_OCTETS).contains(&octets)
     }
 }
 

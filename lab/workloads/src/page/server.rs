@@ -41,7 +41,7 @@ struct Response {
     /// When the server's think time ends.
     ready: Time,
     is_new: bool,
-    left: u32,
+    octets_left: u32,
 }
 
 impl Server {
@@ -65,7 +65,7 @@ impl Server {
             self.ledger.note_request(number, arrived)
         };
         let (stream, ready) = (self.tracks.response_stream(stream), now + self.page.think);
-        let response = Response { entry, stream, ready, is_new: true, left };
+        let response = Response { entry, stream, ready, is_new: true, octets_left: left };
         self.connections.entry(connection).or_default().responses.push_back(response);
         Ok(())
     }
@@ -95,11 +95,11 @@ impl Frames {
     fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
         let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
-            self.head(page.head.0, number, response.left)
+            self.head(page.head.0, number, response.octets_left)
         } else {
-            self.data(page.way, number, response.left)
+            self.data(page.way, number, response.octets_left)
         };
-        response.left -= part;
+        response.octets_left -= part;
         payload
     }
 }
@@ -124,7 +124,7 @@ impl Connection {
                 ledger.note_reply_started(entry, now);
             }
             let payload = frames.next(page, &mut response);
-            if response.left > 0 {
+            if response.octets_left > 0 {
                 self.put_back(response, page.way);
             }
             Some(Outgoing { connection: id, stream, payload, delivery: None, entry: Some(entry) })

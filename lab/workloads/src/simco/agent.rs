@@ -50,11 +50,11 @@ enum Change {
 
 impl Agent {
     /// IP protocol number of the media.
-    const UDP: u8 = 17;
+    const MEDIA_PROTOCOL: u8 = 17;
     /// Lifetime of a rule: long enough for any delay, short enough to keep the middlebox's table small.
-    const LIFETIME: Lifetime = Lifetime(10);
+    const RULE_LIFETIME: Lifetime = Lifetime(10);
     /// Time within which requests about a rule may start.
-    const CHANGEABLE: Duration = Duration::from_secs(5);
+    const CHANGE_TIME: Duration = Duration::from_secs(5);
 
     /// Creates an agent; `rng` draws the requests.
     pub(crate) fn new(lanes: StreamLayout, mix: RequestMix, rng: Rng) -> Self {
@@ -87,7 +87,7 @@ impl Agent {
         let Some(IdleRule { pid, .. }) = rule else { return Self::enable(number) };
         let (change, lifetime) = match purpose {
             RequestPurpose::Delete => (Change::Delete, Lifetime(0)),
-            _ => (Change::Lifetime(pid), Self::LIFETIME),
+            _ => (Change::Lifetime(pid), Self::RULE_LIFETIME),
         };
         self.changes.insert(number, change);
         Request::Plc { pid, lifetime }
@@ -99,9 +99,9 @@ impl Agent {
         let host = |net: u8| SocketAddr::from((Ipv4Addr::new(10, net, high, low), 5004));
         let enable = Enable {
             parameters: PerParameters { parity: PortParity::Any, direction: Direction::BiDirectional },
-            internal: AddressTuple::of_host(Location::Internal, Self::UDP, host(200)),
-            external: AddressTuple::of_host(Location::External, Self::UDP, host(201)),
-            lifetime: Self::LIFETIME,
+            internal: AddressTuple::of_host(Location::Internal, Self::MEDIA_PROTOCOL, host(200)),
+            external: AddressTuple::of_host(Location::External, Self::MEDIA_PROTOCOL, host(201)),
+            lifetime: Self::RULE_LIFETIME,
         };
         Request::Per { enable, gid: None }
     }
@@ -109,7 +109,7 @@ impl Agent {
     /// Records that a rule was enabled or extended.
     fn note_rule(&mut self, now: Time, pid: Pid) {
         if !self.mix.only_enables() {
-            self.idle.push_back(IdleRule { pid, until: now + Self::CHANGEABLE });
+            self.idle.push_back(IdleRule { pid, until: now + Self::CHANGE_TIME });
         }
     }
 }
@@ -155,7 +155,7 @@ pub(crate) fn control_tids(lanes: StreamLayout) -> u32 {
 }
 
 /// Returns the message number of a request; `None` for session control, which uses the first `control` TIDs.
-pub(crate) fn number(octets: &[u8], control: u32) -> Option<u32> {
+pub(crate) fn message_number(octets: &[u8], control: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
     tid.0.checked_sub(control)
 }
@@ -206,7 +206,7 @@ mod tests {
     fn a_request_takes_56_octets_and_its_reply_64() {
         let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
         let (tid, request) = agent.request(Time::ZERO, 41);
-        assert_eq!((tid, request.len(), number(&request, 1)), (Tid(42), 56, Some(41)));
+        assert_eq!((tid, request.len(), message_number(&request, 1)), (Tid(42), 56, Some(41)));
         let reply = middlebox.answer(Time::ZERO, request);
         assert_eq!((reply.len(), agent.reply(Time::ZERO, &reply)), (64, Ok(RepliedRequest::Message(41))));
         assert!(agent.idle.is_empty());
@@ -227,7 +227,7 @@ mod tests {
             (Tid(3), Ok(RepliedRequest::SessionRefused(second)))
         );
         let (_, request) = agent.request(Time::ZERO, 0);
-        assert_eq!(number(&request, control_tids(lanes)), Some(0));
+        assert_eq!(message_number(&request, control_tids(lanes)), Some(0));
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         assert!(!enable(&mut agent, Time::ZERO, 2));
         assert!(enable(&mut agent, Time::ZERO, 3), "the only rule is being changed");
         agent.note_rule(Time::ZERO, Pid(7));
-        assert!(enable(&mut agent, Time::ZERO + Agent::CHANGEABLE, 4));
+        assert!(enable(&mut agent, Time::ZERO + Agent::CHANGE_TIME, 4));
     }
 
     #[test]

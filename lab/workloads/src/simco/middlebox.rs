@@ -64,7 +64,7 @@ impl Firewall {
 
 impl ReplySource for Firewall {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        agent::number(request, self.control)
+        agent::message_number(request, self.control)
     }
 
     fn answer(

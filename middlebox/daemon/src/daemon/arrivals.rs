@@ -15,9 +15,9 @@ use crate::port_mapping::PortMapper;
 
 impl Daemon {
     /// Maximum octets read from a connection per turn.
-    const MAX_READ: usize = 16 * Self::PIECE;
+    const MAX_READ: usize = 16 * Self::READ_OCTETS;
     /// Cost of a failed handshake, in units of about a nanosecond of processor time.
-    const REFUSED_HANDSHAKE: u64 = 500_000;
+    const FAILED_HANDSHAKE_COST: u64 = 500_000;
     /// Maximum agents accepted per turn.
     const MAX_ACCEPTED: usize = 64;
 
@@ -165,7 +165,7 @@ impl Daemon {
     }
 
     fn refuse_handshake(&mut self, now: Time, id: SessionId, error: io::Error) {
-        self.batch.count(Self::REFUSED_HANDSHAKE);
+        self.batch.count(Self::FAILED_HANDSHAKE_COST);
         self.metrics.numbers().refused_handshakes += 1;
         if let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) {
             let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &error)];

@@ -33,7 +33,7 @@ struct Queue {
 
 impl Writer {
     /// Maximum octets in the queue.
-    const MAX: usize = 1 << 20;
+    const MAX_QUEUED_OCTETS: usize = 1 << 20;
     /// How long to wait at the end for the queue to empty.
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -57,7 +57,7 @@ impl Writer {
     pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
         let share = agent.and_then(|agent| queue.shares.get(&agent)).copied().unwrap_or(0);
-        if queue.octets.len() + line.len() + share > Self::MAX {
+        if queue.octets.len() + line.len() + share > Self::MAX_QUEUED_OCTETS {
             queue.dropped += 1;
             queue.dropped_in_all += 1;
             return;
@@ -133,7 +133,7 @@ mod tests {
             let mut text = String::new();
             reader.read_to_string(&mut text).map(|_| text)
         });
-        while writer.0.lock().octets.len() > Writer::MAX / 2 {
+        while writer.0.lock().octets.len() > Writer::MAX_QUEUED_OCTETS / 2 {
             thread::yield_now();
         }
         writer.push(None, "last\n", note);

@@ -9,9 +9,9 @@ pub(crate) struct Histogram {
     sum: u64,
 }
 
-const SIZES: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536];
+const SIZE_BOUNDS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536];
 /// 10 µs to 10 s in steps of 1, 2 and 5.
-const TIMES: [u64; 19] = times();
+const TIME_BOUNDS: [u64; 19] = times();
 
 const fn times() -> [u64; 19] {
     let mut times = [0; 19];
@@ -26,12 +26,12 @@ const fn times() -> [u64; 19] {
 impl Histogram {
     /// Creates a histogram of counts.
     pub fn of_sizes() -> Self {
-        Self::new(&SIZES)
+        Self::new(&SIZE_BOUNDS)
     }
 
     /// Creates a histogram of times in nanoseconds.
     pub fn of_times() -> Self {
-        Self::new(&TIMES)
+        Self::new(&TIME_BOUNDS)
     }
 
     fn new(bounds: &'static [u64]) -> Self {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn times_go_from_ten_microseconds_to_ten_seconds() {
-        assert_eq!(TIMES[..4], [10_000, 20_000, 50_000, 100_000]);
-        assert_eq!(TIMES[18], 10_000_000_000);
+        assert_eq!(TIME_BOUNDS[..4], [10_000, 20_000, 50_000, 100_000]);
+        assert_eq!(TIME_BOUNDS[18], 10_000_000_000);
     }
 }

@@ -8,10 +8,10 @@ use super::process::Process;
 use super::{Histogram, Numbers};
 
 /// The MIME type of the text.
-pub(crate) const MIME: &str = "text/plain; version=0.0.4";
+pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Nanoseconds per second: Prometheus uses base units.
-const SECOND: f64 = 1e9;
+const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
 pub(super) fn of(numbers: &Numbers) -> String {
     let mut text = Text(String::new());
@@ -38,7 +38,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_connections", "gauge", "Open connections", numbers.connections);
     text.one("simco_connections_total", "counter", "Accepted connections", numbers.accepted);
     text.one("simco_rules", "gauge", "Policy rules", numbers.rules);
-    for (name, help, value) in USAGE {
+    for (name, help, value) in AGENT_GAUGES {
         text.head(name, "gauge", help);
         for (agent, usage) in &numbers.usage {
             text.value(&format!("{name}{{agent=\"{}\"}}", escape(agent)), value(usage) as u64);
@@ -63,21 +63,26 @@ pub(super) fn of(numbers: &Numbers) -> String {
     text.one("simco_failures_total", "counter", failures, numbers.failures);
     let lost = "Log lines dropped because they were not read in time";
     text.one("simco_log_lost_lines_total", "counter", lost, numbers.dropped_lines);
-    text.histogram("simco_turn_seconds", "Duration of a turn of the event loop", &numbers.turns, SECOND);
+    text.histogram(
+        "simco_turn_seconds",
+        "Duration of a turn of the event loop",
+        &numbers.turns,
+        NANOSECONDS_PER_SECOND,
+    );
     let work = "Estimated processor time of a turn of the event loop";
-    text.histogram("simco_turn_work_seconds", work, &numbers.work, SECOND);
+    text.histogram("simco_turn_work_seconds", work, &numbers.work, NANOSECONDS_PER_SECOND);
     text.histogram("simco_batch_changes", "Changes per batch", &numbers.batches, 1.0);
     text.histogram(
         "simco_filter_seconds",
         "Time that the packet filter needs for a batch",
         &numbers.filter,
-        SECOND,
+        NANOSECONDS_PER_SECOND,
     );
     text.histogram(
         "simco_journal_seconds",
         "Time that the journal and the standby need for a batch",
         &numbers.journal,
-        SECOND,
+        NANOSECONDS_PER_SECOND,
     );
     text.head("simco_build_info", "gauge", "The version of the program");
     text.value(concat!("simco_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"}"), 1);
@@ -91,7 +96,7 @@ pub(super) fn of(numbers: &Numbers) -> String {
 type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
 
 /// The gauges of each agent.
-const USAGE: [Gauge; 5] = [
+const AGENT_GAUGES: [Gauge; 5] = [
     ("simco_agent_sessions", "Open sessions of an agent", |usage| usage.sessions),
     ("simco_agent_rules", "Policy rules of an agent", |usage| usage.rules),
     ("simco_agent_elements", "Elements of an agent's rules in the packet filter", |usage| usage.elements),

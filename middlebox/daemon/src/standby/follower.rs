@@ -12,7 +12,7 @@ use hol_journal::{JournalError, Replica};
 use rustls::{ClientConnection, StreamOwned};
 
 use super::wire::{
-    HEARTBEAT_INTERVAL, LONG_PATIENCE, MessageKind, PATIENCE, receive, receive_version, time_of,
+    HEARTBEAT_INTERVAL, LONG_SILENCE_TIMEOUT, MessageKind, SILENCE_TIMEOUT, receive, receive_version, time_of,
 };
 use crate::clock::Clock;
 use crate::log::{Field, Level, Log};
@@ -67,7 +67,7 @@ fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, End>
         follower.handle(kind, number, &content, &mut stream)?;
         if kind == MessageKind::Complete {
             // From now on the active side sends a heartbeat every second.
-            stream.sock.set_read_timeout(Some(PATIENCE))?;
+            stream.sock.set_read_timeout(Some(SILENCE_TIMEOUT))?;
         }
     }
 }
@@ -165,7 +165,7 @@ fn connect(server: &Server) -> io::Result<StreamOwned<ClientConnection, TcpStrea
     let addresses = server.addresses().map_err(io::Error::other)?;
     let mut result = Err(io::ErrorKind::NotFound.into());
     for address in addresses {
-        result = TcpStream::connect_timeout(&address, PATIENCE);
+        result = TcpStream::connect_timeout(&address, SILENCE_TIMEOUT);
         if result.is_ok() {
             break;
         }
@@ -173,8 +173,8 @@ fn connect(server: &Server) -> io::Result<StreamOwned<ClientConnection, TcpStrea
     let socket = result?;
     socket.set_nodelay(true)?;
     // The active side reads its journal first.
-    socket.set_read_timeout(Some(LONG_PATIENCE))?;
-    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.set_read_timeout(Some(LONG_SILENCE_TIMEOUT))?;
+    socket.set_write_timeout(Some(SILENCE_TIMEOUT))?;
     Ok(StreamOwned::new(tls.client(&server.host)?, socket))
 }
 

@@ -21,14 +21,14 @@ pub(super) struct Handshakes {
 
 impl Handshakes {
     /// Maximum handshakes in progress; a further one replaces the oldest from the address that has most of them.
-    const MAX: usize = 16;
+    const MAX_HANDSHAKES: usize = 16;
 
     pub fn add(&mut self, socket: TcpStream, from: IpAddr) -> SessionId {
         self.last = self.last.wrapping_add(1);
         let id = SessionId(self.last);
         self.connections.add(id, from);
         self.sockets.insert(id, socket);
-        if self.connections.len() > Self::MAX
+        if self.connections.len() > Self::MAX_HANDSHAKES
             && let Some(other) = self.connections.next_to_displace()
             && let Some(socket) = self.remove(other)
         {
@@ -128,12 +128,12 @@ mod tests {
         let [attacker, standby] = ["192.0.2.66", "10.9.0.2"].map(|address| address.parse().unwrap());
         let (_client, server) = pair();
         let theirs = handshakes.add(server, standby);
-        for _ in 0..3 * Handshakes::MAX {
+        for _ in 0..3 * Handshakes::MAX_HANDSHAKES {
             let (client, server) = pair();
             handshakes.add(server, attacker);
             drop(client);
         }
-        assert_eq!(handshakes.sockets.len(), Handshakes::MAX);
+        assert_eq!(handshakes.sockets.len(), Handshakes::MAX_HANDSHAKES);
         assert!(handshakes.remove(theirs).is_some());
     }
 }

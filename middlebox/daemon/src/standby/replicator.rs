@@ -14,16 +14,18 @@ use hol_simco::SessionId;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::handshake::{Handshakes, perform_handshake};
-use super::wire::{HEARTBEAT_INTERVAL, LONG_PATIENCE, MessageKind, PATIENCE, send, send_time, send_version};
+use super::wire::{
+    HEARTBEAT_INTERVAL, LONG_SILENCE_TIMEOUT, MessageKind, SILENCE_TIMEOUT, send, send_time, send_version,
+};
 use crate::clock::Clock;
 use crate::tls::names_of;
 
 /// Maximum octets queued for a standby while it is being copied to.
 const MAX_QUEUED: usize = 64 << 20;
 /// Octets of a message with rules.
-const PART: usize = 1 << 20;
+const PART_OCTETS: usize = 1 << 20;
 /// Maximum time of a handshake.
-const HANDSHAKE: hol_base::Duration = hol_base::Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: hol_base::Duration = hol_base::Duration::from_secs(5);
 /// Maximum queued events; unauthenticated peers can cause them.
 const MAX_EVENTS: usize = 64;
 /// No code panics while it holds the lock.
@@ -50,7 +52,7 @@ struct State {
     acknowledged: u64,
     /// Batches that have not been sent.
     queue: VecDeque<(u64, Vec<u8>)>,
-    waiting: usize,
+    queued_octets: usize,
     /// Events for the log.
     events: Vec<Event>,
 }
@@ -168,7 +170,7 @@ impl ReplicationThread {
     ) -> io::Result<StreamOwned<ServerConnection, TcpStream>> {
         socket.set_nodelay(true)?;
         let mut session = ServerConnection::new(self.tls.clone()).map_err(io::Error::other)?;
-        perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE)?;
+        perform_handshake(&mut session, &mut socket, self.clock, HANDSHAKE_TIMEOUT)?;
         let names = names_of(&session).unwrap_or_default();
         if !names.contains(&self.name) {
             let problem = format!(
@@ -177,8 +179,8 @@ impl ReplicationThread {
             );
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
         }
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(SILENCE_TIMEOUT))?;
+        socket.set_write_timeout(Some(SILENCE_TIMEOUT))?;
         Ok(StreamOwned::new(session, socket))
     }
 
@@ -214,10 +216,10 @@ impl ReplicationThread {
     /// Sends all rules, and waits until they are on the standby's disk.
     fn copy(&self, stream: &mut StreamOwned<ServerConnection, TcpStream>, number: u64) -> io::Result<()> {
         send_version(stream)?;
-        let mut entries = Vec::with_capacity(PART + 1024);
+        let mut entries = Vec::with_capacity(PART_OCTETS + 1024);
         for rule in read(&self.directory).map_err(io::Error::other)? {
             write_entry(&rule, &mut entries);
-            if entries.len() >= PART {
+            if entries.len() >= PART_OCTETS {
                 send(stream, MessageKind::Snapshot, number, &entries)?;
                 entries.clear();
             }
@@ -225,9 +227,9 @@ impl ReplicationThread {
         send(stream, MessageKind::Snapshot, number, &entries)?;
         send_time(stream, MessageKind::Complete, number, self.clock.now())?;
         stream.flush()?;
-        stream.sock.set_read_timeout(Some(LONG_PATIENCE))?;
+        stream.sock.set_read_timeout(Some(LONG_SILENCE_TIMEOUT))?;
         await_number(stream, number)?;
-        stream.sock.set_read_timeout(Some(PATIENCE))
+        stream.sock.set_read_timeout(Some(SILENCE_TIMEOUT))
     }
 }
 
@@ -256,7 +258,7 @@ impl Shared {
         let mut state = self.lock();
         state.phase = Phase::Copying;
         state.queue.clear();
-        state.waiting = 0;
+        state.queued_octets = 0;
         state.last
     }
 
@@ -266,7 +268,7 @@ impl Shared {
         let mut state = self.lock();
         // Under load the queue is never empty. From here on the event loop waits for each batch, so it cannot
         // grow.
-        let catches_up = state.phase == Phase::Copying && state.waiting <= PART;
+        let catches_up = state.phase == Phase::Copying && state.queued_octets <= PART_OCTETS;
         if catches_up {
             state.phase = Phase::Synchronized;
             state.events.push(Event::Synchronized(peer));
@@ -275,7 +277,7 @@ impl Shared {
             state =
                 self.changed.wait_timeout_while(state, HEARTBEAT_INTERVAL, is_idle).expect(NOT_POISONED).0;
         }
-        state.waiting = 0;
+        state.queued_octets = 0;
         let batches: Vec<_> = state.queue.drain(..).collect();
         let sends_heartbeat = catches_up || batches.is_empty();
         (state.phase != Phase::Absent).then_some(NextMessages { sends_heartbeat, batches })
@@ -308,7 +310,7 @@ impl State {
         }
         self.phase = Phase::Absent;
         self.queue.clear();
-        self.waiting = 0;
+        self.queued_octets = 0;
     }
 }
 
@@ -319,7 +321,7 @@ impl Replicator {
 
     fn of(thread_part: Option<ReplicationThread>, patience: Duration, is_required: bool) -> Self {
         let (queue, events) = (VecDeque::new(), Vec::new());
-        let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, waiting: 0, events };
+        let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, queued_octets: 0, events };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
         Self { shared, patience, is_required, thread_part }
     }
@@ -353,8 +355,8 @@ impl Replicator {
         state.last += 1;
         let number = state.last;
         state.queue.push_back((number, entries.to_vec()));
-        state.waiting += entries.len();
-        if state.waiting > MAX_QUEUED {
+        state.queued_octets += entries.len();
+        if state.queued_octets > MAX_QUEUED {
             state.lose("the queue of changes for the standby is full");
         }
         self.shared.changed.notify_all();
@@ -424,7 +426,7 @@ mod tests {
         let replicator = replicator();
         let peer = "192.0.2.2:40000".parse().unwrap();
         assert_eq!(replicator.shared.begin(), 0);
-        let large = vec![0; PART + 1];
+        let large = vec![0; PART_OCTETS + 1];
         assert!(replicator.replicate(&large));
         let next = replicator.shared.take(peer).unwrap();
         assert!(!replicator.is_synchronized(), "too much waits for the event loop to wait for it");

@@ -8,11 +8,11 @@ use hol_base::Time;
 /// The maximum interval between messages of the active side.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a side may be silent.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a side may be silent while a copy of all rules is written to the disk.
-pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const LONG_SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum octets of the content of a message: more than a turn of a middlebox records.
-const MAX: u32 = 64 << 20;
+const MAX_CONTENT: u32 = 64 << 20;
 
 /// The version of this protocol, the first octet that the active side sends. Before versions were introduced, the first
 /// octet was the kind of a message, which was never 5.
@@ -54,7 +54,7 @@ pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
 }
 
 pub(super) fn send(out: &mut impl Write, kind: MessageKind, number: u64, content: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(content.len()).ok().filter(|length| *length <= MAX);
+    let length = u32::try_from(content.len()).ok().filter(|length| *length <= MAX_CONTENT);
     let length = length.ok_or_else(|| io::Error::other("a batch is too large to be copied"))?;
     let mut head = [0; 13];
     head[0] = kind as u8;
@@ -89,7 +89,7 @@ pub(super) fn receive(from: &mut impl Read) -> io::Result<(MessageKind, u64, Vec
     let kind = kinds.into_iter().find(|kind| *kind as u8 == head[0]).ok_or_else(malformed)?;
     let number = u64::from_be_bytes(head[1..9].try_into().expect("the slice has eight octets"));
     let length = u32::from_be_bytes(head[9..].try_into().expect("the slice has four octets"));
-    if length > MAX {
+    if length > MAX_CONTENT {
         return Err(malformed());
     }
     let mut content = Vec::new();

@@ -6,9 +6,9 @@ use hol_netlink::Message;
 /// `NFTA_LIST_ELEM`
 const LIST_ELEMENT: u16 = 1;
 /// `NFTA_DATA_VALUE`
-pub(super) const VALUE: u16 = 1;
+pub(super) const VALUE_ATTRIBUTE: u16 = 1;
 /// `NFT_REG_VERDICT`
-const VERDICT: u32 = 0;
+const VERDICT_REGISTER: u32 = 0;
 
 /// The keys of `meta`: what it loads.
 #[derive(Debug, Clone, Copy)]
@@ -76,9 +76,10 @@ pub(super) struct Expressions(pub Message);
 
 impl Expressions {
     fn with(self, name: &str, fill: impl FnOnce(Message) -> Message) -> Self {
-        const NAME: u16 = 1;
-        const DATA: u16 = 2;
-        let expression = |message: Message| message.with_name(NAME, name).with_nested(DATA, &[], fill);
+        const NAME_ATTRIBUTE: u16 = 1;
+        const DATA_ATTRIBUTE: u16 = 2;
+        let expression =
+            |message: Message| message.with_name(NAME_ATTRIBUTE, name).with_nested(DATA_ATTRIBUTE, &[], fill);
         Self(self.0.with_nested(LIST_ELEMENT, &[], expression))
     }
 
@@ -153,7 +154,7 @@ impl Expressions {
             Verdict::Goto(chain) => (-4_i32, Some(chain)),
         };
         self.with("immediate", |data| {
-            number(data, 1, VERDICT).with_nested(2, &[], |data| {
+            number(data, 1, VERDICT_REGISTER).with_nested(2, &[], |data| {
                 data.with_nested(2, &[], |verdict| {
                     let verdict = number(verdict, 1, code.cast_unsigned());
                     if let Some(chain) = chain { verdict.with_name(2, chain) } else { verdict }
@@ -174,5 +175,5 @@ pub(super) fn number(message: Message, kind: u16, number: u32) -> Message {
 }
 
 pub(super) fn value(message: Message, kind: u16, octets: &[u8]) -> Message {
-    message.with_nested(kind, &[], |data| data.with(VALUE, octets))
+    message.with_nested(kind, &[], |data| data.with(VALUE_ATTRIBUTE, octets))
 }

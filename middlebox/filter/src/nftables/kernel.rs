@@ -5,7 +5,7 @@ use std::io;
 
 use hol_netlink::{Socket, attributes};
 
-use super::expression::VALUE;
+use super::expression::VALUE_ATTRIBUTE;
 use super::transaction::{INET, Kind, Transaction, about};
 use crate::FilterError;
 
@@ -39,26 +39,26 @@ pub(super) struct KernelElement {
 pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, KernelElement>>;
 
 /// Error numbers of errno(3).
-const PERMISSION: i32 = 1;
-pub(super) const NO_ENTRY: i32 = 2;
-pub(super) const EXISTS: i32 = 17;
-const NO_BUFFERS: i32 = 105;
+const EPERM: i32 = 1;
+pub(super) const ENOENT: i32 = 2;
+pub(super) const EEXIST: i32 = 17;
+const ENOBUFS: i32 = 105;
 /// Errors that may be temporary: a full hash table, no memory, a module that is being loaded.
-const TRANSIENT: [i32; 4] = [11, 12, 16, NO_BUFFERS];
+const TRANSIENT_ERRORS: [i32; 4] = [11, 12, 16, ENOBUFS];
 /// Octets before the attributes of a message, `struct nfgenmsg`.
-const STRUCTURE: usize = 4;
+const NFGENMSG_LENGTH: usize = 4;
 
 impl Refusal {
     pub fn is_transient(self) -> bool {
-        TRANSIENT.contains(&self.error)
+        TRANSIENT_ERRORS.contains(&self.error)
     }
 
     /// Returns the error of the whole transaction.
     pub fn reason(self, table: &str) -> FilterError {
         match self {
             // The first message begins the transaction, which needs the same permission as all others.
-            Self { sequence: 0, error: PERMISSION } => FilterError::NotPermitted,
-            Self { error: PERMISSION, .. } => FilterError::Owned { table: table.into() },
+            Self { sequence: 0, error: EPERM } => FilterError::NotPermitted,
+            Self { error: EPERM, .. } => FilterError::Owned { table: table.into() },
             Self { error, .. } => FilterError::Lacking(io::Error::from_raw_os_error(error)),
         }
     }
@@ -98,7 +98,7 @@ impl Kernel {
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
         match self.socket.execute(about(table, Kind::GetTable, 0)) {
             Ok(()) => Ok(true),
-            Err(error) if error.raw_os_error() == Some(NO_ENTRY) => Ok(false),
+            Err(error) if error.raw_os_error() == Some(ENOENT) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -167,7 +167,7 @@ fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterErr
     });
     match received {
         // There are more answers than fit into the buffer. All are rejections, and the first ones suffice.
-        Err(error) if error.raw_os_error() == Some(NO_BUFFERS) && !refusals.is_empty() => {}
+        Err(error) if error.raw_os_error() == Some(ENOBUFS) && !refusals.is_empty() => {}
         received => received?,
     }
     Ok(refusals)
@@ -180,18 +180,18 @@ fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
     let mut probe = Transaction::new(PROBE_TABLE);
     probe.destroy_element("none", &[0]);
     let refusals = commit(socket, &probe.finish_without_commit())?;
-    Ok(refusals.iter().any(|refusal| refusal.error == NO_ENTRY))
+    Ok(refusals.iter().any(|refusal| refusal.error == ENOENT))
 }
 
 fn name(body: &[u8], kind: u16) -> Option<String> {
-    let name = attribute(body.get(STRUCTURE..)?, kind)?;
+    let name = attribute(body.get(NFGENMSG_LENGTH..)?, kind)?;
     String::from_utf8(name.strip_suffix(&[0])?.to_vec()).ok()
 }
 
 fn elements_of(body: &[u8]) -> impl Iterator<Item = (Vec<u8>, KernelElement)> {
-    let list = body.get(STRUCTURE..).and_then(|octets| attribute(octets, 3)).unwrap_or_default();
+    let list = body.get(NFGENMSG_LENGTH..).and_then(|octets| attribute(octets, 3)).unwrap_or_default();
     attributes(list).filter_map(|(_, element)| {
-        let value = |kind| attribute(attribute(element, kind)?, VALUE).map(<[u8]>::to_vec);
+        let value = |kind| attribute(attribute(element, kind)?, VALUE_ATTRIBUTE).map(<[u8]>::to_vec);
         let remaining =
             attribute(element, 5).and_then(|octets| Some(u64::from_be_bytes(octets.try_into().ok()?)));
         Some((value(1)?, KernelElement { remaining, data: value(2) }))

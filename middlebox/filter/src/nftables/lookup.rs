@@ -34,7 +34,7 @@ pub(super) fn add_lookup(
         let rule = rule.lookup(&name, 0, Some(0));
         // A map returns at most five registers, so register 8 is free.
         let rule = label.into_iter().fold(rule, |rule, label| rule.load(&label, 8).store(CtKey::Label, 8));
-        rule.nat(nat, number(shape.version), 0, port.map(|port| [port; 2]))
+        rule.nat(nat, protocol_family(shape.version), 0, port.map(|port| [port; 2]))
     };
     match shape.role {
         Role::Block => rule.lookup(&name, 0, None).verdict(Verdict::Drop),
@@ -46,11 +46,11 @@ pub(super) fn add_lookup(
 
 /// Continues only with packets of the version.
 pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
-    rule.meta(MetaKey::Version, 0).equals(0, &[number(version)])
+    rule.meta(MetaKey::Version, 0).equals(0, &[protocol_family(version)])
 }
 
 /// Returns the number of the protocol family in linux/netfilter.h.
-pub(super) fn number(version: IpVersion) -> u8 {
+pub(super) fn protocol_family(version: IpVersion) -> u8 {
     match version {
         IpVersion::V4 => 2,
         IpVersion::V6 => 10,
@@ -71,8 +71,8 @@ pub(super) fn load_field(
         Field::Port(side, bits) => {
             let rule = rule.payload(Header::Transport, if is_first(side) { 0 } else { 2 }, 2, at);
             match bits {
-                Block::PORT => rule,
-                bits => rule.mask(at, &(u16::MAX << (Block::PORT - bits)).to_be_bytes()),
+                Block::PORT_BITS => rule,
+                bits => rule.mask(at, &(u16::MAX << (Block::PORT_BITS - bits)).to_be_bytes()),
             }
         }
         Field::Address(side, version, length) => {

@@ -5,9 +5,9 @@ use super::transaction::Transaction;
 use crate::FilterError;
 
 /// `NFT_TABLE_F_OWNER`, Linux 5.12: only the socket that created or adopted the table can change it.
-const OWNER: u32 = 2;
+const OWNER_FLAG: u32 = 2;
 /// `NFT_TABLE_F_PERSIST`, Linux 6.9: the table outlives that socket, and can be adopted.
-const PERSIST: u32 = 4;
+const PERSIST_FLAG: u32 = 4;
 
 /// Who may change the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Ownership {
     /// Returns the flags of the table.
     pub fn flags(self) -> u32 {
         match self {
-            Self::Exclusive => OWNER | PERSIST,
+            Self::Exclusive => OWNER_FLAG | PERSIST_FLAG,
             Self::Shared => 0,
         }
     }

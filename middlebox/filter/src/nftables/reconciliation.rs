@@ -11,19 +11,19 @@ use super::ruleset;
 use super::sets::Sets;
 use super::steps::{Step, Steps};
 use super::survey::{RequiredDigests, Survey};
-use super::transaction::{GRACE, Transaction};
+use super::transaction::{GRACE_TIME, Transaction};
 use crate::element::Element;
 use crate::required_elements::{ElementState, RequiredElements};
 use crate::shape::{self, Shape};
 use crate::{Corrections, FilterError};
 
 /// Ends that differ by less count as equal: clocks are adjusted, and listing takes time.
-const TOLERANCE: Duration = Duration::from_secs(2);
+const END_TOLERANCE: Duration = Duration::from_secs(2);
 /// Maximum steps of a transaction: a million in one would need hundreds of megabytes.
 const MAX_STEPS: usize = 16_384;
 /// A table with more elements is not listed first, because listing takes the kernel time quadratic in their
 /// number.
-const LARGE: usize = 1 << 16;
+const LARGE_TABLE: usize = 1 << 16;
 /// Maximum steps per call of [`add_missing`](Nftables::add_missing), while agents wait.
 const FEW_STEPS: usize = 512;
 
@@ -41,7 +41,7 @@ impl Nftables {
         self.required = required;
         let sets = Sets::for_all(&self.required)?;
         self.survey = None;
-        let is_large = self.required.len() > LARGE && self.kernel.has_table(self.config.table())?;
+        let is_large = self.required.len() > LARGE_TABLE && self.kernel.has_table(self.config.table())?;
         let (difference, unknown) =
             if is_large { self.assume_all_missing(now, &sets)? } else { self.list_difference(now, &sets)? };
         let corrections = difference.corrections;
@@ -190,6 +190,6 @@ fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tabl
 fn is_right(now: Time, found: &KernelElement, required: &ElementState) -> bool {
     let remaining = |found: &KernelElement| found.remaining.map(Duration::from_millis);
     let required_data = required.target.as_ref().map(shape::data);
-    let lasts = required.end.saturating_since(now) + GRACE;
-    remaining(found).is_some_and(|left| left.abs_diff(lasts) <= TOLERANCE) && found.data == required_data
+    let lasts = required.end.saturating_since(now) + GRACE_TIME;
+    remaining(found).is_some_and(|left| left.abs_diff(lasts) <= END_TOLERANCE) && found.data == required_data
 }

@@ -9,7 +9,7 @@ use super::expression::{
     CtKey, Expressions, Header, Label, MetaKey, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
     Verdict,
 };
-use super::lookup::{PacketDirection, add_lookup, load_field, number, of_version};
+use super::lookup::{PacketDirection, add_lookup, load_field, of_version, protocol_family};
 use super::transaction::Transaction;
 use crate::element::{Role, mask_v4, mask_v6};
 use crate::shape::{Field, Shape, Side};
@@ -74,35 +74,35 @@ const INBOUND: &[Role] = &[Role::Inbound];
 const OUTBOUND: &[Role] = &[Role::Outbound];
 const BOTH: &[Role] = &[Role::Inbound, Role::Outbound];
 
-const FORWARD: &str = "forward";
-const CHECKS: &str = "checks";
-const BLOCKED: &str = "blocked";
-const PASSING: &str = "passing";
+const FORWARD_CHAIN: &str = "forward";
+const CHECKS_CHAIN: &str = "checks";
+const BLOCKED_CHAIN: &str = "blocked";
+const PASSING_CHAIN: &str = "passing";
 const PASSING_REPLIES: &str = "passing_replies";
-const ENTERING: &str = "entering";
+const ENTERING_CHAIN: &str = "entering";
 const ENTERING_REPLIES: &str = "entering_replies";
-const LEAVING: &str = "leaving";
+const LEAVING_CHAIN: &str = "leaving";
 const LEAVING_REPLIES: &str = "leaving_replies";
-const BOUND: &str = "bound";
+const BOUND_CHAIN: &str = "bound";
 const BOUND_REPLIES: &str = "bound_replies";
 /// The label of connections translated by our bindings: 126.
-const TRANSLATED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
+const TRANSLATED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
 /// The label of masqueraded connections, which need a translation but no rule: 125.
-const MASQUERADED: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
+const MASQUERADED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
 
 /// Returns the chains of the table. With known interfaces the direction of packets is known.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     let is_translator = config.default_policy() == DefaultPolicy::Accept;
-    let ways = if is_translator { [PASSING, PASSING] } else { [ENTERING, LEAVING] };
+    let ways = if is_translator { [PASSING_CHAIN, PASSING_CHAIN] } else { [ENTERING_CHAIN, LEAVING_CHAIN] };
     let masquerade = config.masquerade();
     // Connections that a binding translates are labelled if packets pass without a rule: they must stop when
     // the binding ends.
-    let label = (is_translator || masquerade.is_used()).then_some(TRANSLATED);
+    let label = (is_translator || masquerade.is_used()).then_some(TRANSLATED_LABEL);
     let represent = if masquerade.is_used() { End::Represent(masquerade) } else { End::Accept };
     let mut chains = vec![
-        Chain::new(FORWARD, Begin::Forward(config.interfaces(), masquerade, ways), &[]),
-        Chain::new(CHECKS, Begin::Checks, &[]),
-        Chain::new(BLOCKED, Begin::Nothing, &[Role::Block]),
+        Chain::new(FORWARD_CHAIN, Begin::Forward(config.interfaces(), masquerade, ways), &[]),
+        Chain::new(CHECKS_CHAIN, Begin::Checks, &[]),
+        Chain::new(BLOCKED_CHAIN, Begin::Nothing, &[Role::Block]),
         Chain::new("input", Begin::Input(config.pool()), &[]),
         Chain { label, ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat]) },
         Chain { label, end: represent, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
@@ -110,10 +110,10 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     if is_translator {
         chains.extend(translator());
     } else if config.interfaces().is_some() {
-        chains.extend(passage(config, ENTERING, ENTERING_REPLIES, INBOUND, OUTBOUND));
-        chains.extend(passage(config, LEAVING, LEAVING_REPLIES, OUTBOUND, INBOUND));
+        chains.extend(passage(config, ENTERING_CHAIN, ENTERING_REPLIES, INBOUND, OUTBOUND));
+        chains.extend(passage(config, LEAVING_CHAIN, LEAVING_REPLIES, OUTBOUND, INBOUND));
     } else {
-        chains.extend(passage(config, PASSING, PASSING_REPLIES, BOTH, BOTH));
+        chains.extend(passage(config, PASSING_CHAIN, PASSING_REPLIES, BOTH, BOTH));
     }
     chains
 }
@@ -128,8 +128,8 @@ fn passage<'a>(
     other: &'static [Role],
 ) -> [Chain<'a>; 2] {
     let masquerades = config.masquerade().is_used();
-    let end = if masquerades && name == LEAVING { End::Masqueraded } else { End::Drop };
-    let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING };
+    let end = if masquerades && name == LEAVING_CHAIN { End::Masqueraded } else { End::Drop };
+    let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING_CHAIN };
     [
         Chain { end, hides: Some(config.pool()), ..Chain::new(name, begin, own) },
         Chain {
@@ -144,14 +144,14 @@ fn passage<'a>(
 fn translator() -> [Chain<'static>; 3] {
     let bound = |name, direction, end| Chain { direction, end, ..Chain::new(name, Begin::Nothing, BOTH) };
     [
-        Chain::new(PASSING, Begin::Translator, &[]),
-        bound(BOUND, PacketDirection::Original, End::Goto(BOUND_REPLIES)),
+        Chain::new(PASSING_CHAIN, Begin::Translator, &[]),
+        bound(BOUND_CHAIN, PacketDirection::Original, End::Goto(BOUND_REPLIES)),
         bound(BOUND_REPLIES, PacketDirection::Reply, End::Drop),
     ]
 }
 
 /// Chains of every table of a middlebox, by which one is recognised. The first filters all forwarded packets.
-pub(super) const COMMON: [&str; 3] = [FORWARD, CHECKS, BLOCKED];
+pub(super) const COMMON_CHAINS: [&str; 3] = [FORWARD_CHAIN, CHECKS_CHAIN, BLOCKED_CHAIN];
 
 /// Returns true if the table has a chain of this name.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
@@ -222,7 +222,7 @@ impl<'a> Chain<'a> {
         match self.end {
             End::Accept => {}
             End::Masqueraded => {
-                rules.add(|rule| direction(masqueraded(rule), ORIGINAL).verdict(Verdict::Accept));
+                rules.add(|rule| direction(masqueraded(rule), ORIGINAL_DIRECTION).verdict(Verdict::Accept));
                 rules.add(|rule| rule.verdict(Verdict::Drop));
             }
             End::Represent(masquerade) => masquerade.sources().for_each(|source| {
@@ -249,7 +249,7 @@ impl Rules<'_, '_> {
 impl Begin<'_> {
     fn fill(self, rules: &mut Rules<'_, '_>) {
         match self {
-            Self::Forward(None, ..) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING))),
+            Self::Forward(None, ..) => rules.add(|rule| rule.verdict(Verdict::Goto(PASSING_CHAIN))),
             Self::Forward(
                 Some(interfaces @ Interfaces { inside, outside }),
                 masquerade,
@@ -270,12 +270,12 @@ impl Begin<'_> {
 
 /// Adds the checks of all packets. ICMP errors pass without a rule, because senders need them.
 fn check(rules: &mut Rules<'_, '_>) {
-    const INVALID: u32 = 1;
-    const RELATED: u32 = 4;
-    rules.add(|rule| state(rule, INVALID).verdict(Verdict::Drop));
-    rules.add(|rule| rule.verdict(Verdict::Jump(BLOCKED)));
+    const INVALID_STATE: u32 = 1;
+    const RELATED_STATE: u32 = 4;
+    rules.add(|rule| state(rule, INVALID_STATE).verdict(Verdict::Drop));
+    rules.add(|rule| rule.verdict(Verdict::Jump(BLOCKED_CHAIN)));
     for error in [ICMP, ICMPV6] {
-        rules.add(|rule| protocol(state(rule, RELATED), error).verdict(Verdict::Accept));
+        rules.add(|rule| protocol(state(rule, RELATED_STATE), error).verdict(Verdict::Accept));
     }
 }
 
@@ -283,25 +283,27 @@ fn check(rules: &mut Rules<'_, '_>) {
 /// packets of one direction; a TCP rule covers connections, by the direction of the first packet. SCTP and
 /// DCCP are treated like TCP.
 fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
-    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
+    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     if masquerades {
-        rules.add(|rule| direction(masqueraded(rule), REPLY).verdict(Verdict::Accept));
+        rules.add(|rule| direction(masqueraded(rule), REPLY_DIRECTION).verdict(Verdict::Accept));
     }
     for connected in [TCP, DCCP, SCTP] {
-        rules.add(|rule| protocol(direction(rule, REPLY), connected).verdict(Verdict::Goto(replies)));
+        rules.add(|rule| {
+            protocol(direction(rule, REPLY_DIRECTION), connected).verdict(Verdict::Goto(replies))
+        });
     }
 }
 
 /// Labels new connections that need no rule: those of the masqueraded hosts to the outside, and those between internal
 /// hosts of which one has sent to the outside address of the other.
 fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
-    let label = |rule: Expressions| rule.load(&MASQUERADED, 8).store(CtKey::Label, 8);
+    let label = |rule: Expressions| rule.load(&MASQUERADED_LABEL, 8).store(CtKey::Label, 8);
     for hosts in &masquerade.hosts {
-        rules.add(|rule| label(source(state(between(rule, inside, outside), NEW), hosts)));
+        rules.add(|rule| label(source(state(between(rule, inside, outside), NEW_STATE), hosts)));
     }
     if masquerade.hairpin {
         rules.add(|rule| {
-            let rule = state(between(rule, inside, inside), NEW).ct(CtKey::Status, 0);
+            let rule = state(between(rule, inside, inside), NEW_STATE).ct(CtKey::Status, 0);
             let rule = rule.mask(0, &TRANSLATED_DESTINATION.to_ne_bytes());
             label(rule.compare(0, Order::Unequal, &[0; 4]))
         });
@@ -321,15 +323,16 @@ fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
 
 /// Matches packets of connections with the label of masqueraded ones.
 fn labelled(rule: Expressions) -> Expressions {
-    let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED);
+    let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED_LABEL);
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
 }
 
 /// Matches packets of connections that need no rule. A connection that a binding translates needs it, even if its host
 /// is masqueraded: otherwise it would outlast the binding, whose port others get.
 fn masqueraded(rule: Expressions) -> Expressions {
-    const BITS: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED[15] | MASQUERADED[15]];
-    rule.ct(CtKey::Label, 0).mask(0, &BITS).equals(0, &MASQUERADED)
+    const LABEL_BITS: Label =
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED_LABEL[15] | MASQUERADED_LABEL[15]];
+    rule.ct(CtKey::Label, 0).mask(0, &LABEL_BITS).equals(0, &MASQUERADED_LABEL)
 }
 
 /// Gives a connection this source, and a port that no binding uses.
@@ -342,7 +345,7 @@ fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> 
     };
     // An address takes up to four registers.
     let rule = rule.load(&ports.start().to_be_bytes(), 4).load(&ports.end().to_be_bytes(), 5);
-    rule.nat(Nat::Source, number(version), 0, Some([4, 5]))
+    rule.nat(Nat::Source, protocol_family(version), 0, Some([4, 5]))
 }
 
 /// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to
@@ -355,10 +358,10 @@ fn untranslated(rule: Expressions) -> Expressions {
 /// Adds the rules of a NAT without a firewall: connections that it translates have the label and need a
 /// binding, all others pass.
 fn translate(rules: &mut Rules<'_, '_>) {
-    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS)));
+    rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     rules.add(|rule| {
-        let rule = rule.ct(CtKey::Label, 0).mask(0, &TRANSLATED);
-        rule.compare(0, Order::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND))
+        let rule = rule.ct(CtKey::Label, 0).mask(0, &TRANSLATED_LABEL);
+        rule.compare(0, Order::Unequal, &[0; size_of::<Label>()]).verdict(Verdict::Goto(BOUND_CHAIN))
     });
 }
 
@@ -370,8 +373,12 @@ fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
         let version = IpVersion::of(*address);
         let destination = Field::Address(Side::Destination, version, version.address_bits());
         rules.add(|rule| {
-            let rule =
-                load_field(of_version(state(rule, NEW), version), destination, PacketDirection::Original, 0);
+            let rule = load_field(
+                of_version(state(rule, NEW_STATE), version),
+                destination,
+                PacketDirection::Original,
+                0,
+            );
             let rule = match address {
                 IpAddr::V4(v4) => rule.equals(0, &v4.octets()),
                 IpAddr::V6(v6) => rule.equals(0, &v6.octets()),
@@ -403,10 +410,10 @@ fn state(rule: Expressions, states: u32) -> Expressions {
 }
 
 /// Directions of `enum ip_conntrack_dir`.
-const ORIGINAL: u8 = 0;
-const REPLY: u8 = 1;
+const ORIGINAL_DIRECTION: u8 = 0;
+const REPLY_DIRECTION: u8 = 1;
 /// The state `NF_CT_STATE_BIT(IP_CT_NEW)`.
-const NEW: u32 = 8;
+const NEW_STATE: u32 = 8;
 
 /// Matches packets in this direction of their connection.
 fn direction(rule: Expressions, direction: u8) -> Expressions {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Time;
 
-use super::kernel::{EXISTS, NO_ENTRY, Refusal};
+use super::kernel::{EEXIST, ENOENT, Refusal};
 use super::sets::Sets;
 use super::transaction::Transaction;
 use crate::element::Element;
@@ -93,8 +93,8 @@ impl Steps {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
             let step = &mut self.steps[index];
             let is_avoidable = match refusal.error {
-                EXISTS => adds && !step.delete,
-                NO_ENTRY => !adds,
+                EEXIST => adds && !step.delete,
+                ENOENT => !adds,
                 _ => false,
             };
             if !is_avoidable {

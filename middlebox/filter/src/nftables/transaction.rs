@@ -10,19 +10,19 @@ use crate::shape::{self, Shape};
 /// `NFNL_SUBSYS_NFTABLES`
 pub(super) const NFTABLES: u16 = 10;
 /// `NFNL_MSG_BATCH_BEGIN`
-const BEGIN: u16 = 16;
-const END: u16 = 17;
+const BATCH_BEGIN: u16 = 16;
+const BATCH_END: u16 = 17;
 /// `NFPROTO_INET`
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
-const COLLECTION: Duration = Duration::from_secs(30);
+const GC_INTERVAL: Duration = Duration::from_secs(30);
 /// How much longer than its rule an element lasts if no transaction deletes it.
 ///
 /// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
 /// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements
 /// with one key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c
 /// `rhashtable_insert_rehash`). So the kernel ends elements only if this process is gone, or late.
-pub(super) const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
 /// `enum nf_tables_msg_types`
 #[derive(Debug, Clone, Copy)]
@@ -61,13 +61,13 @@ pub(super) struct Transaction<'a> {
 impl<'a> Transaction<'a> {
     pub fn new(table: &'a str) -> Self {
         let mut transaction = Self { table, octets: Vec::new(), messages: 0 };
-        transaction.push(frame(BEGIN));
+        transaction.push(frame(BATCH_BEGIN));
         transaction
     }
 
     /// Returns its octets for the kernel.
     pub fn finish(mut self) -> Vec<u8> {
-        self.push(frame(END));
+        self.push(frame(BATCH_END));
         self.octets
     }
 
@@ -122,22 +122,22 @@ impl<'a> Transaction<'a> {
 
     /// Adds a rule at the end of a chain.
     pub fn add_rule(&mut self, chain: &str, rule: impl FnOnce(Expressions) -> Expressions) {
-        const APPEND: u16 = 0x800;
-        let message = about(self.table, Kind::NewRule, CREATE | APPEND).with_name(2, chain);
+        const APPEND_FLAG: u16 = 0x800;
+        let message = about(self.table, Kind::NewRule, CREATE | APPEND_FLAG).with_name(2, chain);
         self.push(message.with_nested(4, &[], |list| rule(Expressions(list)).0));
     }
 
     pub fn create_set(&mut self, shape: &Shape) {
-        const MAP: u32 = 8;
-        const TIMEOUT: u32 = 16;
+        const MAP_FLAG: u32 = 8;
+        const TIMEOUT_FLAG: u32 = 16;
         let kind = |kind, field: shape::Field| kind << 6 | field.kind();
         let width = |octets, field: shape::Field| octets + field.width() as u32;
         let is_map = shape.data().next().is_some();
         let message = about(self.table, Kind::NewSet, CREATE).with_name(2, &shape.name());
-        let message = number(message, 3, if is_map { MAP | TIMEOUT } else { TIMEOUT });
+        let message = number(message, 3, if is_map { MAP_FLAG | TIMEOUT_FLAG } else { TIMEOUT_FLAG });
         let message = number(number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
         let message = number(message, 10, self.messages);
-        let mut message = number(message, 12, COLLECTION.as_millis() as u32);
+        let mut message = number(message, 12, GC_INTERVAL.as_millis() as u32);
         if is_map {
             message = number(message, 6, shape.data().fold(0, kind));
             message = number(message, 7, shape.data().fold(0, width));
@@ -150,7 +150,7 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
-        let remaining = (state.end.saturating_since(now) + GRACE).as_millis();
+        let remaining = (state.end.saturating_since(now) + GRACE_TIME).as_millis();
         let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {

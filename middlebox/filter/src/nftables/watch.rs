@@ -20,12 +20,12 @@ pub(super) struct Watch {
 
 impl Watch {
     /// `NFNLGRP_NFTABLES` is 7.
-    const GROUPS: u32 = 1 << 6;
+    const MULTICAST_GROUPS: u32 = 1 << 6;
     /// Size of the receive buffer in octets: more than one transaction causes.
     const RECEIVE_BUFFER: usize = 32 << 20;
 
     pub fn open(table: &str, own_port: u32) -> Result<Self, FilterError> {
-        let socket = Socket::netfilter_events(Self::GROUPS)?;
+        let socket = Socket::netfilter_events(Self::MULTICAST_GROUPS)?;
         socket.set_buffers(0, Self::RECEIVE_BUFFER)?;
         Ok(Self { socket, table: table.into(), own_port, has_foreign_change: Cell::new(false) })
     }

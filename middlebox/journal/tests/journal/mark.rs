@@ -116,9 +116,9 @@ fn a_mark_that_is_behind_is_caught_up() {
     let following = fs::read(store.path().join("mark")).unwrap();
     let (mut journal, mut held) = open(&store).unwrap();
     record(&mut journal, &[held.change(5, 0, false)]);
-    assert!(journal.is_mark_behind());
+    assert!(journal.needs_mark_sync());
     journal.sync_mark().unwrap();
-    assert!(!journal.is_mark_behind());
+    assert!(!journal.needs_mark_sync());
     drop(journal);
     fs::write(store.path().join("mark"), following).unwrap();
     assert_eq!(open(&store).unwrap().1, held);

@@ -37,17 +37,17 @@ impl Middlebox {
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
         /// Maximum PIDs of a reply: the 16-bit length field counts eight octets for each; the message then
         /// has 65,536 octets.
-        const MAX: usize = u16::MAX as usize / 8;
+        const MAX_PIDS: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
         let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_of(owner)).sum();
-        if held.saturating_sub(self.rules.due(now)) > MAX {
+        if held.saturating_sub(self.rules.due(now)) > MAX_PIDS {
             return Err(Refusal::ReplyTooBig);
         }
         batch.count(work::EXAMINATION * held as u64);
         let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.of(now, owner));
-        let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MAX + 1).collect();
+        let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MAX_PIDS + 1).collect();
         pids.sort_unstable();
-        if pids.len() > MAX { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
+        if pids.len() > MAX_PIDS { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }
     }
 
     fn accessible(&self, now: Time, agent: AgentId, pid: Pid) -> Result<&Rule, Refusal> {

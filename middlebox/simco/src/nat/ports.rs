@@ -13,20 +13,20 @@ use crate::ReservedParity;
 pub(super) struct Ports {
     usable: Range<u32>,
     /// A block without taken ports takes no memory.
-    blocks: [Option<Box<Block>>; BLOCKS],
+    blocks: [Option<Box<Block>>; BLOCK_COUNT],
     taken: u32,
     /// Where to search next, so that a port just released is not reused at once.
     next: u32,
 }
 
-const WORDS: usize = 64;
+const WORDS_PER_BLOCK: usize = 64;
 /// Ports of a block.
-const SIZE: u32 = 64 * WORDS as u32;
-const BLOCKS: usize = (1 << 16) / SIZE as usize;
+const PORTS_PER_BLOCK: u32 = 64 * WORDS_PER_BLOCK as u32;
+const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
 #[derive(Debug)]
 struct Block {
-    taken: [u64; WORDS],
+    taken: [u64; WORDS_PER_BLOCK],
     runs: Runs,
 }
 
@@ -90,8 +90,8 @@ impl Ports {
 
     fn find_from(&self, from: u32, request: PortRequest) -> Option<u16> {
         let mut run = from..from;
-        for block in (from / SIZE) as usize..BLOCKS {
-            let ports = block as u32 * SIZE..(block as u32 + 1) * SIZE;
+        for block in (from / PORTS_PER_BLOCK) as usize..BLOCK_COUNT {
+            let ports = block as u32 * PORTS_PER_BLOCK..(block as u32 + 1) * PORTS_PER_BLOCK;
             let runs = self.runs(block);
             let found = if ports.start < from || request.fits_into(&runs) {
                 self.find_in(block, from, request, &mut run)
@@ -101,7 +101,7 @@ impl Ports {
                 }
                 run.end += runs.head;
                 let found = request.fit(&run);
-                if runs.head < SIZE {
+                if runs.head < PORTS_PER_BLOCK {
                     run = ports.end - runs.tail..ports.end;
                 }
                 found
@@ -115,8 +115,8 @@ impl Ports {
 
     /// Searches a block from a port on; `run` is the free run before it, and then its last one.
     fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
-        for word in 0..WORDS {
-            let first = block as u32 * SIZE + word as u32 * 64;
+        for word in 0..WORDS_PER_BLOCK {
+            let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
             if first + 64 <= from {
                 continue;
             }
@@ -147,14 +147,15 @@ impl Ports {
     /// Marks these ports as taken or free.
     pub fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
         for (block, word, mask) in words(first, last) {
-            let block = self.blocks[block]
-                .get_or_insert_with(|| Box::new(Block { taken: [0; WORDS], runs: Runs::default() }));
+            let block = self.blocks[block].get_or_insert_with(|| {
+                Box::new(Block { taken: [0; WORDS_PER_BLOCK], runs: Runs::default() })
+            });
             let word = &mut block.taken[word];
             let expected = if taken { 0 } else { mask };
             assert_eq!(*word & mask, expected, "ports from {first} on are taken and released alternately");
             *word ^= mask;
         }
-        for block in (first / SIZE) as usize..=(last / SIZE) as usize {
+        for block in (first / PORTS_PER_BLOCK) as usize..=(last / PORTS_PER_BLOCK) as usize {
             self.update_runs(block);
         }
         let ports = last - first + 1;
@@ -172,7 +173,7 @@ impl Ports {
         if self.blocks[block].as_deref().is_some_and(is_free) {
             self.blocks[block] = None;
         }
-        let runs = (0..WORDS)
+        let runs = (0..WORDS_PER_BLOCK)
             .fold(Runs::default(), |runs, word| runs.extended_by(word as u32 * 64, self.free(block, word)));
         if let Some(block) = &mut self.blocks[block] {
             block.runs = runs;
@@ -183,8 +184,8 @@ impl Ports {
         match &self.blocks[block] {
             Some(block) => block.runs,
             None => {
-                let first = block as u32 * SIZE;
-                let inside = |port: u32| port.clamp(first, first + SIZE) - first;
+                let first = block as u32 * PORTS_PER_BLOCK;
+                let inside = |port: u32| port.clamp(first, first + PORTS_PER_BLOCK) - first;
                 Runs::of_one(inside(self.usable.start)..inside(self.usable.end))
             }
         }
@@ -192,7 +193,7 @@ impl Ports {
 
     /// Returns the free ports of a word, one bit each.
     fn free(&self, block: usize, word: usize) -> u64 {
-        let first = block as u32 * SIZE + word as u32 * 64;
+        let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
         let below = |end: u32| !u64::MAX.checked_shl(end.saturating_sub(first)).unwrap_or(0);
         let usable = below(self.usable.end) & !below(self.usable.start);
         usable & !self.blocks[block].as_ref().map_or(0, |block| block.taken[word])
@@ -206,7 +207,7 @@ impl Runs {
         let mut longest = [length.saturating_sub(1); 2];
         longest[free.start as usize % 2] = length;
         let head = if free.start == 0 { length } else { 0 };
-        let tail = if free.end == SIZE { length } else { 0 };
+        let tail = if free.end == PORTS_PER_BLOCK { length } else { 0 };
         Self { head, tail, longest }
     }
 
@@ -242,7 +243,7 @@ fn words(first: u32, last: u32) -> impl Iterator<Item = (usize, usize, u64)> {
         let from = first.saturating_sub(word * 64);
         let to = (last - word * 64).min(63);
         let mask = u64::MAX << from & u64::MAX >> (63 - to);
-        (word as usize / WORDS, word as usize % WORDS, mask)
+        (word as usize / WORDS_PER_BLOCK, word as usize % WORDS_PER_BLOCK, mask)
     })
 }
 

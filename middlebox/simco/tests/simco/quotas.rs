@@ -34,7 +34,7 @@ fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
 }
 
 fn measured() -> Config {
-    Config { measure: Some(measure), max_elements: 100, max_shapes: 8, ..blocking_firewall() }
+    Config { footprint: Some(measure), max_elements: 100, max_shapes: 8, ..blocking_firewall() }
 }
 
 fn ports(count: u16) -> Request {
@@ -196,7 +196,7 @@ fn who_may_have_all_sessions_leaves_some_to_others() {
 /// the notifications of others.
 #[test]
 fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
-    let (mut world, alice, bob) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
+    let (mut world, alice, bob) = world_of(Config { footprint: Some(measure), ..blocking_firewall() }, "");
     let listeners: Vec<SessionId> = (0..20).map(|_| world.open(Some("bob"))).collect();
     let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, ports(1)).pid).collect();
     listeners.iter().chain([&bob, &alice]).for_each(|id| drop(world.heard(*id)));
@@ -364,7 +364,7 @@ fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
 /// Work uses up a share of a batch, regardless of the octets.
 #[test]
 fn who_has_used_up_a_share_waits_for_the_next() {
-    let (mut world, ..) = world_of(Config { measure: Some(measure), ..blocking_firewall() }, "");
+    let (mut world, ..) = world_of(Config { footprint: Some(measure), ..blocking_firewall() }, "");
     let stream = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Stream) };
     let id = world.connect(stream);
     world.ask(START, id, se());

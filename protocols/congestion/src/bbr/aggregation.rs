@@ -6,9 +6,9 @@ use hol_base::Time;
 use super::bandwidth::Bandwidth;
 
 /// Rounds per window of the maximum: bbr_extra_acked_win_rtts. There are two windows.
-pub(crate) const ROUNDS: u32 = 5;
+pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
-const OLD: u32 = 1 << 20;
+const MAX_EPOCH: u32 = 1 << 20;
 
 /// The excess over the last five to ten rounds.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ impl Aggregation {
     /// Counts `acked` units, of which `bandwidth` gives the expected number; `cwnd` limits the excess.
     pub(crate) fn on_acked(&mut self, now: Time, acked: u32, bandwidth: Bandwidth, cwnd: u32) {
         let mut expected = bandwidth.units_in(now.saturating_since(self.epoch));
-        if self.acked <= expected || self.acked + acked >= OLD {
+        if self.acked <= expected || self.acked + acked >= MAX_EPOCH {
             self.begin(now);
             expected = 0;
         }
@@ -70,10 +70,10 @@ mod tests {
         }
         assert_eq!(aggregation.excess(), 20);
         for _ in 0..9 {
-            aggregation.on_round(ROUNDS);
+            aggregation.on_round(ROUNDS_PER_WINDOW);
         }
         assert_eq!(aggregation.excess(), 20);
-        aggregation.on_round(ROUNDS);
+        aggregation.on_round(ROUNDS_PER_WINDOW);
         assert_eq!(aggregation.excess(), 0);
     }
 

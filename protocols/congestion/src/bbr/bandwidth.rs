@@ -8,19 +8,19 @@ pub(crate) struct Bandwidth(u64);
 
 /// A gain of 1.
 pub(crate) const UNIT: u32 = 256;
-const SCALE: u32 = 24;
+const BW_SCALE: u32 = 24;
 
 impl Bandwidth {
     /// Returns the bandwidth of `delivered` units in `interval`, which must not be zero.
     pub(crate) fn of(delivered: u32, interval: Duration) -> Self {
-        let scaled = (u128::from(delivered) * 1000) << SCALE;
+        let scaled = (u128::from(delivered) * 1000) << BW_SCALE;
         Self((scaled / u128::from(interval.as_nanos().max(1))) as u64)
     }
 
     /// Returns the units delivered in `time` with a gain, rounded up or down.
     fn in_time(self, time: Duration, gain: u32, round_up: bool) -> u32 {
         let scaled = (u128::from(self.0) * u128::from(time.as_nanos()) * u128::from(gain)) >> 8;
-        let one = 1000u128 << SCALE;
+        let one = 1000u128 << BW_SCALE;
         let units = if round_up { scaled.div_ceil(one) } else { scaled / one };
         units.min(u128::from(u32::MAX)) as u32
     }
@@ -38,7 +38,7 @@ impl Bandwidth {
     /// Returns octets per second with a gain; a unit has `octets`.
     pub(crate) fn octets_per_second(self, octets: u32, gain: u32) -> u64 {
         let scaled = (u128::from(self.0) * u128::from(octets) * u128::from(gain)) >> 8;
-        ((scaled * 1_000_000) >> SCALE) as u64
+        ((scaled * 1_000_000) >> BW_SCALE) as u64
     }
 
     /// Returns `gain` times this bandwidth.

@@ -8,7 +8,7 @@ use super::bandwidth::{Bandwidth, UNIT};
 /// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; it is discarded after four times as many.
 const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
-const LOSSY: u64 = 50;
+const LOSSY_RATIO: u64 = 50;
 /// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
 const SAME_RATIO: u32 = UNIT / 8;
 /// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
@@ -101,7 +101,7 @@ impl Policer {
         let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
         let lost = turn.tally.lost.wrapping_sub(self.start.lost);
         let time = turn.tally.at.saturating_since(self.start.at);
-        let is_lossy = delivered > 0 && u64::from(lost) * 256 >= LOSSY * u64::from(delivered);
+        let is_lossy = delivered > 0 && u64::from(lost) * 256 >= LOSSY_RATIO * u64::from(delivered);
         if !is_lossy || time < Duration::from_millis(1) {
             return;
         }

@@ -6,8 +6,8 @@ use super::{AckSample, Bandwidth, Bbr3, LostSegment, Recovery, Sample, State};
 use crate::bbr3::model::{BETA, scaled};
 
 /// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
-const THRESHOLD: u64 = 2;
-const OF: u64 = 100;
+const LOSS_THRESHOLD: u64 = 2;
+const LOSS_DENOMINATOR: u64 = 100;
 /// Number of lost ranges in a round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
 const STARTUP_RANGES: u32 = 6;
 
@@ -46,7 +46,7 @@ fn greater_bound<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 /// Returns whether the share of lost units exceeds the threshold: IsInflightTooHigh.
 pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
-    u64::from(lost) * OF > u64::from(in_flight) * THRESHOLD
+    u64::from(lost) * LOSS_DENOMINATOR > u64::from(in_flight) * LOSS_THRESHOLD
 }
 
 impl Losses {
@@ -162,6 +162,7 @@ impl Bbr3 {
 pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
     let before = in_flight.saturating_sub(units);
     let lost_before = u64::from(lost.saturating_sub(units));
-    let prefix = (u64::from(before) * THRESHOLD).saturating_sub(lost_before * OF) / (OF - THRESHOLD);
+    let prefix = (u64::from(before) * LOSS_THRESHOLD).saturating_sub(lost_before * LOSS_DENOMINATOR)
+        / (LOSS_DENOMINATOR - LOSS_THRESHOLD);
     before.saturating_add(prefix as u32)
 }

@@ -5,9 +5,9 @@ use hol_base::{Duration, Time};
 use super::{AckPhase, AckSample, Bbr3, State};
 
 /// Draft, section 2.13: BBR.ProbeRTTInterval, BBR.ProbeRTTDuration and BBR.MinRTTFilterLen.
-pub(super) const INTERVAL: Duration = Duration::from_secs(5);
-pub(super) const DURATION: Duration = Duration::from_millis(200);
-const LIFETIME: Duration = Duration::from_secs(10);
+pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
+pub(super) const PROBE_DURATION: Duration = Duration::from_millis(200);
+const MIN_RTT_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The state of the minimum round-trip time and of ProbeRTT.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,7 @@ impl RoundTrip {
 
     /// Updates the minimum round-trip time: BBRUpdateMinRTT.
     fn update(&mut self, now: Time, rtt: Option<Duration>) {
-        self.expired = now > self.probed_at + INTERVAL;
+        self.expired = now > self.probed_at + PROBE_INTERVAL;
         if let Some(rtt) = rtt
             && (self.expired || self.probed.is_none_or(|probed| rtt < probed))
         {
@@ -43,7 +43,7 @@ impl RoundTrip {
             (Some(_), None) => true,
             (None, _) => false,
         };
-        if is_less || now > self.min_at + LIFETIME {
+        if is_less || now > self.min_at + MIN_RTT_LIFETIME {
             (self.min, self.min_at) = (self.probed, self.probed_at);
         }
     }
@@ -79,7 +79,7 @@ impl Bbr3 {
         self.deliveries.limit_by_application(ack.in_flight);
         if self.round_trip.done_at.is_none() {
             if ack.in_flight <= self.probe_rtt_window() {
-                self.round_trip.done_at = Some(ack.now + DURATION);
+                self.round_trip.done_at = Some(ack.now + PROBE_DURATION);
                 self.round_trip.round_done = false;
                 self.rounds.begin(self.deliveries.delivered());
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hol_base::Duration;
 
-use super::round_trip::{DURATION, INTERVAL};
+use super::round_trip::{PROBE_DURATION, PROBE_INTERVAL};
 use super::*;
 
 const SEGMENT: u32 = 1448;
@@ -243,11 +243,11 @@ fn every_five_seconds_it_looks_for_the_round_trip() {
         .collect();
     assert!((3..=4).contains(&probes.len()), "{:?}", path.states);
     for (at, length) in &probes {
-        assert!((DURATION..DURATION + ROUND_TRIP * 4).contains(length), "{length} at {at}");
+        assert!((PROBE_DURATION..PROBE_DURATION + ROUND_TRIP * 4).contains(length), "{length} at {at}");
     }
     for pair in probes.windows(2) {
         let apart = pair[1].0.since(pair[0].0);
-        assert!((INTERVAL..INTERVAL + Duration::from_millis(700)).contains(&apart), "{apart}");
+        assert!((PROBE_INTERVAL..PROBE_INTERVAL + Duration::from_millis(700)).contains(&apart), "{apart}");
     }
     assert!((PRODUCT / 2 - 10..=PRODUCT / 2 + 5).contains(&min), "{min}");
 }

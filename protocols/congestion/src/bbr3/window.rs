@@ -8,7 +8,7 @@ use crate::pacing::Pacing;
 /// Number of segments that keep a path busy if every second one is acknowledged. Draft, section 2.7: BBR.MinPipeCwnd.
 const MIN_WINDOW: u32 = 4;
 /// Percentage by which the pacing rate stays below the bandwidth. Draft, section 5.6.2: BBR.PacingMarginPercent.
-const MARGIN: u64 = 1;
+const PACING_MARGIN: u64 = 1;
 /// The round-trip time assumed before the first sample. Draft, section 5.6.2: BBRInitPacingRate.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 /// Minimum number of segments in a burst. Draft, section 5.6.3: BBRSetSendQuantum.
@@ -125,7 +125,7 @@ impl Bbr3 {
     /// Sets the pacing rate to `bandwidth` times `gain`; until the pipe is full the rate never falls. Draft,
     /// section 5.6.2: BBRSetPacingRateWithGain.
     pub(super) fn pace(&mut self, bandwidth: Bandwidth, gain: u32, min_rtt: Option<Duration>) {
-        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - MARGIN) / 100;
+        let rate = bandwidth.octets_per_second(self.octets(), gain) * (100 - PACING_MARGIN) / 100;
         if self.full.reached || rate > self.pacing.rate {
             let min_rtt = min_rtt.or(self.round_trip.min).map_or(u64::MAX, Duration::as_nanos);
             self.pacing = Pacing::new(rate, min_rtt / 1000, self.segment, MIN_BURST);

@@ -65,7 +65,7 @@ pub(super) fn read(item: &Item, seen: &PeerValues) -> Result<Chunk, String> {
 }
 
 /// The names of outbound chunks.
-const NAMES: [&str; 20] = [
+const CHUNK_NAMES: [&str; 20] = [
     "DATA",
     "INIT",
     "INIT_ACK",
@@ -90,7 +90,7 @@ const NAMES: [&str; 20] = [
 
 /// Checks that the chunk's name is known.
 pub(super) fn check_name(item: &Item) -> Result<(), String> {
-    if NAMES.contains(&item.name.as_str()) { Ok(()) } else { Err(unknown(&item.name)) }
+    if CHUNK_NAMES.contains(&item.name.as_str()) { Ok(()) } else { Err(unknown(&item.name)) }
 }
 
 fn unknown(name: &str) -> String {

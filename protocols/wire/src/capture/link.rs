@@ -28,13 +28,13 @@ const fn name(link: &u32) -> &'static str {
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 /// Tags of IEEE 802.1Q and 802.1ad.
-const TAGS: [u16; 2] = [0x8100, 0x88a8];
+const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// Ethertypes of MPLS. RFC 5332 section 3.
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// Ethertype of PPPoE, session stage. RFC 2516 section 4.
 const PPPOE: u16 = 0x8864;
 /// Ethertype of Ethernet in GRE. RFC 1701.
-const BRIDGED: u16 = 0x6558;
+const BRIDGED_ETHERNET: u16 = 0x6558;
 /// Maximum nesting of headers; a packet with more is treated as damaged.
 const MAX_DEPTH: u32 = 8;
 
@@ -68,8 +68,8 @@ fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
         _ if depth > MAX_DEPTH => None,
         IPV4 | IPV6 => innermost_ip(octets, depth + 1),
         PPPOE => ppp(octets.get(6..)?),
-        BRIDGED => ethernet(octets, depth + 1),
-        kind if TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
+        BRIDGED_ETHERNET => ethernet(octets, depth + 1),
+        kind if VLAN_TAGS.contains(&kind) => network(half(octets, 2)?, octets.get(4..)?, depth + 1),
         kind if MPLS.contains(&kind) => mpls(octets, depth),
         _ => None,
     }
@@ -77,9 +77,9 @@ fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
 
 /// Returns the IP packet in an Ethernet frame; IEEE 802.3 has a length instead of an Ethertype before LLC.
 fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
-    const LONGEST: u16 = 1500;
+    const MAX_LENGTH: u16 = 1500;
     match half(octets, 12)? {
-        length if length <= LONGEST => llc(octets.get(14..)?),
+        length if length <= MAX_LENGTH => llc(octets.get(14..)?),
         kind => network(kind, octets.get(14..)?, depth),
     }
 }

@@ -104,9 +104,9 @@ impl<R: Read> CaptureReader<R> {
             Err(halt) => return Err(explain(halt, input.offset(), 0)),
         };
         let layout = match magic {
-            [0x0a, 0x0d, 0x0d, 0x0a] => Pcapng::begin(&mut input).map(Layout::Pcapng),
+            [0x0a, 0x0d, 0x0d, 0x0a] => Pcapng::read_header(&mut input).map(Layout::Pcapng),
             _ => match Pcap::order(magic) {
-                Some((order, ticks)) => Pcap::begin(&mut input, order, ticks).map(Layout::Pcap),
+                Some((order, ticks)) => Pcap::read_header(&mut input, order, ticks).map(Layout::Pcap),
                 None => return Err(CaptureError::NotACapture(magic)),
             },
         };

@@ -19,17 +19,21 @@ pub(super) struct Pcap {
 impl Pcap {
     /// Returns byte order and nanoseconds per tick from the magic number.
     pub fn order(magic: [u8; 4]) -> Option<(ByteOrder, u64)> {
-        const MICROSECONDS: u32 = 0xa1b2_c3d4;
-        const NANOSECONDS: u32 = 0xa1b2_3c4d;
+        const MICROSECONDS_MAGIC: u32 = 0xa1b2_c3d4;
+        const NANOSECONDS_MAGIC: u32 = 0xa1b2_3c4d;
         [ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| match order.word(magic) {
-            MICROSECONDS => Some((order, 1000)),
-            NANOSECONDS => Some((order, 1)),
+            MICROSECONDS_MAGIC => Some((order, 1000)),
+            NANOSECONDS_MAGIC => Some((order, 1)),
             _ => None,
         })
     }
 
     /// Reads the rest of the file header.
-    pub fn begin(input: &mut Input<impl Read>, order: ByteOrder, tick: u64) -> Result<Self, StopReason> {
+    pub fn read_header(
+        input: &mut Input<impl Read>,
+        order: ByteOrder,
+        tick: u64,
+    ) -> Result<Self, StopReason> {
         let header = input.rest(20)?;
         let [.., a, b, c, d] = header[..] else { unreachable!("20 octets") };
         // The upper bits of the link type are the length of a frame check sequence, and reserved.

@@ -30,7 +30,7 @@ const MAX_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
     /// Reads the rest of the first section header, after its type.
-    pub fn begin(input: &mut Input<impl Read>) -> Result<Self, StopReason> {
+    pub fn read_header(input: &mut Input<impl Read>) -> Result<Self, StopReason> {
         let mut pcapng =
             Self { order: ByteOrder::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
         pcapng.section_header(input)?;

@@ -69,10 +69,13 @@ impl<'a> CleartextPacket<'a> {
 
     /// Removes the first packet of a datagram. The fixed bit may have any value (RFC 9287).
     fn take(datagram: &mut &'a [u8]) -> Result<Self, ParseError> {
-        const LONG: u8 = 0x80;
+        const LONG_HEADER_BIT: u8 = 0x80;
         let first = *datagram.first().ok_or(ParseError::Truncated)?;
-        let (space, number_at, length) =
-            if first & LONG == 0 { short(datagram) } else { long(first, datagram)? };
+        let (space, number_at, length) = if first & LONG_HEADER_BIT == 0 {
+            parse_short_header(datagram)
+        } else {
+            parse_long_header(first, datagram)?
+        };
         let header = number_at + 1 + usize::from(first & 3);
         if length < header + PacketNumber::TAG {
             return Err(ParseError::Length);
@@ -85,12 +88,12 @@ impl<'a> CleartextPacket<'a> {
 
 /// Parses a short header: the offset of its packet number, and the length of the packet, which ends with the
 /// datagram. RFC 9000 section 17.3.1.
-fn short(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
+fn parse_short_header(datagram: &[u8]) -> (PacketNumberSpace, usize, usize) {
     (PacketNumberSpace::Data, 1 + CONNECTION_ID, datagram.len())
 }
 
 /// Parses a long header of version 1: space, offset of the packet number, and length of the packet. RFC 9000 section 17.2.
-fn long(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
+fn parse_long_header(first: u8, datagram: &[u8]) -> Result<(PacketNumberSpace, usize, usize), ParseError> {
     let mut rest = &datagram[1..];
     if skip(&mut rest, 4)? != [0, 0, 0, 1] {
         return Err(ParseError::Value);

@@ -162,7 +162,7 @@ impl Frame {
                 skip(octets, length)?;
                 Self::NewToken
             }
-            0x08..=0x0f => stream(kind, octets)?,
+            0x08..=0x0f => parse_stream(kind, octets)?,
             0x10 => Self::MaxData(take(octets)?),
             0x11 => {
                 let [id, maximum] = numbers(octets)?;
@@ -239,15 +239,15 @@ fn ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
 }
 
 /// Parses a STREAM frame, whose type determines its fields. RFC 9000 section 19.8.
-fn stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
-    const OFFSET: u64 = 4;
-    const LENGTH: u64 = 2;
-    const FIN: u64 = 1;
+fn parse_stream(kind: u64, octets: &mut &[u8]) -> Result<Frame, ParseError> {
+    const OFFSET_BIT: u64 = 4;
+    const LENGTH_BIT: u64 = 2;
+    const FIN_BIT: u64 = 1;
     let id = take(octets)?;
-    let offset = if kind & OFFSET == 0 { 0 } else { take(octets)? };
-    let length = if kind & LENGTH == 0 { octets.len() as u64 } else { take(octets)? };
+    let offset = if kind & OFFSET_BIT == 0 { 0 } else { take(octets)? };
+    let length = if kind & LENGTH_BIT == 0 { octets.len() as u64 } else { take(octets)? };
     skip(octets, length)?;
-    Ok(Frame::Stream { id, offset, length, fin: kind & FIN != 0 })
+    Ok(Frame::Stream { id, offset, length, fin: kind & FIN_BIT != 0 })
 }
 
 fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {

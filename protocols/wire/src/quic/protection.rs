@@ -64,7 +64,7 @@ impl Secrets {
 
     /// Returns the traffic secret of a space. RFC 9001 section 5.2.
     fn secret(self, space: PacketNumberSpace) -> Secret {
-        const SALT: [u8; 20] = [
+        const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
             0xcc, 0xbb, 0x7f, 0x0a,
         ];
@@ -76,7 +76,7 @@ impl Secrets {
             (PacketNumberSpace::Data, Side::Client) => "c ap traffic",
             (PacketNumberSpace::Data, Side::Server) => "s ap traffic",
         };
-        expand(&hmac(&SALT, &[&self.origin]), label)
+        expand(&hmac(&INITIAL_SALT, &[&self.origin]), label)
     }
 }
 
@@ -105,12 +105,12 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
 
 /// Masks the packet number and bits of the first octet with a sample of the ciphertext. RFC 9001 section 5.4.
 fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8]) {
-    const LONG: u8 = 0x80;
+    const LONG_HEADER_BIT: u8 = 0x80;
     let length = 1 + usize::from(packet[0] & 3);
     let Some(sample) = packet[number_at..].get(4..).and_then(|rest| rest.first_chunk::<16>()) else { return };
     let mut mask = (*sample).into();
     Aes128::new(&key.into()).encrypt_block(&mut mask);
-    packet[0] ^= mask[0] & if packet[0] & LONG == 0 { 0x1f } else { 0x0f };
+    packet[0] ^= mask[0] & if packet[0] & LONG_HEADER_BIT == 0 { 0x1f } else { 0x0f };
     packet[number_at..number_at + length].iter_mut().zip(&mask[1..]).for_each(|(octet, mask)| *octet ^= mask);
 }
 

@@ -112,7 +112,7 @@ mod kind {
 }
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE. RFC 9260 section 8.5.1.
-const REFLECTED: u8 = 0x01;
+const REFLECTED_TAG_BIT: u8 = 0x01;
 
 /// Type of the only parameter of HEARTBEAT. RFC 9260 section 3.3.5.
 const HEARTBEAT_INFO: u16 = 1;
@@ -218,7 +218,7 @@ impl Chunk {
     }
 
     fn kind_and_flags(&self) -> (u8, u8) {
-        let t_bit = |reflected: bool| if reflected { REFLECTED } else { 0 };
+        let t_bit = |reflected: bool| if reflected { REFLECTED_TAG_BIT } else { 0 };
         match self {
             Self::Data(data) => (kind::DATA, data.flags.0),
             Self::Init(_) => (kind::INIT, 0),
@@ -250,7 +250,7 @@ impl Chunk {
     pub(super) fn parse(octets: &mut Bytes) -> Result<Self, ParseError> {
         let (head, mut value) = tlv::take(octets)?;
         let [kind, flags] = head.to_be_bytes();
-        let reflected = flags & REFLECTED != 0;
+        let reflected = flags & REFLECTED_TAG_BIT != 0;
         let causes = |value| tlv::take_all(value, |code, value| Ok(Cause::parse(code, value)));
         Ok(match kind {
             kind::DATA => Self::Data(Data::parse_value(flags, value)?),

@@ -34,7 +34,7 @@ pub struct Packet {
 }
 
 /// Position of the checksum in a packet.
-const CHECKSUM: std::ops::Range<usize> = 8..12;
+const CHECKSUM_RANGE: std::ops::Range<usize> = 8..12;
 
 impl Packet {
     /// Octets of the common header.
@@ -62,7 +62,7 @@ impl Packet {
         self.chunks.iter().for_each(|chunk| chunk.emit(out));
         if !self.zero_checksum {
             let checksum = checksum(&out[start..]);
-            out[start..][CHECKSUM].copy_from_slice(&checksum);
+            out[start..][CHECKSUM_RANGE].copy_from_slice(&checksum);
         }
     }
 
@@ -72,14 +72,14 @@ impl Packet {
         if octets.len() < Self::HEADER {
             return Err(ParseError::Truncated);
         }
-        let is_wrong = octets[CHECKSUM] != checksum(&octets);
-        let zero_checksum = is_wrong && octets[CHECKSUM] == [0; 4];
+        let is_wrong = octets[CHECKSUM_RANGE] != checksum(&octets);
+        let zero_checksum = is_wrong && octets[CHECKSUM_RANGE] == [0; 4];
         if is_wrong && !zero_checksum {
             return Err(ParseError::Checksum);
         }
         let (source_port, destination_port) = (octets.get_u16(), octets.get_u16());
         let verification_tag = octets.get_u32();
-        octets.advance(CHECKSUM.len());
+        octets.advance(CHECKSUM_RANGE.len());
         let mut chunks = SmallVec::new();
         while tlv::is_whole(&octets) {
             chunks.push(Chunk::parse(&mut octets)?);
@@ -94,9 +94,9 @@ impl Packet {
 /// Returns the CRC32c of the packet with its checksum set to zero. RFC 9260 appendix A sends the reflected
 /// CRC's lowest octet first.
 fn checksum(packet: &[u8]) -> [u8; 4] {
-    let crc = crc32c::crc32c(&packet[..CHECKSUM.start]);
-    let crc = crc32c::crc32c_append(crc, &[0; CHECKSUM.end - CHECKSUM.start]);
-    crc32c::crc32c_append(crc, &packet[CHECKSUM.end..]).to_le_bytes()
+    let crc = crc32c::crc32c(&packet[..CHECKSUM_RANGE.start]);
+    let crc = crc32c::crc32c_append(crc, &[0; CHECKSUM_RANGE.end - CHECKSUM_RANGE.start]);
+    crc32c::crc32c_append(crc, &packet[CHECKSUM_RANGE.end..]).to_le_bytes()
 }
 
 #[cfg(test)]
@@ -108,7 +108,7 @@ mod tests {
     fn octets() -> Vec<u8> {
         let mut octets = vec![0x1d, 0xca, 0x9c, 0x40, 1, 2, 3, 4, 0, 0, 0, 0, 11, 0, 0, 4];
         let crc = crc32c_by_bits(&octets);
-        octets[CHECKSUM].copy_from_slice(&crc.to_le_bytes());
+        octets[CHECKSUM_RANGE].copy_from_slice(&crc.to_le_bytes());
         octets
     }
 
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn a_checksum_of_zero_is_told() {
         let left_out = Packet { zero_checksum: true, ..cookie_ack() };
-        assert_eq!(left_out.to_bytes()[CHECKSUM], [0; 4]);
+        assert_eq!(left_out.to_bytes()[CHECKSUM_RANGE], [0; 4]);
         assert_eq!(Packet::parse(left_out.to_bytes()), Ok(left_out));
     }
 
@@ -180,9 +180,9 @@ mod tests {
     fn a_partial_chunk_is_dropped_and_those_before_it_are_not() {
         for partial in [&[10, 0, 0, 9, 1, 2, 3, 4][..], &[10, 0], &[10, 0, 0, 3]] {
             let mut octets = [&octets(), partial].concat();
-            octets[CHECKSUM].fill(0);
+            octets[CHECKSUM_RANGE].fill(0);
             let crc = crc32c_by_bits(&octets);
-            octets[CHECKSUM].copy_from_slice(&crc.to_le_bytes());
+            octets[CHECKSUM_RANGE].copy_from_slice(&crc.to_le_bytes());
             assert_eq!(Packet::parse(octets.into()), Ok(cookie_ack()));
         }
     }

@@ -60,14 +60,14 @@ pub enum DataSeq {
     Whole(u64),
 }
 
-const CAPABLE: u8 = 0;
-const JOIN: u8 = 1;
-const SIGNAL: u8 = 2;
+const CAPABLE_SUBTYPE: u8 = 0;
+const JOIN_SUBTYPE: u8 = 1;
+const SIGNAL_SUBTYPE: u8 = 2;
 
 /// The version of MPTCP that RFC 8684 defines.
 const VERSION: u8 = 1;
 /// Bit B of MP_JOIN.
-const BACKUP: u8 = 1;
+const BACKUP_BIT: u8 = 1;
 
 /// The bits of a data sequence signal. RFC 8684 section 3.3.
 mod signal {
@@ -98,17 +98,17 @@ impl Mptcp {
     pub(super) fn emit_value(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Capable { flags, sender_key, receiver_key, data_length } => {
-                out.put_slice(&[CAPABLE << 4 | VERSION, flags]);
+                out.put_slice(&[CAPABLE_SUBTYPE << 4 | VERSION, flags]);
                 [sender_key, receiver_key].into_iter().flatten().for_each(|key| out.put_u64(key));
                 data_length.into_iter().for_each(|length| out.put_u16(length));
             }
             Self::Join { backup, address, token, nonce } => {
-                out.put_slice(&[JOIN << 4 | if backup { BACKUP } else { 0 }, address]);
+                out.put_slice(&[JOIN_SUBTYPE << 4 | if backup { BACKUP_BIT } else { 0 }, address]);
                 out.put_u32(token);
                 out.put_u32(nonce);
             }
             Self::Signal { data_fin, ack, mapping } => {
-                out.put_slice(&[SIGNAL << 4, signal_flags(data_fin, ack, mapping)]);
+                out.put_slice(&[SIGNAL_SUBTYPE << 4, signal_flags(data_fin, ack, mapping)]);
                 ack.into_iter().for_each(|ack| ack.emit(out));
                 mapping.into_iter().for_each(|mapping| mapping.emit(out));
             }
@@ -121,20 +121,20 @@ impl Mptcp {
         let [first, flags] = value.try_get_u16().ok()?.to_be_bytes();
         match (first >> 4, first & 0x0f, value.len()) {
             // RFC 8684 section 3.1: the length determines the parts.
-            (CAPABLE, VERSION, length @ (0 | 8 | 16 | 18 | 20)) => Some(Self::Capable {
+            (CAPABLE_SUBTYPE, VERSION, length @ (0 | 8 | 16 | 18 | 20)) => Some(Self::Capable {
                 flags,
                 sender_key: (length >= 8).then(|| value.get_u64()),
                 receiver_key: (length >= 16).then(|| value.get_u64()),
                 data_length: (length >= 18).then(|| value.get_u16()),
             }),
             // Section 3.2: longer ones belong to a SYN/ACK or ACK and do not identify a connection.
-            (JOIN, bits, 8) => Some(Self::Join {
-                backup: bits & BACKUP != 0,
+            (JOIN_SUBTYPE, bits, 8) => Some(Self::Join {
+                backup: bits & BACKUP_BIT != 0,
                 address: flags,
                 token: value.get_u32(),
                 nonce: value.get_u32(),
             }),
-            (SIGNAL, _, _) => Self::parse_signal(flags, value),
+            (SIGNAL_SUBTYPE, _, _) => Self::parse_signal(flags, value),
             _ => None,
         }
     }

@@ -93,8 +93,8 @@ fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path()
         let scenario = Scenario { transport, workload, ..datagrams("paths = [{}, {}]", 60) };
         let run = world.run(&scenario, Seed(1)).unwrap();
         assert_eq!(delays(&run).len(), 60);
-        let other: u64 = world_report(&run).lines.iter().skip(2).map(|line| line.sent).sum();
-        assert_eq!(other == 0, is_single, "{:?}", world_report(&run).lines);
+        let other: u64 = world_report(&run).link_counters.iter().skip(2).map(|line| line.sent).sum();
+        assert_eq!(other == 0, is_single, "{:?}", world_report(&run).link_counters);
     }
 }
 
@@ -165,7 +165,11 @@ fn the_police_drops_what_finds_no_tokens() {
         let model = hol_model::run(&scenario, Seed(1), None).unwrap();
         let run = world.run(&scenario, Seed(1)).unwrap();
         let (ours, theirs) = (lost(&model), lost(&run));
-        assert_eq!(world_report(&run).lines[0].dropped, theirs.len() as u64, "the line tells of them");
+        assert_eq!(
+            world_report(&run).link_counters[0].dropped,
+            theirs.len() as u64,
+            "the line tells of them"
+        );
         if events.is_empty() {
             assert_eq!(3000 - ours.len(), (16_016 * 8 + 768 * 2999) / 1024);
             assert_eq!(ours, theirs, "the same packets");

@@ -11,7 +11,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::KernelError;
-use crate::shared_memory::{self, GATES, SharedMemory};
+use crate::shared_memory::{self, GATE_PORTS, SharedMemory};
 
 /// The shared memory and both gates, as files of the host.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) fn memory(directory: &Path) -> PathBuf {
 }
 
 /// Returns the paths of the pipes in the directory of a machine.
-pub(super) fn gates(directory: &Path) -> [PathBuf; GATES.len()] {
+pub(super) fn gates(directory: &Path) -> [PathBuf; GATE_PORTS.len()] {
     [0, 1].map(|number| directory.join(format!("gate{number}")))
 }
 
@@ -54,16 +54,16 @@ impl Gates {
     pub(super) fn open_next(&mut self) -> io::Result<()> {
         close(&self.gates[1])?;
         self.gates.reverse();
-        empty(&self.gates[1])
+        drain(&self.gates[1])
     }
 }
 
 fn close(gate: &File) -> io::Result<()> {
-    empty(gate)?;
+    drain(gate)?;
     until_it_would_wait(|| (&*gate).write(&[0; 4096]))
 }
 
-fn empty(gate: &File) -> io::Result<()> {
+fn drain(gate: &File) -> io::Result<()> {
     let mut octets = vec![0; 1 << 16];
     until_it_would_wait(|| (&*gate).read(&mut octets))
 }

@@ -8,7 +8,7 @@ use crate::root::Root;
 use crate::{mailbox, shared_memory};
 
 /// The memory of a guest, in MiB.
-const MEMORY: u64 = 512;
+const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 const WITH_PROGRAMS: u64 = 1024;
 /// The larger of both sizes, in MiB.
@@ -49,7 +49,7 @@ impl MachineHardware {
 
     /// Returns the memory of the machine in MiB.
     const fn memory(self) -> u64 {
-        if self.has_root() { WITH_PROGRAMS } else { MEMORY }
+        if self.has_root() { WITH_PROGRAMS } else { MEMORY_MIB }
     }
 
     /// Returns the hardware that every machine of this kind has, so that all of them fit the same snapshot.
@@ -93,7 +93,7 @@ impl MachineHardware {
         let (below, above) = (part("below", below), part("above", above));
         let nodes = ["below", SHARED_MEMORY, "above"].map(node);
         let nodes = nodes.into_iter().flat_map(|node| ["-numa".to_owned(), node]);
-        let gates = shared_memory::GATES.into_iter().enumerate().flat_map(|(number, port)| {
+        let gates = shared_memory::GATE_PORTS.into_iter().enumerate().flat_map(|(number, port)| {
             ["-device".to_owned(), format!("isa-debugcon,iobase={port:#x},chardev=gate{number}")]
         });
         let objects = ["-object", &below, "-object", &above].map(str::to_owned);

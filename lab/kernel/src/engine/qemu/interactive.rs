@@ -37,7 +37,7 @@ impl Guest {
     }
 
     /// Returns why the guest ended unexpectedly.
-    fn end(&mut self) -> KernelError {
+    fn end_reason(&mut self) -> KernelError {
         let mail = restore::mail(&mut self.machine);
         mail.map_or_else(|problem| problem, |mail| exit_reason(&mail).into())
             .with_console(self.machine.console())
@@ -80,7 +80,11 @@ impl InteractiveGuest for Guest {
             .take(&shared_memory::MESSAGE_FRAGMENTS)
             .map_err(self.memory_error("read"))?
         else {
-            return if self.machine.pauses_within(CHECK_INTERVAL)? { Err(self.end()) } else { Ok(None) };
+            return if self.machine.pauses_within(CHECK_INTERVAL)? {
+                Err(self.end_reason())
+            } else {
+                Ok(None)
+            };
         };
         if (self.message.len() + part.len()) as u64 > mailbox::SIZE {
             return Err(MachineFault::Guest(

@@ -13,16 +13,16 @@ use crate::{KernelError, StepExactness};
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
 
 /// The library that disturbs QEMU's threads, for the self-test; `lockstep/pause.rs`.
-const PAUSE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pause.so"));
+const PAUSE_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pause.so"));
 
 /// The environment variable that names libraries to preload. ld.so(8).
-const PRELOAD: &str = "LD_PRELOAD";
+const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
 /// The environment variable that names the report's file, and the prefix of its lines; `lockstep/report.rs`.
-const REPORT: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
+const REPORT_VARIABLE: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
 
 /// The environment variable that requests another pace than QEMU's; `lockstep/pace.rs`.
-const PACE: &str = "HOL_LOCKSTEP_PACE";
+const PACE_VARIABLE: &str = "HOL_LOCKSTEP_PACE";
 
 /// The error of a library that was loaded and did not find the processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
@@ -36,33 +36,33 @@ pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelErr
     let report = report(directory);
     fs::write(&report, "").map_err(|e| KernelError::file("write", &report, e))?;
     preload(qemu, &directory.join("lockstep.so"), LIBRARY)?;
-    qemu.env(REPORT.0, report);
+    qemu.env(REPORT_VARIABLE.0, report);
     Ok(())
 }
 
 /// Makes `qemu` load the library that disturbs it, from `directory`.
 pub(super) fn disturb(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
-    if PAUSE.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE) }
+    if PAUSE_LIBRARY.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE_LIBRARY) }
 }
 
 /// Makes `qemu` load `library` from `path`, before other preloaded libraries.
 fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), KernelError> {
     fs::write(path, library).map_err(|e| KernelError::file("write", path, e))?;
-    let set = qemu.get_envs().find(|(name, _)| *name == PRELOAD).and_then(|(_, value)| value);
-    let others = set.map(OsStr::to_owned).or_else(|| env::var_os(PRELOAD));
+    let set = qemu.get_envs().find(|(name, _)| *name == PRELOAD_VARIABLE).and_then(|(_, value)| value);
+    let others = set.map(OsStr::to_owned).or_else(|| env::var_os(PRELOAD_VARIABLE));
     let mut libraries = path.as_os_str().to_owned();
     if let Some(others) = others {
         libraries.push(":");
         libraries.push(others);
     }
-    qemu.env(PRELOAD, libraries);
+    qemu.env(PRELOAD_VARIABLE, libraries);
     Ok(())
 }
 
 /// Sets the speed of the processor of `qemu`.
 pub(super) fn set(qemu: &mut Command, pace: ProcessorSpeed) {
     if pace != ProcessorSpeed::ONE {
-        qemu.env(PACE, pace.shift().to_string());
+        qemu.env(PACE_VARIABLE, pace.shift().to_string());
     }
 }
 
@@ -78,7 +78,7 @@ fn report(directory: &Path) -> PathBuf {
 /// Returns the lines that the library has reported in `directory`.
 fn report_lines(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
-    text.lines().filter_map(|line| line.strip_prefix(REPORT.1)).map(str::to_owned).collect()
+    text.lines().filter_map(|line| line.strip_prefix(REPORT_VARIABLE.1)).map(str::to_owned).collect()
 }
 
 /// Returns whether the library could make QEMU step exactly, from its report at the start; `messages` are those of QEMU and of the loader.
@@ -132,8 +132,8 @@ mod tests {
         };
         let path = directory.path().join("lockstep.so");
         let both = format!("{}:{}", path.display(), directory.path().join("pause.so").display());
-        assert!(value(PRELOAD).starts_with(&both), "{}", value(PRELOAD));
-        assert_eq!(value(REPORT.0), report(directory.path()).to_str().unwrap());
+        assert!(value(PRELOAD_VARIABLE).starts_with(&both), "{}", value(PRELOAD_VARIABLE));
+        assert_eq!(value(REPORT_VARIABLE.0), report(directory.path()).to_str().unwrap());
         assert!(fs::read(path).unwrap().starts_with(b"\x7fELF"));
     }
 
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(report_lines(directory.path()), [missing]);
         assert_eq!(read_report(directory.path(), ""), StepExactness::Absent(missing.to_owned()));
         assert!(!is_in_step(directory.path()));
-        let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT.1);
+        let lines = format!("{0}{missing}\n{0}exact\n{0}in step\n", REPORT_VARIABLE.1);
         fs::write(report(directory.path()), lines).unwrap();
         assert_eq!(read_report(directory.path(), ""), StepExactness::Exact);
         assert!(is_in_step(directory.path()));

@@ -31,7 +31,7 @@ use crate::{KernelError, StepExactness, mailbox};
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
 /// The name of QEMU's event when a machine is paused.
-const PAUSED: &str = "STOP";
+const PAUSED_EVENT: &str = "STOP";
 
 /// A running QEMU. Dropping it kills it and its descendants.
 #[derive(Debug)]
@@ -60,11 +60,11 @@ const DISABLED_FEATURES: &str =
 pub(super) fn command_line(hardware: MachineHardware) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {DISABLED_FEATURES} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
-        variables::MARK,
+        variables::ENGINE_VARIABLE,
         variables::QEMU,
         hardware.reserved_octets() >> 20,
         mailbox::ADDRESS,
-        if hardware.has_root() { format!(" {}=1", variables::ROOT) } else { String::new() },
+        if hardware.has_root() { format!(" {}=1", variables::ROOT_VARIABLE) } else { String::new() },
         // The kernel need not know that its memory consists of several parts.
         if hardware.is_interactive() { " numa=off" } else { "" }
     )
@@ -102,7 +102,7 @@ impl Machine {
         let rules = AccessRules {
             programs: program::places(),
             reads: files.iter().copied().chain(task.root.map(Root::image)).map(Path::to_owned).collect(),
-            own: vec![directory.to_owned()],
+            writable: vec![directory.to_owned()],
         };
         confine(&mut command, &rules).map_err(|e| KernelError::file("confine", Path::new(QEMU.0), e))?;
         child::bind_to_parent(&mut command);
@@ -164,7 +164,7 @@ impl Machine {
     /// Returns whether the guest pauses the machine within `moment`; may return earlier.
     pub(super) fn pauses_within(&mut self, moment: Duration) -> Result<bool, KernelError> {
         match self.lines.recv_timeout(moment) {
-            Ok(line) => Ok(matches!(qmp::parse(&line), Reply::Event(event, _) if event == PAUSED)),
+            Ok(line) => Ok(matches!(qmp::parse(&line), Reply::Event(event, _) if event == PAUSED_EVENT)),
             Err(RecvTimeoutError::Timeout) => Ok(false),
             Err(RecvTimeoutError::Disconnected) => Err(self.crashed()),
         }
@@ -177,7 +177,7 @@ impl Machine {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), KernelError> {
         self.resume()?;
-        self.wait(doing, |event, _| event == PAUSED, goes_on)
+        self.wait(doing, |event, _| event == PAUSED_EVENT, goes_on)
     }
 
     /// Waits for an event of this name, as long as the run continues.

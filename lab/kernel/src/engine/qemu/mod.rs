@@ -84,7 +84,7 @@ fn of(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
         StepExactness::Exact if verdict::has_failed(probe, pace) => {
-            StepExactness::Absent(verdict::DIFFER.to_owned())
+            StepExactness::Absent(verdict::SELF_TEST_FAILED.to_owned())
         }
         found => found.clone(),
     };

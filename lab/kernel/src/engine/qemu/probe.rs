@@ -32,17 +32,17 @@ impl Probe {
 
 /// The prefix of the versions for which the library was written and tested. The types of functions cannot be checked at run time, so other
 /// versions are refused.
-const TRIED: &str = "7.2.";
+const TESTED_VERSIONS: &str = "7.2.";
 
 /// Returns the installed QEMU.
 pub(super) fn probe() -> Result<&'static Probe, KernelError> {
-    static FOUND: OnceLock<Probe> = OnceLock::new();
-    if let Some(found) = FOUND.get() {
+    static PROBE_RESULT: OnceLock<Probe> = OnceLock::new();
+    if let Some(found) = PROBE_RESULT.get() {
         return Ok(found);
     }
     let work = scratch::directory(&std::env::temp_dir(), "hol-probe")?;
     let found = of(Path::new(QEMU.0), work.path())?;
-    Ok(FOUND.get_or_init(|| found))
+    Ok(PROBE_RESULT.get_or_init(|| found))
 }
 
 /// Probes `qemu`; temporary files go to `directory`.
@@ -59,8 +59,8 @@ fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let version = number.unwrap_or("of unknown version").to_owned();
     let stepping = if lockstep::LIBRARY.is_empty() {
         StepExactness::Absent("the library for exact stepping was not built with hol".to_owned())
-    } else if !version.starts_with(TRIED) {
-        StepExactness::Absent(format!("exact stepping was tested only with QEMU {TRIED}x"))
+    } else if !version.starts_with(TESTED_VERSIONS) {
+        StepExactness::Absent(format!("exact stepping was tested only with QEMU {TESTED_VERSIONS}x"))
     } else {
         lockstep::read_report(directory, &String::from_utf8_lossy(&loaded.stderr))
     };

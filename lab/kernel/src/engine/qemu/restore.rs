@@ -14,8 +14,8 @@ use crate::KernelError;
 use crate::engine::contract::Task;
 use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
-use crate::job::FILE;
-use crate::mailbox::{ADDRESS, HEAD, Head, Mail};
+use crate::job::JOB_FILE_NAME;
+use crate::mailbox::{ADDRESS, HEADER_LENGTH, Head, Mail};
 
 /// Returns a machine restored from `state`, with a task; its files go to `directory`.
 pub(super) fn machine(
@@ -27,14 +27,14 @@ pub(super) fn machine(
 ) -> Result<Machine, KernelError> {
     let file = directory.join("job.json");
     fs::write(&file, task.job).map_err(|e| KernelError::file("write", &file, e))?;
-    let job = format!("name={FILE},file={}", file.display());
+    let job = format!("name={JOB_FILE_NAME},file={}", file.display());
     let arguments = ["-fw_cfg", &job, "-incoming", "defer"];
     let pace = probe.pace(task.root.is_some());
     let mut machine =
         Machine::start(&arguments.map(str::to_owned), &[state], task, directory, (probe, pace), host)?;
     // QEMU would wait forever for an empty file.
     if fs::metadata(state).map_or(0, |file| file.len()) == 0 {
-        return Err(refused(
+        return Err(refusal_error(
             "migrate-incoming",
             &format!("the snapshot {} is missing or empty", state.display()),
         ));
@@ -50,14 +50,14 @@ pub(super) fn machine(
         over
     })?;
     if ended != "completed" {
-        return Err(refused(
+        return Err(refusal_error(
             "migrate-incoming",
             &format!("QEMU cannot restore the snapshot {}", state.display()),
         ));
     }
     // The processor thread has been waiting since the machine was created. At another pace only the library makes the clock advance.
     if pace != ProcessorSpeed::ONE && !lockstep::is_in_step(directory) {
-        return Err(refused("-icount", lockstep::NOT_IN_STEP));
+        return Err(refusal_error("-icount", lockstep::NOT_IN_STEP));
     }
     Ok(machine)
 }
@@ -75,7 +75,7 @@ fn source(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quoted(state)?))
 }
 
-fn refused(command: &str, said: &str) -> KernelError {
+fn refusal_error(command: &str, said: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
 }
 
@@ -91,7 +91,8 @@ pub(super) fn run_to_end(
 /// Reads the mailbox of a paused machine.
 pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
-    let head = Head::parse(&machine.memory(ADDRESS, HEAD as u64)?).map_err(|e| guest(e.to_string()))?;
+    let head =
+        Head::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
     let octets = machine.memory(ADDRESS, head.whole())?;
     head.open(&octets).map_err(|e| guest(e.to_string()))
 }

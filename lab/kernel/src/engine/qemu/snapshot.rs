@@ -24,10 +24,10 @@ use crate::mailbox::Mail;
 use crate::{KernelError, StepExactness, scratch};
 
 /// The longest duration of a boot, which takes a few seconds.
-const BOOT: Duration = Duration::from_secs(180);
+const MAX_BOOT_TIME: Duration = Duration::from_secs(180);
 /// The longest time until the end of a snapshot has been written.
-const WRITING: Duration = Duration::from_secs(20);
-const STEP: Duration = Duration::from_millis(20);
+const MAX_WRITING_TIME: Duration = Duration::from_secs(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The number of snapshots that stay in the cache.
 const MAX_ENTRIES: usize = 6;
 
@@ -85,7 +85,7 @@ impl Snapshot {
         let fresh = work.path().join("state");
         let line = command_line(MachineHardware::of(wanted));
         let arguments = ["-S", "-kernel", &text(kernel)?, "-initrd", &text(&initrd)?, "-append", &line];
-        let task = Task { job: &[], limit: BOOT, ..*wanted };
+        let task = Task { job: &[], limit: MAX_BOOT_TIME, ..*wanted };
         let mut machine = Machine::start(
             &arguments.map(str::to_owned),
             &[kernel],
@@ -102,11 +102,11 @@ impl Snapshot {
         // The command renames the file when it is complete, which is after QEMU has finished.
         let uri = format!("exec:cat > {part} && mv {part} {whole}");
         machine.execute("migrate", &json!({ "uri": uri }))?;
-        let mut patience = WRITING;
+        let mut patience = MAX_WRITING_TIME;
         while !fresh.exists() {
             let status = machine.execute("query-migrate", &Value::Null)?;
             match status["status"].as_str() {
-                Some("completed") if !patience.is_zero() => patience = patience.saturating_sub(STEP),
+                Some("completed") if !patience.is_zero() => patience = patience.saturating_sub(POLL_INTERVAL),
                 Some("completed" | "failed" | "cancelled") => {
                     let full = io::Error::from(io::ErrorKind::StorageFull);
                     return Err(KernelError::file(
@@ -117,7 +117,7 @@ impl Snapshot {
                 }
                 _ => {}
             }
-            std::thread::park_timeout(STEP);
+            std::thread::park_timeout(POLL_INTERVAL);
         }
         drop(machine);
         if probe.stepping == StepExactness::Exact {

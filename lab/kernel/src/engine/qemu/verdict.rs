@@ -14,7 +14,7 @@ use super::snapshot_path::{add, snapshot_directory};
 use crate::KernelError;
 
 /// The reason for inexact stepping if the self-test failed.
-pub(super) const DIFFER: &str = "two runs of the same job differed";
+pub(super) const SELF_TEST_FAILED: &str = "two runs of the same job differed";
 
 /// Returns whether two runs of the last self-test differed.
 pub(super) fn has_failed(probe: &Probe, pace: ProcessorSpeed) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn record(probe: &Probe, pace: ProcessorSpeed, differ: bool) -> Resul
 
 fn put(path: &Path, differ: bool) -> Result<(), KernelError> {
     if differ {
-        return fs::write(path, DIFFER).map_err(|e| KernelError::file("write", path, e));
+        return fs::write(path, SELF_TEST_FAILED).map_err(|e| KernelError::file("write", path, e));
     }
     match fs::remove_file(path) {
         Err(problem) if problem.kind() != ErrorKind::NotFound => {

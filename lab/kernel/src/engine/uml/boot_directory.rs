@@ -18,7 +18,7 @@ const MAX_ENTRIES: usize = 6;
 /// A directory from which guests boot.
 #[derive(Debug)]
 pub(super) struct BootDirectory {
-    pub(super) place: PathBuf,
+    pub(super) path: PathBuf,
     /// A lock that prevents the removal of the directory.
     pub(super) _lock: File,
 }
@@ -46,7 +46,7 @@ impl BootDirectory {
             AtFlags::empty(),
         );
         prune(&guests, MAX_ENTRIES, is_boot_directory);
-        Ok(Self { place, _lock: lock })
+        Ok(Self { path: place, _lock: lock })
     }
 }
 

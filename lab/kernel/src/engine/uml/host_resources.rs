@@ -10,12 +10,12 @@ use tempfile::TempDir;
 use crate::cache::cache;
 use crate::engine::contract::Task;
 use crate::engine::sandbox::AccessRules;
-use crate::hostfs::{READ_ONLY, ROOT};
+use crate::hostfs::{READ_ONLY_LINK, ROOT_IMAGE};
 use crate::root::Root;
 use crate::{KernelError, scratch};
 
 /// The file system in memory that holds the guest's memory if it fits.
-const SHARED: &str = "/dev/shm";
+const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 
 /// The host's description of its processors. proc(5).
 pub(super) const PROCESSORS: &str = "/proc/cpuinfo";
@@ -43,15 +43,15 @@ impl HostResources {
     pub(super) fn access_rules(&self, linux: &Path, system: &Path, directory: &Path) -> AccessRules {
         let mut reads = vec![system.to_owned(), PathBuf::from(PROCESSORS)];
         reads.extend(self.root_directory.iter().map(|root_directory| root_directory.path().to_owned()));
-        let own = vec![directory.to_owned(), self.memory(directory).to_owned()];
-        AccessRules { programs: vec![linux.to_owned()], reads, own }
+        let writable = vec![directory.to_owned(), self.memory(directory).to_owned()];
+        AccessRules { programs: vec![linux.to_owned()], reads, writable }
     }
 }
 
 /// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed, which containers
 /// often forbid. Each run has its own, so that it does not see those of other runs.
 fn memory(size: u64) -> Option<TempDir> {
-    let shared = Path::new(SHARED);
+    let shared = Path::new(SHARED_MEMORY_DIRECTORY);
     let fits = |system: Statvfs| {
         let free = system.blocks_available() * system.fragment_size();
         free >> 20 >= size && !system.flags().contains(FsFlags::ST_NOEXEC)
@@ -63,7 +63,7 @@ fn memory(size: u64) -> Option<TempDir> {
 fn link_root(root: &Root, directory: &Path) -> Result<TempDir, KernelError> {
     // A hard link has to be on the same file system as the file.
     let root_directory = scratch::directory(&cache().join("runs"), "hol-run")?;
-    let (image, link) = (root_directory.path().join(ROOT), directory.join(READ_ONLY));
+    let (image, link) = (root_directory.path().join(ROOT_IMAGE), directory.join(READ_ONLY_LINK));
     fs::hard_link(root.image(), &image).map_err(|e| KernelError::file("create", &image, e))?;
     symlink(root_directory.path(), &link).map_err(|e| KernelError::file("create", &link, e))?;
     Ok(root_directory)

@@ -14,7 +14,7 @@ use crate::initial_files::InitialFiles;
 use crate::program::guest_files;
 
 /// The script that runs as the first process: it mounts the whole host, and the run's directory.
-const INIT: &str = "#!/bin/sh
+const INIT_SCRIPT: &str = "#!/bin/sh
 mount -t hostfs -o /../../../../../../../.. all /all && mount -t hostfs own /own || echo no mount
 read secret </all/$OTHER/secret && echo stolen
 echo $secret >>/all/$OTHER/secret && echo written
@@ -22,9 +22,9 @@ echo new >/all/$OTHER/new && echo created
 echo mine >/own/mine && read mine </own/mine && echo own: $mine
 ";
 
-/// Returns a bootable kernel whose guest boots from `place` and runs [`INIT`]; `other` is a directory of another user.
+/// Returns a bootable kernel whose guest boots from `place` and runs [`INIT_SCRIPT`]; `other` is a directory of another user.
 fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
-    let init = INIT.replace("$OTHER", &other.display().to_string());
+    let init = INIT_SCRIPT.replace("$OTHER", &other.display().to_string());
     let mut initial_files = InitialFiles {
         directories: ["dev", "proc", "all", "own"].map(str::to_owned).to_vec(),
         files: vec![("init".to_owned(), init.into_bytes())],
@@ -33,7 +33,7 @@ fn bootable(image: &Image, place: &Path, other: &Path) -> Bootable {
         initial_files.files.extend(guest_files(&Path::new("/").join(program), program).unwrap());
     }
     initial_files.write_to(place).unwrap();
-    let boot_directory = BootDirectory { place: place.to_owned(), _lock: lock_shared(place).unwrap() };
+    let boot_directory = BootDirectory { path: place.to_owned(), _lock: lock_shared(place).unwrap() };
     Bootable { image: image.clone(), boot_directory }
 }
 

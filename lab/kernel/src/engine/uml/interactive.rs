@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::process::Process;
 use crate::KernelError;
 use crate::engine::interactive::{InteractiveGuest, exit_reason};
-use crate::hostfs::{INTERRUPT_COUNT, MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT};
+use crate::hostfs::{INTERRUPT_COUNT_FILE, MESSAGE_COUNT_FILE, MESSAGE_FILE, STEP_FILE, TURN_COUNT_FILE};
 
 /// Interval of the checks for a new message.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
@@ -35,10 +35,12 @@ impl Guest {
 
     /// Creates the files of the protocol.
     pub(super) fn create_files(work: &Path) -> Result<(), KernelError> {
-        [MESSAGE, MESSAGE_COUNT, STEP, TURN_COUNT, INTERRUPT_COUNT].into_iter().try_for_each(|name| {
-            let path = work.join(name);
-            fs::write(&path, "").map_err(|e| KernelError::file("create", &path, e))
-        })
+        [MESSAGE_FILE, MESSAGE_COUNT_FILE, STEP_FILE, TURN_COUNT_FILE, INTERRUPT_COUNT_FILE]
+            .into_iter()
+            .try_for_each(|name| {
+                let path = work.join(name);
+                fs::write(&path, "").map_err(|e| KernelError::file("create", &path, e))
+            })
     }
 
     /// Appends one octet to a file, whose length is a counter.
@@ -49,7 +51,7 @@ impl Guest {
     }
 
     /// Returns why the guest ended unexpectedly.
-    fn end(&mut self) -> KernelError {
+    fn end_reason(&mut self) -> KernelError {
         match self.process.last_mail(&mut || true) {
             Ok(mail) => KernelError::from(exit_reason(&mail)).with_console(self.process.console()),
             Err(problem) => problem,
@@ -59,9 +61,9 @@ impl Guest {
 
 impl InteractiveGuest for Guest {
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError> {
-        let path = self.work.path().join(STEP);
+        let path = self.work.path().join(STEP_FILE);
         fs::write(&path, step).map_err(|e| KernelError::file("write", &path, e))?;
-        self.append_octet(TURN_COUNT)
+        self.append_octet(TURN_COUNT_FILE)
     }
 
     fn resume(&mut self) -> Result<(), KernelError> {
@@ -70,19 +72,19 @@ impl InteractiveGuest for Guest {
     }
 
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
-        let said = self.work.path().join(MESSAGE_COUNT);
+        let said = self.work.path().join(MESSAGE_COUNT_FILE);
         if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
-            return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end()) } else { Ok(None) };
+            return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end_reason()) } else { Ok(None) };
         }
         self.process.set_paused(true);
         self.messages_read += 1;
-        let path = self.work.path().join(MESSAGE);
+        let path = self.work.path().join(MESSAGE_FILE);
         let message = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
-        self.append_octet(TURN_COUNT)?;
+        self.append_octet(TURN_COUNT_FILE)?;
         Ok(Some(message))
     }
 
     fn interrupt(&mut self) -> Result<(), KernelError> {
-        self.append_octet(INTERRUPT_COUNT)
+        self.append_octet(INTERRUPT_COUNT_FILE)
     }
 }

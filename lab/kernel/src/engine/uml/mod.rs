@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use super::contract::{Engine, KernelInstance, Task, TaskResult};
 use super::interactive::InteractiveGuest;
-use crate::hostfs::JOB;
+use crate::hostfs::JOB_FILE;
 use crate::image::Image;
 use crate::initial_files::InitialFiles;
 use crate::{KernelError, Provenance, StepExactness, scratch};
@@ -108,15 +108,15 @@ impl Bootable {
     /// Creates the directory of a run.
     fn make_run_directory(&self, task: &Task<'_>) -> Result<TempDir, KernelError> {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
-        let path = work.path().join(JOB);
+        let path = work.path().join(JOB_FILE);
         fs::write(&path, task.job).map_err(|e| KernelError::file("write", &path, e))?;
-        let link = work.path().join(process::SYSTEM);
-        symlink(&self.boot_directory.place, &link).map_err(|e| KernelError::file("create", &link, e))?;
+        let link = work.path().join(process::SYSTEM_LINK);
+        symlink(&self.boot_directory.path, &link).map_err(|e| KernelError::file("create", &link, e))?;
         Ok(work)
     }
 
     fn boot(&self, directory: &Path, task: &Task<'_>) -> Result<Process, KernelError> {
-        Process::start(&self.image.file(), &self.boot_directory.place, directory, task)
+        Process::start(&self.image.file(), &self.boot_directory.path, directory, task)
     }
 }
 

@@ -19,26 +19,26 @@ use crate::engine::deadline::Deadline;
 use crate::engine::sandbox::confine;
 use crate::error::{Console, MachineFault};
 use crate::guest::variables;
-use crate::hostfs::MAIL;
+use crate::hostfs::MAIL_FILE;
 use crate::mailbox::Mail;
 
 /// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
-const MEMORY: u64 = 512;
+const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 pub(super) const WITH_PROGRAMS: u64 = 1024;
 
 /// The name of the link to the guest's initial file system, in the run's directory.
-pub(super) const SYSTEM: &str = "system";
+pub(super) const SYSTEM_LINK: &str = "system";
 
 /// The name of the file with the guest's console output and with earlier messages, in the run's directory.
-const CONSOLE: &str = "console.log";
-const MESSAGES: &str = "uml.log";
+const CONSOLE_FILE: &str = "console.log";
+const MESSAGES_FILE: &str = "uml.log";
 
 /// A message of the kernel in the console file if it gets no terminal of the host, which it does not need.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
 /// 2020-01-01, in ns since 1970: the date of QEMU's clock.
-const DATE: u64 = 1_577_836_800_000_000_000;
+const BOOT_DATE: u64 = 1_577_836_800_000_000_000;
 
 /// A running kernel. Dropping it kills it and its descendants.
 #[derive(Debug)]
@@ -57,11 +57,11 @@ fn command_line(memory: u64) -> [String; 15] {
         format!("mem={memory}M"),
         "root=none".to_owned(),
         "rootfstype=hostfs".to_owned(),
-        format!("rootflags={SYSTEM}"),
+        format!("rootflags={SYSTEM_LINK}"),
         "init=/init".to_owned(),
-        format!("{}={}", variables::MARK, variables::UML),
+        format!("{}={}", variables::ENGINE_VARIABLE, variables::UML),
         "time-travel=inf-cpu".to_owned(),
-        format!("time-travel-start={DATE}"),
+        format!("time-travel-start={BOOT_DATE}"),
         "hostfs=/proc/self/cwd".to_owned(),
         "uml_dir=./".to_owned(),
         "umid=uml".to_owned(),
@@ -86,10 +86,10 @@ impl Process {
         };
         let processor = Processor::reserve();
         let mut command = Command::new(linux);
-        let size = task.root.map_or(MEMORY, |_| WITH_PROGRAMS);
+        let size = task.root.map_or(MEMORY_MIB, |_| WITH_PROGRAMS);
         command.args(command_line(size)).current_dir(directory);
         let run = |problem| KernelError::file("run", linux, problem);
-        command.stdin(Stdio::null()).stdout(file(CONSOLE)?).stderr(file(MESSAGES)?);
+        command.stdin(Stdio::null()).stdout(file(CONSOLE_FILE)?).stderr(file(MESSAGES_FILE)?);
         let host_resources = HostResources::prepare(directory, size, task)?;
         command.env_clear().env("TMPDIR", host_resources.memory(directory));
         pin(&mut command, &processor);
@@ -113,7 +113,7 @@ impl Process {
     /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
-        mail(&self.directory.join(MAIL)).map_err(|problem| {
+        mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
             let said = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
             KernelError::from(MachineFault::Ended(said)).with_console(self.console())
         })
@@ -131,7 +131,7 @@ impl Process {
 
     /// Returns the guest's console output.
     pub(super) fn console(&self) -> Console {
-        let said = fs::read(self.directory.join(CONSOLE)).unwrap_or_default();
+        let said = fs::read(self.directory.join(CONSOLE_FILE)).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
         let lines = said.split_inclusive('\n').filter(|line| !line.contains(NO_TERMINAL));
         Console::new(lines.collect::<String>().as_bytes())
@@ -139,7 +139,7 @@ impl Process {
 
     /// Returns the last message that the kernel printed before it had a console.
     fn messages(&self) -> String {
-        let said = fs::read_to_string(self.directory.join(MESSAGES)).unwrap_or_default();
+        let said = fs::read_to_string(self.directory.join(MESSAGES_FILE)).unwrap_or_default();
         said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
 }

@@ -7,7 +7,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
 use nix::unistd::Pid;
 
 /// The processors of the runs in progress, one entry per run.
-static RESERVED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+static RESERVED_PROCESSORS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A processor of this host that is reserved for a run.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Processor(usize);
 impl Processor {
     /// Reserves the processor with the fewest runs of this process; if there are several, the one on which the host runs this thread.
     pub(super) fn reserve() -> Self {
-        let mut taken = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = RESERVED_PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);
         let chosen = choose(&allowed_processors(), here, &taken);
         taken.push(chosen);
@@ -33,7 +33,7 @@ impl Processor {
 
 impl Drop for Processor {
     fn drop(&mut self) {
-        let mut taken = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = RESERVED_PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = taken.iter().position(|processor| *processor == self.0) {
             taken.swap_remove(place);
         }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_processor_is_free_again_after_the_run() {
-        let here = || RESERVED.lock().unwrap().len();
+        let here = || RESERVED_PROCESSORS.lock().unwrap().len();
         let before = here();
         let processor = Processor::reserve();
         assert!(processor.set().unwrap().is_set(processor.0).unwrap());

@@ -8,12 +8,12 @@ mod uml;
 
 pub(super) use qemu::await_root;
 
-use super::variables::{LOCAL_KERNEL, MARK, UML};
+use super::variables::{ENGINE_VARIABLE, LOCAL_KERNEL, UML};
 pub(super) use contract::HostChannel;
 
-/// Returns the channel of the engine that runs this guest, which [`MARK`] names.
+/// Returns the channel of the engine that runs this guest, which [`ENGINE_VARIABLE`] names.
 pub(super) fn current() -> &'static dyn HostChannel {
-    match std::env::var(MARK).as_deref() {
+    match std::env::var(ENGINE_VARIABLE).as_deref() {
         Ok(LOCAL_KERNEL) => &stdio::StdioChannel,
         Ok(UML) => &uml::Uml,
         _ => &qemu::Qemu,

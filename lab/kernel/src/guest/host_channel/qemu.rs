@@ -14,14 +14,14 @@ use nix::libc::{c_ulong, ioctl};
 use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
 use crate::guest::module::load;
-use crate::job::FILE;
+use crate::job::JOB_FILE_NAME;
 use crate::mailbox::{ADDRESS, Mail};
 use crate::modules;
 use crate::shared_memory::{self, FragmentKind, SharedMemory};
 
 /// The port of QEMU's pvpanic device, and the bit that reports a crash: the machine pauses at this very instruction, and the host may
 /// resume it later.
-const PAUSE: (u64, u8) = (0x505, 1);
+const PVPANIC: (u64, u8) = (0x505, 1);
 
 /// The device with the image for the user's programs.
 const ROOT_DEVICE: &str = "/dev/pmem0";
@@ -29,17 +29,17 @@ const ROOT_DEVICE: &str = "/dev/pmem0";
 const BLKFLSBUF: c_ulong = 0x1261;
 
 /// Number of gates passed.
-static PASSED: AtomicUsize = AtomicUsize::new(0);
+static GATES_PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
 /// Waits for the device, which its driver creates soon after the driver is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
-    const STEP: Duration = Duration::from_millis(10);
+    const POLL_INTERVAL: Duration = Duration::from_millis(10);
     for _ in 0..1000 {
         if Path::new(ROOT_DEVICE).exists() {
             return Ok(());
         }
-        std::thread::park_timeout(STEP);
+        std::thread::park_timeout(POLL_INTERVAL);
     }
     let cause = "this kernel has no driver for persistent memory (nfit, nd_pmem)";
     Err(format!("{ROOT_DEVICE} does not appear: {cause}").into())
@@ -56,7 +56,7 @@ impl HostChannel for Qemu {
 
     fn job(&self) -> Result<Vec<u8>, GuestError> {
         load(&modules::file(modules::FIRMWARE_CONFIG))?;
-        let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{FILE}/raw");
+        let path = format!("/sys/firmware/qemu_fw_cfg/by_name/{JOB_FILE_NAME}/raw");
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
 
@@ -111,13 +111,14 @@ fn shared_memory() -> Result<SharedMemory, GuestError> {
 
 /// Waits at the next gate until it is the guest's turn.
 fn pass_gate() -> Result<(), GuestError> {
-    let gate = shared_memory::GATES[PASSED.fetch_add(1, Ordering::Relaxed) % shared_memory::GATES.len()];
+    let gate = shared_memory::GATE_PORTS
+        [GATES_PASSED.fetch_add(1, Ordering::Relaxed) % shared_memory::GATE_PORTS.len()];
     put(gate, 0).map_err(|e| format!("cannot wait for the host: {e}").into())
 }
 
 /// Pauses the machine.
 fn pause() -> Result<(), GuestError> {
-    let (port, trouble) = PAUSE;
+    let (port, trouble) = PVPANIC;
     put(port, trouble).map_err(|e| format!("cannot pause the machine: {e}").into())
 }
 

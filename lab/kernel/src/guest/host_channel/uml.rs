@@ -10,15 +10,18 @@ use nix::sys::reboot::{RebootMode, reboot};
 
 use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
-use crate::hostfs::{INTERRUPT_COUNT, JOB, MAIL, MESSAGE, MESSAGE_COUNT, READ_ONLY, STEP, TURN_COUNT};
+use crate::hostfs::{
+    INTERRUPT_COUNT_FILE, JOB_FILE, MAIL_FILE, MESSAGE_COUNT_FILE, MESSAGE_FILE, READ_ONLY_LINK, STEP_FILE,
+    TURN_COUNT_FILE,
+};
 use crate::mailbox::Mail;
 
 /// The mount point of the run's directory.
-const HOST: &str = "/host";
+const RUN_DIRECTORY: &str = "/host";
 /// The mount point of the directory with the root image, which is read-only.
-const LENT: &str = "/lent";
+const READ_ONLY_DIRECTORY: &str = "/lent";
 /// The path of the root image of the user's programs in it.
-const IMAGE: &str = "/lent/root";
+const ROOT_IMAGE_PATH: &str = "/lent/root";
 
 /// Number of the guest's turns.
 static TURNS: AtomicU64 = AtomicU64::new(0);
@@ -31,43 +34,43 @@ pub(super) struct Uml;
 impl HostChannel for Uml {
     /// Mounts the run's directory: there is no snapshot, because the kernel boots for each job.
     fn report_boot(&self) -> Result<(), GuestError> {
-        mount_hostfs(HOST, None)
+        mount_hostfs(RUN_DIRECTORY, None)
     }
 
     fn job(&self) -> Result<Vec<u8>, GuestError> {
-        let path = Path::new(HOST).join(JOB);
+        let path = Path::new(RUN_DIRECTORY).join(JOB_FILE);
         fs::read(&path).map_err(|e| format!("cannot read the job from {}: {e}", path.display()).into())
     }
 
     fn root_device(&self) -> Result<&'static str, GuestError> {
-        fs::create_dir_all(LENT)?;
-        mount_hostfs(LENT, Some(READ_ONLY))?;
-        Ok(IMAGE)
+        fs::create_dir_all(READ_ONLY_DIRECTORY)?;
+        mount_hostfs(READ_ONLY_DIRECTORY, Some(READ_ONLY_LINK))?;
+        Ok(ROOT_IMAGE_PATH)
     }
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
-        let written = fs::write(path_of(MESSAGE), message).and_then(|()| {
-            let said = File::options().write(true).open(path_of(MESSAGE_COUNT))?;
+        let written = fs::write(path_of(MESSAGE_FILE), message).and_then(|()| {
+            let said = File::options().write(true).open(path_of(MESSAGE_COUNT_FILE))?;
             said.set_len(said.metadata()?.len() + 1)
         });
-        written.map_err(|e| format!("cannot write to {HOST}: {e}"))?;
+        written.map_err(|e| format!("cannot write to {RUN_DIRECTORY}: {e}"))?;
         wait_for_turn()
     }
 
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         wait_for_turn()?;
         // An interrupt that arrived after the previous step had ended is dropped.
-        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT))?.len(), Ordering::Relaxed);
-        Ok(Some(fs::read(path_of(STEP))?))
+        INTERRUPTS.store(fs::metadata(path_of(INTERRUPT_COUNT_FILE))?.len(), Ordering::Relaxed);
+        Ok(Some(fs::read(path_of(STEP_FILE))?))
     }
 
     fn is_interrupted(&self) -> bool {
-        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT)).map_or(0, |file| file.len());
+        let interrupts = fs::metadata(path_of(INTERRUPT_COUNT_FILE)).map_or(0, |file| file.len());
         INTERRUPTS.swap(interrupts, Ordering::Relaxed) < interrupts
     }
 
     fn send_result(&self, mail: &Mail) -> Result<(), GuestError> {
-        let (octets, path) = (encode(mail)?, Path::new(HOST).join(MAIL));
+        let (octets, path) = (encode(mail)?, Path::new(RUN_DIRECTORY).join(MAIL_FILE));
         // The end of the process leaves no time to write what is still in memory.
         let written =
             File::create(&path).and_then(|mut file| file.write_all(&octets).and_then(|()| file.sync_all()));
@@ -86,14 +89,14 @@ fn mount_hostfs(place: &str, link: Option<&str>) -> Result<(), GuestError> {
 }
 
 fn path_of(name: &str) -> PathBuf {
-    Path::new(HOST).join(name)
+    Path::new(RUN_DIRECTORY).join(name)
 }
 
 /// Polls a file of the host until it is the guest's turn. This takes no virtual time as long as the file exists, and keeps all other
 /// threads of the guest from running; the host pauses the process meanwhile.
 fn wait_for_turn() -> Result<(), GuestError> {
     let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
-    while fs::metadata(path_of(TURN_COUNT))?.len() < turn {
+    while fs::metadata(path_of(TURN_COUNT_FILE))?.len() < turn {
         std::hint::spin_loop();
     }
     Ok(())

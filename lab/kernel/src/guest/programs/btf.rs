@@ -21,7 +21,7 @@ pub(super) fn function_id(list: &[u8], name: &str) -> Option<u32> {
         if kind == FUNC && is_called(list.get(strings.checked_add(own)?..)?, name) {
             return Some(number);
         }
-        at += 12 + behind(kind, count)?;
+        at += 12 + octets_after_header(kind, count)?;
         number += 1;
     }
     None
@@ -32,7 +32,7 @@ fn is_called(string: &[u8], name: &str) -> bool {
 }
 
 /// Returns the number of octets of a type that follow its first three words.
-const fn behind(kind: u32, count: usize) -> Option<usize> {
+const fn octets_after_header(kind: u32, count: usize) -> Option<usize> {
     match kind {
         // PTR, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FLOAT, TYPE_TAG
         2 | 7..=12 | 16 | 18 => Some(0),

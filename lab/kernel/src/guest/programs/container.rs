@@ -12,12 +12,12 @@ use nix::unistd::sethostname;
 
 use super::init_process::PidNamespace;
 use crate::guest::GuestError;
-use crate::root::{NODES, SHARED};
+use crate::root::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
 /// The mount point of the root.
-const LOWER: &str = "/lower";
+const ROOT_DIRECTORY: &str = "/lower";
 /// The directory in which the changes of the nodes are mounted.
-pub(super) const CONTAINERS: &str = "/places";
+pub(super) const CONTAINER_DIRECTORY: &str = "/places";
 
 /// A network namespace, for setns(2).
 pub(super) type NetworkNamespace = File;
@@ -35,10 +35,10 @@ pub(super) struct Container {
 
 /// Mounts the root of all nodes from `source`, with a writable layer for their changes.
 pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
-    fs::create_dir_all(LOWER)?;
-    mount_at(Some(source), LOWER, "erofs", MsFlags::MS_RDONLY, None)?;
-    fs::create_dir_all(CONTAINERS)?;
-    mount_at(Some("places"), CONTAINERS, "tmpfs", MsFlags::empty(), Some("size=60%"))
+    fs::create_dir_all(ROOT_DIRECTORY)?;
+    mount_at(Some(source), ROOT_DIRECTORY, "erofs", MsFlags::MS_RDONLY, None)?;
+    fs::create_dir_all(CONTAINER_DIRECTORY)?;
+    mount_at(Some("places"), CONTAINER_DIRECTORY, "tmpfs", MsFlags::empty(), Some("size=60%"))
 }
 
 impl Container {
@@ -67,7 +67,7 @@ impl Container {
 }
 
 fn root(node: &str) -> PathBuf {
-    Path::new(CONTAINERS).join(node).join("root")
+    Path::new(CONTAINER_DIRECTORY).join(node).join("root")
 }
 
 /// Moves this thread to namespaces of the node's own, and mounts its file system there; returns the namespaces.
@@ -80,11 +80,14 @@ fn set_up(
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS | CloneFlags::CLONE_NEWIPC)?;
     sethostname(node)?;
     let own = |name: &str| {
-        let path = Path::new(CONTAINERS).join(node).join(name);
+        let path = Path::new(CONTAINER_DIRECTORY).join(node).join(name);
         fs::create_dir_all(&path).map(|()| path.display().to_string())
     };
     let (changes, work, root) = (own("changes")?, own("work")?, own("root")?);
-    let mut layers = vec![format!("{LOWER}/{NODES}/{node}"), format!("{LOWER}/{SHARED}")];
+    let mut layers = vec![
+        format!("{ROOT_DIRECTORY}/{NODES_DIRECTORY}/{node}"),
+        format!("{ROOT_DIRECTORY}/{SHARED_DIRECTORY}"),
+    ];
     layers.retain(|layer| Path::new(layer).is_dir());
     let options = format!("lowerdir={},upperdir={changes},workdir={work}", layers.join(":"));
     mount_at(Some("node"), &root, "overlay", MsFlags::empty(), Some(&options))?;

@@ -14,7 +14,7 @@ use crate::guest::GuestError;
 /// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
 /// The memory limit of a program, which is killed if it takes more; the machine has 1 GiB.
-const MEMORY: &str = "640M";
+const MEMORY_LIMIT: &str = "640M";
 
 /// Mounts the tree of control groups.
 pub(super) fn mount_tree() -> Result<(), GuestError> {
@@ -33,7 +33,7 @@ impl ControlGroup {
     pub(super) fn new(number: usize) -> Result<Self, GuestError> {
         let path = Path::new(CONTROL_GROUPS).join(number.to_string());
         fs::create_dir(&path)?;
-        fs::write(path.join("memory.max"), MEMORY)?;
+        fs::write(path.join("memory.max"), MEMORY_LIMIT)?;
         fs::write(path.join("pids.max"), "4096")?;
         Ok(Self(path))
     }
@@ -50,17 +50,17 @@ impl ControlGroup {
 
     /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because they may have started new ones.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
-        const ROUNDS: u32 = 1000;
-        const ROUND: Duration = Duration::from_millis(1);
+        const MAX_ATTEMPTS: u32 = 1000;
+        const RETRY_INTERVAL: Duration = Duration::from_millis(1);
         let at_once = self.0.join("cgroup.kill");
         if at_once.exists() {
             return Ok(fs::write(at_once, "1")?);
         }
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ATTEMPTS {
             if !self.signal(Signal::SIGKILL)? {
                 return Ok(());
             }
-            std::thread::park_timeout(ROUND);
+            std::thread::park_timeout(RETRY_INTERVAL);
         }
         Err("the programs start processes faster than hol can kill them; use Linux 5.14 or later".into())
     }

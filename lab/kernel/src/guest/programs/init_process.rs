@@ -16,7 +16,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::wait;
 
 use crate::guest::GuestError;
-use crate::guest::variables::{INIT_PROCESS, MARK};
+use crate::guest::variables::{ENGINE_VARIABLE, INIT_PROCESS};
 
 /// The PID namespace of a node. Its processes end with its init process.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl PidNamespace {
     pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
-        command.arg0("init").env_clear().env(MARK, INIT_PROCESS).stdin(Stdio::null());
+        command.arg0("init").env_clear().env(ENGINE_VARIABLE, INIT_PROCESS).stdin(Stdio::null());
         mount_proc(&mut command, CString::new(proc)?);
         let first = command.spawn().map_err(|e| format!("cannot start a node's first process: {e}"))?;
         let namespace = File::open(format!("/proc/{}/ns/pid", first.id()))?;

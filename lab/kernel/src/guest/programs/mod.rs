@@ -44,7 +44,7 @@ use swap::ProtocolSwap;
 const READY_LIMIT: StdDuration = StdDuration::from_secs(30);
 const CHECK_INTERVAL: StdDuration = StdDuration::from_millis(1);
 /// The time between SIGTERM and SIGKILL.
-const GRACE: StdDuration = StdDuration::from_secs(2);
+const TERMINATION_TIME: StdDuration = StdDuration::from_secs(2);
 
 impl<'s> Programs<'s> {
     /// Creates the containers, and starts the services one after the other; `None` if there are no programs.
@@ -141,7 +141,7 @@ impl<'s> Programs<'s> {
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_terminated).try_for_each(Process::terminate)?;
-        let until = Clock::now() + GRACE;
+        let until = Clock::now() + TERMINATION_TIME;
         while self.processes.iter().flatten().any(|process| !process.has_no_processes())
             && Clock::now() < until
         {

@@ -15,16 +15,16 @@ use super::process::{Process, Status};
 use super::run_state::Programs;
 
 /// The directory whose files the user receives.
-const OUT: &str = "out";
+const OUTPUT_DIRECTORY: &str = "out";
 /// The largest total size of these files of all nodes, in octets.
-const MAX: u64 = 32 << 20;
+const MAX_OUTPUT_OCTETS: u64 = 32 << 20;
 
 /// The results of programs.
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
     /// The result of each program.
     pub(in crate::guest) results: Vec<ProgramResult>,
-    /// A tar archive of the files that the nodes have in [`OUT`], each under the node's name.
+    /// A tar archive of the files that the nodes have in [`OUTPUT_DIRECTORY`], each under the node's name.
     pub(in crate::guest) files: Vec<u8>,
     /// Why files are missing; `None` if all files are there.
     pub(in crate::guest) caution: Option<String>,
@@ -39,7 +39,7 @@ impl Programs<'_> {
         match self.files() {
             Ok(files) => ProgramOutput { results, files, caution: None },
             Err(problem) => {
-                let caution = Some(format!("the files in /{OUT} were not collected: {problem}"));
+                let caution = Some(format!("the files in /{OUTPUT_DIRECTORY} were not collected: {problem}"));
                 ProgramOutput { results, files: Vec::new(), caution }
             }
         }
@@ -51,8 +51,8 @@ impl Programs<'_> {
         ProgramResult {
             node: program.node.clone(),
             command: program.command.line(),
-            started: process.map(|process| since(process.started)),
-            ended: process.and_then(Process::status).map(|status| since(status.at)),
+            started: process.map(|process| since(process.started_at)),
+            ended: process.and_then(Process::status).map(|status| since(status.ended_at)),
             status: process.and_then(Process::status).map_or("killed".to_owned(), Status::to_string),
             processor: process.map(Process::processor).unwrap_or_default(),
             metrics: process.map(|process| self.metrics(program, process)).unwrap_or_default(),
@@ -79,11 +79,15 @@ impl Programs<'_> {
     fn files(&self) -> Result<Vec<u8>, String> {
         let mut archive = Builder::new(Vec::new());
         archive.mode(HeaderMode::Deterministic);
-        let mut left = MAX;
+        let mut left = MAX_OUTPUT_OCTETS;
         for (node, container) in &self.containers {
-            add_files(&mut archive, &container.files().join(OUT), Path::new(node), &mut left)?;
+            add_files(&mut archive, &container.files().join(OUTPUT_DIRECTORY), Path::new(node), &mut left)?;
         }
-        if left == MAX { Ok(Vec::new()) } else { archive.into_inner().map_err(|e| e.to_string()) }
+        if left == MAX_OUTPUT_OCTETS {
+            Ok(Vec::new())
+        } else {
+            archive.into_inner().map_err(|e| e.to_string())
+        }
     }
 }
 
@@ -109,7 +113,7 @@ fn add_files(
                 return Err(format!(
                     "{} and the files collected before it together exceed {} MiB",
                     name.display(),
-                    MAX >> 20
+                    MAX_OUTPUT_OCTETS >> 20
                 ));
             };
             *left = rest;

@@ -18,13 +18,13 @@ use nix::libc;
 use nix::sys::signal::{Signal, killpg};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::container::{CONTAINERS, Container};
+use super::container::{CONTAINER_DIRECTORY, Container};
 use super::control_group::ControlGroup;
 use crate::guest::GuestError;
 use crate::guest::clock::wall;
 
 /// The default environment of a program.
-pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
+pub(super) const DEFAULT_ENVIRONMENT: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
@@ -32,11 +32,11 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
 /// linux/capability.h: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `SYS_BOOT`, `MKNOD`.
 const DROPPED_CAPABILITIES: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
 /// Octets of an output that are reported from its beginning, and as many from its end.
-const EXCERPT: usize = 32 << 10;
+const EXCERPT_OCTETS: usize = 32 << 10;
 /// The largest file that a program may write, including its output, in octets.
 const MAX_FILE: u64 = 256 << 20;
 /// Largest part of an output in a message, in octets.
-const CHUNK: usize = 1 << 20;
+const MAX_CHUNK: usize = 1 << 20;
 
 /// A running program, and its control group.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(super) struct Process {
     /// Octets of each output that [`new_output`](Self::new_output) has returned.
     reported: [u64; 2],
     /// Wall-clock time of the start, in ns since 1970.
-    pub(super) started: u64,
+    pub(super) started_at: u64,
     status: Option<Status>,
     /// Whether the program was sent a signal to end.
     pub(super) was_terminated: bool,
@@ -60,17 +60,18 @@ pub(super) struct Status {
     exit: ExitStatus,
     was_terminated: bool,
     /// Wall-clock time of the end, in ns since 1970.
-    pub(super) at: u64,
+    pub(super) ended_at: u64,
 }
 
 impl Process {
     /// Starts the program with this number in its node's container.
     pub(super) fn start(program: &Program, number: usize, container: &Container) -> Result<Self, GuestError> {
         let control_group = ControlGroup::new(number)?;
-        let output = ["out", "err"].map(|name| Path::new(CONTAINERS).join(format!("{number}.{name}")));
+        let output =
+            ["out", "err"].map(|name| Path::new(CONTAINER_DIRECTORY).join(format!("{number}.{name}")));
         let words = program.command.words();
         let (first, rest) = words.split_first().ok_or("the program has no command")?;
-        let variables: BTreeMap<String, String> = ENVIRONMENT
+        let variables: BTreeMap<String, String> = DEFAULT_ENVIRONMENT
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into_iter()
             .chain(program.env.clone())
@@ -101,7 +102,16 @@ impl Process {
         let handle = Pid::from_raw(child.id().cast_signed()).ok_or("the program has no process ID")?;
         let handle = pidfd_open(handle, PidfdFlags::empty())?;
         let (reported, status, was_terminated) = ([0; 2], None, false);
-        Ok(Self { child, handle, control_group, output, reported, started, status, was_terminated })
+        Ok(Self {
+            child,
+            handle,
+            control_group,
+            output,
+            reported,
+            started_at: started,
+            status,
+            was_terminated,
+        })
     }
 
     /// Returns how the program ended, if it has ended.
@@ -109,7 +119,7 @@ impl Process {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
         {
-            self.status = Some(Status { exit, was_terminated: self.was_terminated, at: wall() });
+            self.status = Some(Status { exit, was_terminated: self.was_terminated, ended_at: wall() });
         }
         Ok(self.status.as_ref())
     }
@@ -167,7 +177,7 @@ impl Process {
     pub(super) fn new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut new_output =
-            vec![0; CHUNK.min((file.metadata()?.len().saturating_sub(self.reported[output])) as usize)];
+            vec![0; MAX_CHUNK.min((file.metadata()?.len().saturating_sub(self.reported[output])) as usize)];
         file.read_exact_at(&mut new_output, self.reported[output])?;
         self.reported[output] += new_output.len() as u64;
         Ok((!new_output.is_empty()).then_some(new_output))
@@ -285,17 +295,17 @@ fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr)
     Ok(())
 }
 
-/// Returns the text of the octets, shortened to the first and the last [`EXCERPT`] octets if there are more than twice as many.
+/// Returns the text of the octets, shortened to the first and the last [`EXCERPT_OCTETS`] octets if there are more than twice as many.
 fn excerpt(octets: &[u8]) -> String {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
-    if octets.len() <= 2 * EXCERPT {
+    if octets.len() <= 2 * EXCERPT_OCTETS {
         return text(octets);
     }
-    let left_out = octets.len() - 2 * EXCERPT;
+    let left_out = octets.len() - 2 * EXCERPT_OCTETS;
     format!(
         "{}\n[{left_out} octets omitted]\n{}",
-        text(&octets[..EXCERPT]),
-        text(&octets[octets.len() - EXCERPT..])
+        text(&octets[..EXCERPT_OCTETS]),
+        text(&octets[octets.len() - EXCERPT_OCTETS..])
     )
 }
 
@@ -305,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_long_output_keeps_its_beginning_and_its_end() {
-        let long = [vec![b'a'; 2 * EXCERPT], vec![b'b'; EXCERPT + 5]].concat();
+        let long = [vec![b'a'; 2 * EXCERPT_OCTETS], vec![b'b'; EXCERPT_OCTETS + 5]].concat();
         let text = excerpt(&long);
         assert!(
             text.starts_with("aaa") && text.ends_with("bbb") && text.contains("[32773 octets"),
@@ -318,7 +328,7 @@ mod tests {
     #[test]
     fn ending_by_sigterm_after_a_request_is_no_failure() {
         let status =
-            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, at: 0 };
+            |exit, was_terminated| Status { exit: ExitStatus::from_raw(exit), was_terminated, ended_at: 0 };
         assert_eq!(status(0, false).problem(), None);
         assert_eq!(status(libc::SIGTERM, true).problem(), None);
         assert_eq!(status(libc::SIGTERM, false).problem().as_deref(), Some("ended with signal 15"));

@@ -27,7 +27,7 @@ pub(super) fn is_ready(
                 || has_endpoint(&table("sctp/eps"), *port)
         }
         Ready::Prints(text) => process.has_printed(text),
-        Ready::After(time) => Duration::from_nanos(wall().saturating_sub(process.started)) >= *time,
+        Ready::After(time) => Duration::from_nanos(wall().saturating_sub(process.started_at)) >= *time,
     })
 }
 
@@ -43,10 +43,10 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
 
 /// Returns whether the table of SCTP's endpoints has a listening one with this port. The state is in column 4, the port in column 6.
 fn has_endpoint(table: &str, port: u16) -> bool {
-    const LISTENING: &str = "10";
+    const LISTENING_STATE: &str = "10";
     table.lines().skip(1).any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        words.get(3) == Some(&LISTENING) && words.get(5).is_some_and(|own| own.parse() == Ok(port))
+        words.get(3) == Some(&LISTENING_STATE) && words.get(5).is_some_and(|own| own.parse() == Ok(port))
     })
 }
 

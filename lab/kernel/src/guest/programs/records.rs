@@ -42,7 +42,7 @@ impl Programs<'_> {
             records: records.collect(),
             epoch,
             connected: Some(Time::ZERO),
-            ended: at(ended),
+            ended: time_since_epoch(ended),
             run_end: problem.map_or(RunEnd::Finished, |problem| RunEnd::Program { problem }),
             was_stopped,
             client: Counts::default(),
@@ -57,9 +57,9 @@ impl Programs<'_> {
 
     fn record(&self, id: u64, index: usize, epoch: u64) -> Record {
         let process = self.processes[index].as_ref();
-        let started = Time::from_nanos(process.map_or(0, |process| process.started.saturating_sub(epoch)));
+        let started = Time::from_nanos(process.map_or(0, |process| process.started_at.saturating_sub(epoch)));
         let status = process.and_then(Process::status).filter(|_| !self.overdue.contains(&index));
-        let ended = status.map(|status| Time::from_nanos(status.at.saturating_sub(epoch)));
+        let ended = status.map(|status| Time::from_nanos(status.ended_at.saturating_sub(epoch)));
         let leg = |time| TransferTimes {
             written: time,
             first_sent: time,
@@ -87,6 +87,6 @@ impl Programs<'_> {
     }
 }
 
-fn at(since: StdDuration) -> Time {
+fn time_since_epoch(since: StdDuration) -> Time {
     Time::from_nanos(since.as_nanos() as u64)
 }

@@ -40,7 +40,7 @@ pub(in crate::guest) struct Shell<'s> {
     /// The lines of which processes still run.
     lines: Vec<Process>,
     /// Number of lines started.
-    started: usize,
+    started_lines: usize,
     channel: &'static dyn HostChannel,
 }
 
@@ -55,7 +55,18 @@ impl<'s> Shell<'s> {
         let (begin, epoch) = (Clock::now(), wall());
         let network = programs.scenario.network.clone();
         let (lines, started, channel) = (Vec::new(), 0, host_channel::current());
-        Self { programs, schedule, capture, network, seed, begin, epoch, lines, started, channel }
+        Self {
+            programs,
+            schedule,
+            capture,
+            network,
+            seed,
+            begin,
+            epoch,
+            lines,
+            started_lines: started,
+            channel,
+        }
     }
 
     /// Performs steps until the host ends the session.
@@ -111,8 +122,8 @@ impl<'s> Shell<'s> {
     fn start(&mut self, program: &Program) -> Result<(), GuestError> {
         let container = self.programs.containers.get(program.node.as_str());
         let container = container.ok_or_else(|| format!("{} has no container for programs", program.node))?;
-        let number = self.programs.processes.len() + self.started;
-        self.started += 1;
+        let number = self.programs.processes.len() + self.started_lines;
+        self.started_lines += 1;
         let command = Command::Line(shell_state::save_on_exit(&program.command.line()));
         self.lines.push(Process::start(&Program { command, ..program.clone() }, number, container)?);
         Ok(())

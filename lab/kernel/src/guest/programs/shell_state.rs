@@ -6,28 +6,29 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::str::Chars;
 
-use super::container::CONTAINERS;
-use super::process::ENVIRONMENT;
+use super::container::CONTAINER_DIRECTORY;
+use super::process::DEFAULT_ENVIRONMENT;
 use crate::session_step::ShellState;
 
 /// The file on the node that holds the state.
-const FILE: &str = ".shell";
+const STATE_FILE: &str = ".shell";
 /// Variables that each shell sets by itself.
-const OWN: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
+const SHELL_VARIABLES: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
 
 /// Returns `line` with a trap that saves the state at its end, without another process.
 pub(super) fn save_on_exit(line: &str) -> String {
-    format!("trap 'pwd >|/{FILE}; export -p >>/{FILE}' EXIT; {line}\nexit")
+    format!("trap 'pwd >|/{STATE_FILE}; export -p >>/{STATE_FILE}' EXIT; {line}\nexit")
 }
 
 /// Returns the state that the last line on the node saved, if there is one.
 pub(super) fn read_saved(node: &str) -> Option<ShellState> {
-    let text = fs::read_to_string(Path::new(CONTAINERS).join(node).join("changes").join(FILE)).ok()?;
+    let text = fs::read_to_string(Path::new(CONTAINER_DIRECTORY).join(node).join("changes").join(STATE_FILE))
+        .ok()?;
     let (directory, exports) = text.split_once('\n')?;
     let mut variables = parse_exports(exports);
     variables.retain(|name, value| {
-        let is_usual = ENVIRONMENT.contains(&(name.as_str(), value.as_str()));
-        !is_usual && !OWN.contains(&name.as_str())
+        let is_usual = DEFAULT_ENVIRONMENT.contains(&(name.as_str(), value.as_str()));
+        !is_usual && !SHELL_VARIABLES.contains(&name.as_str())
     });
     Some(ShellState { directory: PathBuf::from(directory), variables })
 }

@@ -15,12 +15,12 @@ use crate::guest::GuestError;
 use crate::guest::bpf::{Program, Purpose};
 use crate::guest::code::*;
 
-const FUNCTION: &str = "update_socket_protocol";
+const REPLACED_FUNCTION: &str = "update_socket_protocol";
 /// The file in which Linux lists its types and functions.
-const TYPES: &str = "/sys/kernel/btf/vmlinux";
+const BTF_FILE: &str = "/sys/kernel/btf/vmlinux";
 
 /// The setting of a kernel with `uml/socket-transport.patch`.
-const SETTING: &str = "/proc/sys/kernel/socket_transport";
+const SETTING_FILE: &str = "/proc/sys/kernel/socket_transport";
 
 /// socket(2), linux/in.h
 const AF_INET: i32 = 2;
@@ -37,16 +37,16 @@ const SCTP_NODELAY: i32 = 3;
 /// linux/bpf.h: the number of the helper function bpf_get_current_pid_tgid().
 const CURRENT_PROCESS: i32 = 14;
 /// Offsets in `struct bpf_sockopt` of linux/bpf.h: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
-const SOCKET: i16 = 0;
-const LEVEL: i16 = 24;
-const NAME: i16 = 28;
-const LENGTH: i16 = 32;
-const ANSWER: i16 = 36;
-const PROTOCOL: i16 = 12;
+const SOCKET_OFFSET: i16 = 0;
+const LEVEL_OFFSET: i16 = 24;
+const NAME_OFFSET: i16 = 28;
+const LENGTH_OFFSET: i16 = 32;
+const ANSWER_OFFSET: i16 = 36;
+const PROTOCOL_OFFSET: i16 = 12;
 /// The largest part of an option's value that a program sees, in octets; the program must let longer options pass.
 const MAX_VALUE: i32 = 4096;
 /// The return value with which a program on socket options lets the call continue.
-const CONTINUE: i32 = 1;
+const CONTINUE_CALL: i32 = 1;
 
 /// The attached BPF programs, which have an effect until this is dropped.
 #[derive(Debug)]
@@ -64,12 +64,12 @@ impl ProtocolSwap {
             _ => return Err("programs can use TCP, MPTCP or SCTP; choose one of these".into()),
         };
         // A kernel that `hol kernel build` has built replaces the transport itself.
-        if Path::new(SETTING).exists() {
-            fs::write(SETTING, wanted.to_string())?;
+        if Path::new(SETTING_FILE).exists() {
+            fs::write(SETTING_FILE, wanted.to_string())?;
             return Ok(Self(None));
         }
-        let types = fs::read(TYPES).map_err(|e| format!("{TYPES}: {e}"))?;
-        let Some(function) = btf::function_id(&types, FUNCTION) else {
+        let types = fs::read(BTF_FILE).map_err(|e| format!("{BTF_FILE}: {e}"))?;
+        let Some(function) = btf::function_id(&types, REPLACED_FUNCTION) else {
             // Without the function, only a program that requests Multipath TCP gets it.
             return match kind {
                 Kind::Tcp => Ok(Self(None)),
@@ -103,26 +103,29 @@ fn protocol(wanted: i32) -> Code {
 
 /// Returns a program that translates `TCP_NODELAY` to `SCTP_NODELAY` and ignores other options of TCP.
 fn set_option() -> Code {
-    let code = only_tcp_options_of_sctp(Code::new(CONTINUE));
-    let code = code.op(LOAD_WORD, 1, 6, NAME, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
+    let code = only_tcp_options_of_sctp(Code::new(CONTINUE_CALL));
+    let code = code.op(LOAD_WORD, 1, 6, NAME_OFFSET, 0).op(IF_EQUAL, 1, 0, 4, TCP_NODELAY);
     // A length of -1 makes the kernel ignore the option.
-    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH, 0).return_value(CONTINUE);
-    let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL, 0);
-    code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME, 0).pass()
+    let code = code.op(SET, 1, 0, 0, -1).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).return_value(CONTINUE_CALL);
+    let code = code.op(SET, 1, 0, 0, SCTP).op(STORE_WORD, 6, 1, LEVEL_OFFSET, 0);
+    code.op(SET, 1, 0, 0, SCTP_NODELAY).op(STORE_WORD, 6, 1, NAME_OFFSET, 0).pass()
 }
 
 /// Returns a program that answers getsockopt() for TCP options with success.
 fn get_option() -> Code {
-    only_tcp_options_of_sctp(Code::new(CONTINUE)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
+    only_tcp_options_of_sctp(Code::new(CONTINUE_CALL))
+        .op(SET, 1, 0, 0, 0)
+        .op(STORE_WORD, 6, 1, ANSWER_OFFSET, 0)
+        .pass()
 }
 
 /// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
 fn only_tcp_options_of_sctp(code: Code) -> Code {
-    let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
-    let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
-    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH, 0).pass();
-    let code = code.op(LOAD_WORD, 2, 2, PROTOCOL, 0).pass_unless(2, SCTP);
-    code.op(LOAD_WORD, 1, 6, LEVEL, 0).pass_unless(1, TCP)
+    let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
+    let code = code.op(LOAD, 2, 6, SOCKET_OFFSET, 0).op(JUMP, 0, 0, 3, 0);
+    let code = code.op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, LENGTH_OFFSET, 0).pass();
+    let code = code.op(LOAD_WORD, 2, 2, PROTOCOL_OFFSET, 0).pass_unless(2, SCTP);
+    code.op(LOAD_WORD, 1, 6, LEVEL_OFFSET, 0).pass_unless(1, TCP)
 }
 
 #[cfg(test)]

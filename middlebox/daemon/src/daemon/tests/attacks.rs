@@ -22,7 +22,8 @@ const MAX_ADDED: u64 = 2 * 512 * 10_000 + 1_000_000;
 fn world_with(quota: &str, limits: Limits) -> World {
     let mut config = Config::firewall(Lifetime(3600));
     config.capabilities.middlebox_type |= Capabilities::PDR;
-    let config = Config { measure: Some(footprint), max_elements: 300_000, max_shapes: MAX_SHAPES, ..config };
+    let config =
+        Config { footprint: Some(footprint), max_elements: 300_000, max_shapes: MAX_SHAPES, ..config };
     let text = format!(
         "[agents.attacker]\nmay = ['enable', 'disable', 'lifetime', 'status', 'list']\naccess = 'all'\n{quota}\n\
          [agents.innocent]\n"
@@ -250,7 +251,7 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
     assert!(turns > 5, "{turns} turns");
     assert!(all_rules(world).len() < 8000);
     let max = world.daemon.metrics.numbers().max_work;
-    assert!(max <= Limits::TURN_WORK + Limits::SHARE, "a turn of {max}");
+    assert!(max <= Limits::TURN_WORK + Limits::AGENT_SHARE, "a turn of {max}");
 }
 
 #[test]

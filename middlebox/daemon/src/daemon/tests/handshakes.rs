@@ -61,7 +61,10 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
     let mut answer = [0; 1 << 14];
     assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
     let max = world.daemon.metrics.numbers().max_work;
-    assert!((Limits::SHARE..=Limits::TURN_WORK + Limits::SHARE).contains(&max), "a turn of {max}");
+    assert!(
+        (Limits::AGENT_SHARE..=Limits::TURN_WORK + Limits::AGENT_SHARE).contains(&max),
+        "a turn of {max}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::peer::Peer;
 
 /// The workload and the conditions of a comparison.
 #[derive(Debug, Args)]
-pub struct Question {
+pub struct ComparisonFlags {
     /// Workload [default: rpc; simco with --mix or --filter]
     #[arg(long, value_name = "KIND", value_parser = workloads())]
     workload: Option<String>,
@@ -97,7 +97,7 @@ fn paths() -> clap::builder::PossibleValuesParser {
 const DEFAULTS: [(&str, &str); 4] =
     [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
-impl Question {
+impl ComparisonFlags {
     /// Returns the experiment that these flags describe.
     pub fn experiment(&self, transports: &[String]) -> Result<Experiment, InputError> {
         Experiment::parse("compare", &self.source(transports)?)
@@ -136,7 +136,7 @@ impl Question {
         self.conditions.overrides()
     }
 
-    /// Returns the first setting that makes the question a sweep.
+    /// Returns the first setting that makes the comparison a sweep.
     pub fn sweep(&self) -> Option<&str> {
         self.conditions.sweep()
     }
@@ -213,7 +213,7 @@ impl Conditions {
         if given.is_empty() { path } else { format!("{path}, with {given}") }
     }
 
-    /// Returns the first setting that makes the question a sweep.
+    /// Returns the first setting that makes the comparison a sweep.
     pub fn sweep(&self) -> Option<&str> {
         let is_sweep = |setting: &&String| {
             let key = setting.split(['=', '.']).next().unwrap_or_default().trim();
