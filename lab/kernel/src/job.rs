@@ -37,7 +37,7 @@ impl JobResult {
         serde_json::to_vec(self).expect("a result is plain data")
     }
 
-    /// Returns the mail of a guest that failed.
+    /// Returns the final report that a failed guest sends to the host.
     pub(crate) fn failure(problem: &impl ToString) -> Mail {
         Mail { result_json: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
     }

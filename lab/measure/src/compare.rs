@@ -26,9 +26,9 @@ pub enum Verdict {
 pub struct Comparison {
     /// First mean minus second, in the unit of the samples, by the samples alone.
     pub difference: Interval,
-    /// Lower end of the confidence interval, with an allowance for rare events missing from the second runs.
+    /// Lower end of the confidence interval, with an allowance for rare events that did not occur in the runs of the second sample.
     pub low: f64,
-    /// Upper end of the confidence interval, with an allowance for rare events missing from the first runs.
+    /// Upper end of the confidence interval, with an allowance for rare events that did not occur in the runs of the first sample.
     pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,

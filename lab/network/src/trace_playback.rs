@@ -1,4 +1,4 @@
-//! Plays a trace from a position on: maps the times of a trace to the times of a run.
+//! Plays a trace from a given position: converts the times of the trace to times of the run.
 
 use hol_base::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use crate::loss::LossSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracePlayback {
-    /// The direction that its changes have.
+    /// The direction of the link that the trace changes.
     pub(crate) direction: LinkDirection,
-    /// Time of the last line of its file.
+    /// Time of the last line of the trace file.
     pub(crate) end: Duration,
-    /// How often it is played if it begins again at its end; `None`: the last values hold.
+    /// Number of times that a repeating trace is played; `None`: the trace is played once, and its last values stay in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rounds: Option<u64>,
-    /// The changes from its beginning to its end, once.
+    /// The changes of one pass through the trace.
     pub(crate) changes: Vec<EventSpec>,
 }
 
 impl TracePlayback {
-    /// Returns the time of the last line of the file: no start is later.
+    /// Returns the time of the last line of the trace file, which is the latest possible start.
     pub const fn end(&self) -> Duration {
         self.end
     }

@@ -53,10 +53,10 @@ struct Serve {
     /// Maximum core hours of a project, if users log in
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
     project_core_hours: u64,
-    /// Write mail about each change into this directory
+    /// Write an e-mail to the owner about each change of an experiment's state into this directory instead of sending it
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
-    /// Send mail about each change through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
+    /// Send an e-mail to the owner about each change of an experiment's state through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
     #[arg(long, value_name = "URL", requires = "from")]
     smtp: Option<String>,
     /// Sender address of mail

@@ -61,7 +61,7 @@ pub(crate) struct SentEntry {
 pub(crate) struct CompositeEntry {
     /// The message whose delivery ends the record: the first, until another one has ended it.
     pub(crate) message: u32,
-    /// The part of the reply to that message.
+    /// Which part of the reply to that message ends the record: the first or the last.
     pub(crate) part: Part,
 }
 

@@ -236,7 +236,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Sets the window to at least one unit.
+    /// Sets the window to `cwnd`, but not below one unit.
     pub fn set_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(1);
     }

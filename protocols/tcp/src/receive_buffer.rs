@@ -131,13 +131,13 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets after a segment's data, for the data of a later one.
+    /// Returns the free octets after a segment's data, which the data of a later segment may use.
     pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
         self.memory.tailroom(octets, cut)
     }
 
-    /// Queues a piece for the application; a packet that fits after the last one uses no further memory. Linux: tcp_queue_rcv and
-    /// tcp_ofo_queue.
+    /// Queues a piece for the application. A packet that fits into the free space of the previous packet's buffer is copied there
+    /// and uses no further memory. Linux: tcp_queue_rcv and tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
             return;

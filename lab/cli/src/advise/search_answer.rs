@@ -95,12 +95,13 @@ impl SearchAnswer<'_> {
                 self.difference_at(first),
                 self.than_other(Winner::Tie)
             ),
-            several => {
+            [lowest, ..] => {
                 let turns: Vec<String> =
-                    several.iter().map(|bracket| self.describe_crossover(bracket)).collect();
+                    crossovers.iter().map(|bracket| self.describe_crossover(bracket)).collect();
                 format!(
-                    "{name}, {} {other} below that, {}",
+                    "{name} is {} {other} up to {}, {}",
                     self.as_or_than(first.winner),
+                    self.position(lowest.low),
                     turns.join(", then ")
                 )
             }

@@ -280,8 +280,8 @@ impl Session<'_> {
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} others were rejected in \
-            every scenario; {} has the reasons\n",
+            "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, workload and network \
+            condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the reasons\n",
             coverage.keys(),
             coverage.pairs(),
             covered.display(),

@@ -139,7 +139,7 @@ impl MonotoneMeans {
     }
 }
 
-/// The comparison of two neighbours at a quantile.
+/// The comparison, at one quantile, of two transports that are adjacent in the claimed order.
 struct Step {
     row: String,
     p: f64,

@@ -23,7 +23,7 @@ const fn meaning(cause: DelayComponent) -> &'static str {
         DelayComponent::Slip => "behind schedule, or at the server",
         DelayComponent::Sender => "waiting at the sender",
         DelayComponent::Recovery => "loss recovery",
-        DelayComponent::Network => "network beyond the round trip",
+        DelayComponent::Network => "network delay above base RTT",
         DelayComponent::HeadOfLine => "head-of-line wait",
     }
 }

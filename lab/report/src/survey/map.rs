@@ -13,8 +13,9 @@ const KEY: (f64, f64) = (16.0, 8.0);
 const LINE: f64 = 18.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
-/// The largest width and height of a field.
+/// The largest width of a cell of the map.
 const WIDEST: f64 = 96.0;
+/// The height of a cell.
 const HIGH: f64 = 34.0;
 
 /// How certain it is that the best transport is best.
@@ -28,7 +29,7 @@ enum Certainty {
     Unsure,
 }
 
-/// The best transport of a field.
+/// The best transport of a cell of the map.
 #[derive(Debug, Clone, PartialEq)]
 struct Best {
     transport: usize,
@@ -51,7 +52,7 @@ pub struct Map {
     x: Vec<String>,
     y: Vec<String>,
     labels: [String; 2],
-    /// The fields row by row from the lowest y; `None` if no transport carried the load.
+    /// The cells row by row from the lowest y; `None` if no transport carried the load.
     fields: Vec<Vec<Option<Best>>>,
 }
 
