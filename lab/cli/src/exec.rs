@@ -48,7 +48,7 @@ pub struct Exec {
     /// rate=json:$.end.bits_per_second
     #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
     metrics: Vec<String>,
-    /// Directory for the files that programs wrote to /out
+    /// Copy the files that programs write to /out into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Measure the time of the program, of each connection, or of each HTTP/1 request [default: program]

@@ -71,7 +71,7 @@ pub struct Trace {
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
-    /// Also run it in this world, such as kernel:uml, and show the packets of both worlds side by side
+    /// Also perform the run in this world, such as kernel:uml, and show the packets of both worlds side by side
     #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
     beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output

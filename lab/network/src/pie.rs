@@ -75,7 +75,7 @@ impl Pie {
     const MAX_BURST: Duration = Duration::from_millis(150);
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
     const MAX_MARKED: f64 = 0.1;
-    /// Where Linux' probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
+    /// Where Linux's probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
     const OVERFLOW: f64 = 256.0;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {

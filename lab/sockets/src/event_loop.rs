@@ -297,7 +297,7 @@ impl EventLoop<'_> {
         accepted
     }
 
-    /// Accepts one connection per readiness event: Linux' SCTP sleeps until its next tick in an accept that
+    /// Accepts one connection per readiness event: Linux's SCTP sleeps until its next tick in an accept that
     /// finds none, although it is non-blocking (`sctp_wait_for_accept`).
     fn accept_next(&mut self) -> Result<(), ConnectionFault> {
         let Some(listener) = &self.listener else { return Ok(()) };

@@ -194,13 +194,13 @@ const SCTP: &[(&str, Means)] = &[
     ("nagle", Socket),
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
-    ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove the option or use the model world")),
+    ("cmt", Fixed("Linux's SCTP sends new data over one path at a time; remove the option or use the model world")),
     ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove the option")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("retransmissions_miss_at_once", Fixed(BUILT_IN)),
     ("fast_retransmit_in_recovery", Fixed(BUILT_IN)),
-    ("rack", Fixed("Linux' SCTP detects losses by miss indications; remove the option or use the model world")),
+    ("rack", Fixed("Linux's SCTP detects losses by miss indications; remove the option or use the model world")),
     ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
     ("max_burst", Socket),
     ("initial_window", Fixed(BUILT_IN)),
@@ -364,7 +364,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_userspace() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
-        return Err(Unsupported { option, why: "the option applies only to Linux' SCTP; remove it" });
+        return Err(Unsupported { option, why: "the option applies only to Linux's SCTP; remove it" });
     }
     match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => {
@@ -556,7 +556,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
-/// Returns the transport with only its stack, which is Linux' own if it has one.
+/// Returns the transport with only its stack, which is Linux's own if it has one.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }

@@ -33,7 +33,7 @@ pub struct WorkloadSpec {
     ///
     /// A host's timers expire at the ticks of its clock. Where nothing else is random, runs that start at
     /// the same tick are identical, and an interval of ± 0 means nothing (phase effects: Floyd and Jacobson
-    /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer
+    /// 1992). 256 ms is one slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer
     /// slots.
     #[serde(default)]
     pub spread: Duration,

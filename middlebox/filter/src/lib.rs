@@ -1,6 +1,6 @@
 //! Packet filters, which enforce the policy rules of a SIMCO middlebox.
 //!
-//! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux' own filter,
+//! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux's own filter,
 //! [`NullFilter`] lets measurements leave it out, [`RecordingFilter`] is for tests. `docs/simco-filter.md`
 //! shows the resulting ruleset.
 

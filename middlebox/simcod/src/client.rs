@@ -29,7 +29,7 @@ pub struct Client {
     /// File with a line NAME = "SECRET", accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "name")]
     secret: Option<PathBuf>,
-    /// Name of this agent: the NAME in that file
+    /// Name of this agent: the NAME in the file of --secret
     #[arg(long, value_name = "AGENT", requires = "secret")]
     name: Option<String>,
     /// Use TLS, and accept middleboxes certified by an authority in this file (PEM)

@@ -523,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_delay_that_grows_ends_the_first_slow_start() {
-        // RFC 9438 section 4.10, as in Linux' HyStart: from a window of 16 segments on.
+        // RFC 9438 section 4.10, as in Linux's HyStart: from a window of 16 segments on.
         assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
         assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
         assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");

@@ -32,10 +32,10 @@ pub struct ClusterOptions {
     /// Result directory; the parts are written to DIR-parts [default: results/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Kubernetes: image with `hol` and a shell
+    /// For Kubernetes: container image with `hol` and a shell
     #[arg(long)]
     image: Option<String>,
-    /// Kubernetes: name of a PersistentVolumeClaim (ReadWriteMany) for the results
+    /// For Kubernetes: name of a PersistentVolumeClaim (ReadWriteMany) for the results
     #[arg(long, value_name = "CLAIM")]
     volume: Option<String>,
     /// Write the job scripts without submitting them

@@ -45,8 +45,8 @@ pub struct Validate {
     /// Run a twentieth of the messages, for a first look
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions in the kernel world; the length of a run stays the file's, and the model runs ten times as
-    /// many [default: the file's]
+    /// Number of repetitions in the kernel world; the model runs ten times as many. The length of a run does not change
+    /// [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may

@@ -58,7 +58,7 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
-    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux' default is
+    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux's default is
     /// none, so that a connection uses one path.
     pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;

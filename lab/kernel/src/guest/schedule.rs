@@ -31,7 +31,7 @@ impl Event {
         }
     }
 
-    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux' SCTP pauses
+    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux's SCTP pauses
     /// while it waits for the peer to accept the last change; routes last, as in the model.
     fn rank(&self) -> u8 {
         match self {

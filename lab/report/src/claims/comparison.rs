@@ -162,7 +162,7 @@ fn describe_uncompared_points<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more points have no mean, because a transport did not carry the load or has no steady state: both transports at {neither}, only the first at {less}, only the second at {more}",
+            "; {} more points have no mean, because a transport did not carry the load or has no steady state: at {neither} points both transports, at {less} only the first, at {more} only the second",
             neither + less + more
         ),
     }

@@ -55,7 +55,7 @@ impl Dip {
             some => some + ": ",
         };
         let text = format!(
-            "{place}the throughput is lower by {} % or more at {count} of {} points, by {:.1} % at most",
+            "{place}the throughput is lower than at the compared point by {} % or more at {count} of {} points, and by {:.1} % at most",
             100.0 * self.share,
             falls.len(),
             100.0 * deepest

@@ -173,7 +173,7 @@ impl QuantileOrder {
             .collect();
         let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
         let text = format!(
-            "{} of {} pairs of neighbouring transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            "{} of {} pairs of adjacent transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
             reversed.len(),
             steps.len(),
             spread.len()

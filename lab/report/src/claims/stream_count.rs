@@ -42,7 +42,7 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "the number of streams that the model predicts (plus {} listed step) is enough at {agree} of {} points, too small at {contradict}, undecided at {}",
+            "the number of streams that the model predicts, rounded up by at most {} of the measured numbers, is enough at {agree} of {} points, too small at {contradict}, and undecided at {}",
             self.steps,
             results.len(),
             count(None)

@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
     }
     let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
-        "The axes are those of the paper where it shows them. "
+        "Where the paper shows a figure, the axes are the paper's. "
     } else {
         "All figures of one metric share their vertical axis. "
     };

@@ -120,8 +120,8 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let lost =
         if lost { ". Only messages that arrived count; another figure shows how many arrived" } else { "" };
     format!(
-        "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other one (at most one such \
-         field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
+        "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other transport (at most one such \
+         cell in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NEGLIGIBLE)
