@@ -126,7 +126,7 @@ fn perform(
     Ok((run, seen))
 }
 
-/// Runs the job in a process; returns its mail and its standard error.
+/// Runs the job in a process; returns the result that the process sends, and its standard error.
 fn run_process(
     program: &Path,
     job: &Job,

@@ -174,7 +174,7 @@ struct Apt {
 struct Problem {
     what: String,
     cure: &'static str,
-    /// What apt wrote.
+    /// The output of apt.
     said: String,
     /// Whether another suite may work.
     is_of_suite: bool,

@@ -183,7 +183,7 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
     [json!(transport.to_string()), settings]
 }
 
-/// Reads the measurements of a guest from its `mail`.
+/// Reads the measurements of a guest from the result (`mail`) that it sent.
 pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { mut world_report, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json)

@@ -92,13 +92,13 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares the ratios of times that met the same seeds, pair by pair: the difference is that of their
-/// natural logarithms.
+/// Compares, pair by pair, the ratios of times of runs with the same seed. The difference is that of the natural
+/// logarithms of the times.
 ///
-/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences
-/// misses. A rare long run weighs less in a ratio than in the mean that is reported: if the means go the
-/// other way, nothing is decided. `None` if a time is not positive. `unseen` is in the unit of the samples,
-/// `margin` a share of the second.
+/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
+/// rare long run weighs less in a ratio than in the mean that is reported: if the means go the other way, nothing is
+/// decided. `None` if a time is not positive. `unseen` is in the unit of the samples; `margin` is a share of the second
+/// sample.
 ///
 /// # Panics
 /// If the two have different numbers of samples, so that they are not paired.

@@ -42,8 +42,8 @@ pub struct Bracket {
 pub struct CrossoverSearch {
     /// Whether equal steps are equal ratios.
     pub logarithmic: bool,
-    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the
-    /// upper end on a logarithmic axis, or of the whole axis on a linear one.
+    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the upper end
+    /// on a logarithmic axis, or of the length of a linear axis.
     pub precision: f64,
     /// Maximum number of points sampled in addition to those given.
     pub max_points: usize,

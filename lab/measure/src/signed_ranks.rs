@@ -19,7 +19,7 @@ pub struct SignedRanks {
 }
 
 impl SignedRanks {
-    /// Ranks the differences, first minus second, of paired samples; infinite ones are the largest.
+    /// Ranks the differences, first minus second, of paired samples; infinite differences are the largest.
     ///
     /// Pairs without a difference are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
     /// probability is exact for these ranks, so ties do not distort it.

@@ -27,7 +27,7 @@ pub(crate) struct Datagrams {
     is_batching: bool,
     /// Whether several datagrams can be sent in one call.
     segments: bool,
-    /// This many datagrams at the front must be sent one by one.
+    /// Number of datagrams at the front that must be sent one by one.
     unbatched: usize,
     options: &'static IpOptions,
     /// The ECN field that the socket currently sends.
@@ -128,8 +128,8 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Returns how many datagrams at the front can be sent in one call: those of the same length and mark, of
-    /// which the last may be shorter.
+    /// Returns how many datagrams at the front can be sent in one call: they have the same mark and the same length,
+    /// except that the last may be shorter.
     fn batch_length(&self) -> usize {
         if !self.segments || self.unbatched > 0 {
             return 1;

@@ -34,9 +34,9 @@ pub struct EndResult {
 pub struct Verdict {
     /// When every connection was open for sending.
     pub connected: Option<Time>,
-    /// When it ended.
+    /// Time at which this end of the flow ended.
     pub ended: Time,
-    /// Why it ended.
+    /// Reason for which this end of the flow ended.
     pub run_end: RunEnd,
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,

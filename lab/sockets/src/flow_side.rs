@@ -26,7 +26,7 @@ pub(crate) struct FlowSide {
     pub(crate) sent_this_turn: usize,
     /// Whether its connections have their own timers.
     has_timers: bool,
-    /// Whether its connections may hold back data.
+    /// Whether the connections may hold back data to send several messages at once.
     holds_back: bool,
     /// Whether its connections are watched for data to read.
     reads: bool,
@@ -95,7 +95,7 @@ impl FlowSide {
         self.connections.len()
     }
 
-    /// Adds a connection, which is open once it is writable.
+    /// Adds a connection, which counts as open when it is writable.
     pub(crate) fn add(
         &mut self,
         poller: &Poller<Token>,

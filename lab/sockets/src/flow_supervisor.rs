@@ -67,7 +67,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Returns why the flow has ended, if it has. The server's host knows only that it was ended.
+    /// Returns why the flow has ended, if it has. The server's host only knows that the client has ended the flow.
     pub(crate) fn run_end(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.run_end(),

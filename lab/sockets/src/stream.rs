@@ -110,8 +110,8 @@ impl<K: StreamKind> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until
-    /// [`Self::send_all`]; with `reports_receive_time` it reports when the kernel received what it reads.
+    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until [`Self::send_all`];
+    /// with `reports_receive_time` it reports when the kernel received the data that it reads.
     pub(crate) fn new(
         socket: Socket,
         framing_fn: FramingFn,
@@ -159,7 +159,7 @@ impl Stream {
         }
     }
 
-    /// Reads once.
+    /// Reads once from the socket.
     fn receive(
         &mut self,
         buffer: &mut [u8],

@@ -1,7 +1,7 @@
 //! The transport options that the kernel supports, and how they are set.
 //!
-//! The default stack describes Linux, so an option with the default stack's value stands for that of the kernel, which has a stack of
-//! its own. Any other value needs a socket option or a sysctl, or is rejected.
+//! The default stack describes Linux, so an option with the default stack's value stands for the kernel's own value.
+//! Any other value needs a socket option or a sysctl, or is rejected.
 
 use hol_base::Duration;
 use hol_quic::Tls;
@@ -37,7 +37,7 @@ const BUFFERS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
 ];
-/// Their minimum: a page.
+/// Minimum buffer size in these sysctls: a page.
 const MIN_BUFFER: &str = "4096";
 /// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const RACK_ALONE: [u32; 2] = [7, 3];
@@ -556,7 +556,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
-/// Returns the transport with only its stack, which is Linux's own if it has one.
+/// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }

@@ -23,11 +23,11 @@ pub(crate) struct Connection {
     stage: Stage,
     /// The events for which the poller watches it.
     pub interest: Interest,
-    /// True if it waits for its turn to be read.
+    /// True if the connection waits for its turn to be read.
     pub is_queued: bool,
-    /// True if its data exceeded a turn, so that it must be processed again even without new data.
+    /// True if the received data exceeded a turn, so that the connection must be processed again even without new data.
     pub has_waiting_messages: bool,
-    /// True if it has notifications of others' changes, which are sent in its next turn.
+    /// True if notifications of other sessions' changes are waiting, which are sent in the connection's next turn.
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
@@ -67,7 +67,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns its log level.
+    /// Returns the log level of the connection.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::HandshakeFailed(_) => Level::Debug,

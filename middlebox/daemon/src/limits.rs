@@ -35,7 +35,7 @@ impl Limits {
     const MAX_TURN_OCTETS: usize = 1 << 20;
     /// Cost after which the requests of a turn are answered, in units of about a nanosecond.
     pub(crate) const TURN_WORK: u64 = 10_000_000;
-    /// The share of one agent before others get their turn, in the same units.
+    /// The work of one agent before other agents get their turn, in the same units.
     pub(crate) const SHARE: u64 = 1_000_000;
     /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
     pub(crate) const MIN_OUTPUT: u64 = 2 << 16;

@@ -381,7 +381,7 @@ impl PortMapper {
         Ok(session)
     }
 
-    /// Returns true if this is one of its sessions.
+    /// Returns true if port mapping uses this session.
     pub fn has_session(&self, session: SessionId) -> bool {
         self.sessions.values().any(|ours| *ours == session)
     }
@@ -477,7 +477,7 @@ impl PortMapper {
     }
 }
 
-/// Fails if the policy does not permit the agent what one of its hosts requests.
+/// Fails if the policy does not permit the agent the request of one of its hosts.
 fn check_rights(
     PendingRequest { mapping_request, agent, .. }: &PendingRequest,
     middlebox: &Middlebox,

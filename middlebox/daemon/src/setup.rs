@@ -194,15 +194,15 @@ pub enum SetupError {
     BelowMinimum {
         /// The setting.
         key: &'static str,
-        /// Its minimum.
+        /// The minimum of the setting.
         min: &'static str,
     },
-    /// A limit has no effect, because another is smaller.
+    /// A limit has no effect, because another limit is smaller.
     #[error("{key} must be at most {max}")]
     AboveMaximum {
         /// The setting.
         key: &'static str,
-        /// Its maximum.
+        /// The maximum of the setting.
         max: &'static str,
     },
     /// There is no socket for agents.

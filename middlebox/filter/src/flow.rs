@@ -43,7 +43,7 @@ enum Effect {
 
 /// How the ports of both ends are combined.
 enum Pairs {
-    /// This many pairs: each port with the one at the same position in the other range.
+    /// A number of pairs: each port with the port at the same position in the other range.
     Parallel(usize),
     /// Each block of one end with each block of the other.
     Crossed(Vec<Option<Block>>, Vec<Option<Block>>),

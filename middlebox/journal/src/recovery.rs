@@ -93,8 +93,8 @@ pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64,
     Ok(relevant)
 }
 
-/// Returns what follows the complete frames of a segment, if it can be torn: one batch is written at a time,
-/// so a complete frame after it means another kind of damage.
+/// Returns the tail after the complete frames of a segment, if it can be an incomplete write. One batch is written at a
+/// time, so a complete frame after the tail means another kind of damage.
 fn truncated_tail_of(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {

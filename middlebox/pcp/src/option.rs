@@ -16,9 +16,9 @@ const FILTER: u8 = 3;
 pub struct Filter {
     /// Prefix length in bits.
     pub prefix_length: u8,
-    /// Their address.
+    /// Address of the remote hosts.
     pub address: IpAddr,
-    /// Their port; 0 is any.
+    /// Port of the remote hosts; 0 is any.
     pub port: u16,
 }
 

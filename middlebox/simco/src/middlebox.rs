@@ -58,13 +58,13 @@ pub struct Middlebox {
 /// Why a recorded rule contradicts existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// Another rule has its PID.
+    /// Another rule has the same PID.
     #[error("policy rule {}: another rule has this identifier", .0.0)]
     PidInUse(Pid),
-    /// Its group has another owner. RFC 3989 section 2.1.5.
+    /// The rule's group has another owner. RFC 3989 section 2.1.5.
     #[error("policy rule {}: its group {} belongs to another agent", .0.0, .1.0)]
     GroupOfAnother(Pid, Gid),
-    /// Its addresses are in use or invalid.
+    /// The rule's addresses are in use or invalid.
     #[error("policy rule {}: its addresses or ports at the middlebox are in use or invalid", .0.0)]
     AddressesInUse(Pid),
 }

@@ -18,7 +18,7 @@ pub(crate) struct Nat {
     pub inside: Pool,
 }
 
-/// Addresses on one side.
+/// The addresses on one side of the NAT.
 #[derive(Debug)]
 pub(crate) struct Pool {
     location: Location,
@@ -51,7 +51,7 @@ pub(crate) struct PoolRequest {
 pub(crate) enum RequestedPorts {
     /// All ports of the protocol.
     All,
-    /// This many consecutive ports, the first of this parity.
+    /// A number of consecutive ports, and the parity of the first.
     Range(u16, ReservedParity),
 }
 

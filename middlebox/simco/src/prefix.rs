@@ -72,13 +72,13 @@ impl Prefix {
         }
     }
 
-    /// Returns its first address, which is unique among prefixes of one length.
+    /// Returns the first address of the prefix, which is unique among prefixes of one length.
     pub(crate) fn first(&self) -> IpAddr {
         *self.addresses().start()
     }
 
-    /// Returns the range of first addresses of the prefixes of this length that overlap with it; a single one
-    /// if `length` is not greater than its own.
+    /// Returns the range of first addresses of the prefixes of length `length` that overlap with this prefix; a single
+    /// address if `length` is not greater than this prefix's.
     pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
         if length > self.length {
             return self.addresses();

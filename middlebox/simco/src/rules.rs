@@ -231,7 +231,7 @@ impl Rules {
         slot
     }
 
-    /// Removes the rule before the change, and adds the one after it.
+    /// Replaces the state of the rule before the change with the state after it.
     pub fn apply(&mut self, change: &Change) {
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => self.replace(before, after),

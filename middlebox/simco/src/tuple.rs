@@ -140,7 +140,7 @@ impl AddressTuple {
         }
     }
 
-    /// Returns true if it covers more than one address. RFC 4540 section 8.3.1.
+    /// Returns true if the tuple covers more than one address. RFC 4540 section 8.3.1.
     pub fn has_address_wildcard(&self) -> bool {
         match self.addresses {
             Addresses::Full { .. } => self.prefix_length < self.ip_version().address_bits(),

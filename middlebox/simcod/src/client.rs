@@ -35,7 +35,7 @@ pub struct Client {
     /// Use TLS, and accept middleboxes certified by an authority in this file (PEM)
     #[arg(long, value_name = "FILE")]
     tls: Option<PathBuf>,
-    /// This agent's certificate (PEM), for --tls; its name identifies the agent
+    /// This agent's certificate (PEM), for --tls; the name in it identifies the agent
     #[arg(long, value_name = "FILE", requires = "key", requires = "tls")]
     certificate: Option<PathBuf>,
     /// Private key of the certificate, accessible only to its owner

@@ -184,7 +184,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the congestion event is a mark: Prague has its own reduction for marks.
+    /// Notes that the congestion event is an ECN mark, for which Prague has its own reduction.
     pub fn on_mark(&mut self) {
         if let Control::Prague(prague) = &mut self.control {
             prague.on_mark();
@@ -274,8 +274,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the transmission of a segment; `outstanding`: whether others are, `in_flight`: their units,
-    /// `lost`: units ever considered lost; returns the state to store with it.
+    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding`: whether other
+    /// segments are in flight; `in_flight`: the units of those; `lost`: all units ever considered lost.
     #[inline]
     pub fn depart(
         &mut self,

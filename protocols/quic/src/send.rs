@@ -24,7 +24,7 @@ pub(crate) struct Outgoing {
 /// A message, or the rest of one, that waits for room.
 #[derive(Debug)]
 pub(crate) struct WaitingMessage {
-    /// The stream of the message, if it already has one.
+    /// The stream of the message; `None` if none has been opened yet.
     stream: Option<StreamId>,
     octets: Bytes,
 }

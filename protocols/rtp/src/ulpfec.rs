@@ -1,5 +1,5 @@
-//! A parity packet, the XOR of a group, that restores any one packet of it. RFC 5109, with one level of
-//! protection for whole packets.
+//! Parity packets: the XOR of a group of packets, which restores any single lost packet of the group. RFC 5109, with
+//! one level of protection for whole packets.
 //!
 //! Not supported: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
 

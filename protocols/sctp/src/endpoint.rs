@@ -303,7 +303,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues a message; one for a stream that the peer does not accept is abandoned at once.
+    /// Queues a message. A message for a stream that the peer does not accept is abandoned at once.
     fn on_send(&mut self, now: Time, message: Message) {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {

@@ -21,7 +21,7 @@ pub(crate) struct InterleavedReassembly {
 pub(crate) enum Delivery {
     /// A whole message, of which this many octets have been delivered already.
     Whole(Received, usize),
-    /// This many octets of an incomplete message.
+    /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
 

@@ -51,10 +51,10 @@ impl OwnAddresses {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its
-    /// addition (section 5.4), and the last address is not deleted before another one is added (section 5.3
-    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the first
-    /// waiting deletion.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition
+    /// (section 5.4), and the last address is not deleted before another one is added (section 5.3 F5). With `apart`
+    /// only one request is returned; if the host `moves`, an addition is returned together with the first waiting
+    /// deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
@@ -72,7 +72,8 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first ones.
+    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first
+    /// addresses.
     fn may_move(&self) -> bool {
         !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
     }
@@ -147,7 +148,7 @@ impl Endpoint {
         self.send_asconf(now, path);
     }
 
-    /// Sends the pending ASCONF to `path`, or to another one if it has become unreachable.
+    /// Sends the pending ASCONF to `path`, or to another path if `path` has become unreachable.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
         let Some((asconf, took)) = &mut self.own_addresses.outstanding else { return };
@@ -156,8 +157,8 @@ impl Endpoint {
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Returns the path of an ASCONF; without an address that the peer knows, the ASCONF is sent from the new
-    /// one (section 5.3 F1), to an address in the same network.
+    /// Returns the path of an ASCONF; if the host has no address that the peer knows, the ASCONF is sent from the new
+    /// address (section 5.3 F1), to an address in the same network.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };

@@ -30,7 +30,7 @@ struct QueuedRequest {
 struct OutstandingRequest {
     queued: QueuedRequest,
     serial: ReconfigSerial,
-    /// The request as it is sent and retransmitted.
+    /// The request chunk, as sent and retransmitted.
     request: Reconfig,
     /// The path of the latest copy.
     path: usize,
@@ -61,7 +61,8 @@ impl OwnRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request by one of its own. If ours waited for that, both would wait forever.
+    /// Returns whether the peer answers the outstanding request with a request of its own. If our request waited for
+    /// the peer's, both would wait forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|outstanding| {
             matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })

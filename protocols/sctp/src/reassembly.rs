@@ -38,7 +38,7 @@ struct Assembly {
 pub(crate) enum Delivery {
     /// A whole message, of which this many octets have been delivered already.
     Whole(Ssn, Received, usize),
-    /// This many octets of an incomplete message.
+    /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
 

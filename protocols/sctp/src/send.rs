@@ -28,7 +28,7 @@ pub(crate) struct Bundle {
     has_sack: bool,
     has_cookie_echo: bool,
     has_auth: bool,
-    /// Whether it is a tail loss probe: one packet, not a train.
+    /// Whether the transmission is a tail loss probe, which consists of one packet.
     pub(crate) is_probe: bool,
 }
 

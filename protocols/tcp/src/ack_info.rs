@@ -64,7 +64,8 @@ impl AckInfo {
         self.data_acked || self.syn_acked
     }
 
-    /// Returns whether it acknowledges only one segment, smaller than `mss` and sent once, up to `una`: it may have been delayed.
+    /// Returns whether the acknowledgment covers only one segment, smaller than `mss` and sent once, up to `una`. Such
+    /// an acknowledgment may have been delayed.
     pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

@@ -47,7 +47,7 @@ impl EcnOctets {
         }
     }
 
-    /// Returns whether the peer sends the option, so that it gets ours.
+    /// Returns whether the peer sends the option, in which case we send it, too.
     pub(crate) fn peer_sends_it(&self) -> bool {
         self.seen != PeerOption::None
     }

@@ -102,7 +102,7 @@ impl Endpoint {
         (quarter * u64::from(episode.rack.steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
-    /// Marks lost segments, and returns the time until the next ones count as lost. RFC 8985 section 6.2, step 5.
+    /// Marks lost segments, and returns the time until further segments count as lost. RFC 8985 section 6.2, step 5.
     fn detect_losses(&mut self, now: Time) -> Option<Duration> {
         let window = self.reordering_window();
         let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);

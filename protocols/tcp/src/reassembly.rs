@@ -92,7 +92,8 @@ impl Reassembly {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 
-    /// Takes the first `count` blocks for a segment; a duplicate comes first and is reported once. RFC 2883 section 4.
+    /// Takes the first `count` blocks for a segment; a D-SACK block comes first and is reported once. RFC 2883 section
+    /// 4.
     pub(crate) fn take_sack_blocks(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
             return SackBlocks::new();

@@ -210,8 +210,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Increases the window that segments have earned, for one with `octets` in this much `memory`; returns
-    /// whether it grew. Linux: tcp_grow_window.
+    /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
+    /// whether the window grew. Linux: tcp_grow_window.
     pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {

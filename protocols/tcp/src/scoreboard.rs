@@ -140,7 +140,8 @@ impl Scoreboard {
         self.out
     }
 
-    /// Returns what the peer has SACKed (without SACK: one segment for each duplicate acknowledgment).
+    /// Returns the segments and octets that the peer has SACKed (without SACK: one segment for each duplicate
+    /// acknowledgment).
     pub(crate) fn sacked(&self) -> Tally {
         self.sacked
     }

@@ -64,7 +64,8 @@ pub(crate) struct Timers {
     ack_slot: Option<Slot>,
     /// The timer of compressed acknowledgments; exact, unlike the others.
     compressed_ack: Option<Time>,
-    /// The deadline of a delayed acknowledgment at which the compressed one is sent, if it is earlier.
+    /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment, which is
+    /// then sent at this time.
     hastened_ack: Option<Time>,
     last: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,

@@ -31,7 +31,7 @@ const MAX_ENTRIES: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     image: PathBuf,
-    /// Its size in octets.
+    /// Size of the image in octets.
     size: u64,
     digest: Digest,
     /// Prevents the removal of the image while it is open and locked.

@@ -97,7 +97,7 @@ pub(crate) struct Delivery {
     pub delay: Option<u64>,
 }
 
-/// What happened to a packet, with the time at which it was seen.
+/// What happened to a packet, and when it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Arrived,

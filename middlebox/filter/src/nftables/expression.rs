@@ -10,7 +10,7 @@ pub(super) const VALUE: u16 = 1;
 /// `NFT_REG_VERDICT`
 const VERDICT: u32 = 0;
 
-/// The keys of `meta`: what it loads.
+/// The keys of `meta`, which select the value that it loads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MetaKey {
     InputInterface = 6,
@@ -19,7 +19,7 @@ pub(super) enum MetaKey {
     Protocol = 16,
 }
 
-/// The keys of `ct`: what it loads or stores.
+/// The keys of `ct`, which select the value that it loads or stores.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CtKey {
     State = 0,
@@ -63,7 +63,7 @@ pub(super) enum Verdict<'a> {
     Goto(&'a str),
 }
 
-/// What `nat` translates.
+/// The addresses that `nat` translates.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Nat {
     Source = 0,

@@ -20,7 +20,7 @@ pub(super) struct Kernel {
 /// A rejected message, which made its transaction fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Its number in the transaction.
+    /// Number of the message in the transaction.
     pub sequence: u32,
     /// The error number.
     pub error: i32,
@@ -152,7 +152,7 @@ impl Kernel {
     }
 }
 
-/// Returns true if a message of nftables is about this table or something in it.
+/// Returns true if a message of nftables concerns this table or an object in it.
 pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
 }

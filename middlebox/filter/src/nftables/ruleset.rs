@@ -203,7 +203,7 @@ impl<'a> Chain<'a> {
         transaction.flush(Some(self.name));
     }
 
-    /// Creates all its rules; `shapes` are those of its sets.
+    /// Creates all rules of the table; `shapes` are the shapes of its sets.
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);

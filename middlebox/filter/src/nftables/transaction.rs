@@ -16,12 +16,12 @@ const END: u16 = 17;
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const COLLECTION: Duration = Duration::from_secs(30);
-/// How much longer than its rule an element lasts if no transaction deletes it.
+/// The time for which an element outlives its rule if no transaction deletes it.
 ///
-/// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
-/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements
-/// with one key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c
-/// `rhashtable_insert_rehash`). So the kernel ends elements only if this process is gone, or late.
+/// The end of a rule deletes its elements. An element that the kernel itself ends remains in the hash table until it is
+/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements with one
+/// key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So the kernel
+/// should end elements only if this process has ended or is late.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// `enum nf_tables_msg_types`

@@ -95,7 +95,7 @@ impl Bbr {
         (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 
-    /// Moves the window towards its target by what was acknowledged. Draft, section 4.2.3.5: BBRSetCwnd.
+    /// Moves the window towards its target by the acknowledged amount. Draft, section 4.2.3.5: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if ack.delivered > 0 {
             let (window, conserves_packets) = self.through_recovery(ack, *cwnd);

@@ -40,7 +40,7 @@ pub(in crate::guest) trait HostChannel: Debug {
     fn shut_down(&self) -> Result<(), GuestError>;
 }
 
-/// Encodes the mail; replaces one that is too long with an error.
+/// Encodes the guest's result; a result that is too long is replaced with an error.
 pub(super) fn encode(mail: &Mail) -> Result<Vec<u8>, GuestError> {
     let octets = mail.to_octets().or_else(|problem| JobResult::failure(&problem).to_octets());
     octets.map_err(|problem| problem.to_string().into())
