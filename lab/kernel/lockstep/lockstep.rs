@@ -40,7 +40,7 @@ type Condition = *mut c_void;
 static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
-/// In the guest, while the owner of the big lock waits for it.
+/// The processor thread is in the guest, and the owner of the big lock waits for it.
 const AWAITED: u32 = 2;
 
 /// The processor thread; 0 until it is known.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 
-/// Errors of the kernel world; each message contains what to do.
+/// Errors of the kernel world; each message contains a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program is missing on the host.

@@ -8,7 +8,7 @@ use crate::mailbox::Mail;
 /// Name of the file in which QEMU provides the job.
 pub(crate) const FILE: &str = "opt/headofline/job";
 
-/// One run, as the host describes it to the guest.
+/// The description of one run, which the host sends to the guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) scenario: Scenario,

@@ -65,7 +65,8 @@ pub fn recorded_settings(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
 
-/// Performs `work` in a temporary network namespace; an error says why that is impossible and what to do.
+/// Performs `work` in a temporary network namespace; the error contains the reason for which this is impossible, and a
+/// remedy.
 pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {

@@ -33,7 +33,7 @@ const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Kernel {
     image: Image,
-    /// The program that runs in the guest, if not this one.
+    /// The program that runs in the guest; `None`: this program.
     program: Option<PathBuf>,
     instance: Mutex<Option<Arc<dyn KernelInstance>>>,
 }

@@ -11,9 +11,9 @@ use crate::{Allowance, SignedRanks};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The first is lower: the interval of the difference lies below zero.
+    /// The first sample is lower: the interval of the difference lies below zero.
     Faster,
-    /// The first is higher: the interval of the difference lies above zero.
+    /// The first sample is higher: the interval of the difference lies above zero.
     Slower,
     /// Equivalent: the difference is shown to be within the margin, even where it is significant.
     NoDifference,
@@ -52,7 +52,7 @@ struct Estimate {
     unseen: [Allowance; 2],
 }
 
-/// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
+/// Compares repetitions pair by pair. The runs of a pair have the same seed, and so the same losses.
 ///
 /// `margin`: the largest difference that counts as none (0: only identical samples are equal).
 ///
@@ -223,9 +223,9 @@ fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by
-/// chance (Benjamini and Hochberg 1995). For a map it limits the share of wrong fields, whereas [`holm`]
-/// requires that none is wrong.
+/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`holm`] requires that no
+/// cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

@@ -51,10 +51,10 @@ pub struct HandoverSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HandoverChange {
-    /// The address, and with it the route.
+    /// The address of the client, and with it the route.
     #[default]
     Address,
-    /// The route to and from its address.
+    /// The route to and from the client's address.
     Route,
 }
 

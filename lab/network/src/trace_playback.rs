@@ -67,7 +67,8 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Takes the values of an event. Returns it without those that held already; `None` if it changes nothing.
+    /// Takes over the values of an event. Returns the event without values that were in force already; `None` if it
+    /// changes nothing.
     pub(crate) fn replace(&mut self, event: EventSpec) -> Option<EventSpec> {
         fn changed<T: PartialEq + Clone>(held: &mut Option<T>, new: Option<T>) -> Option<T> {
             let new = new.filter(|new| held.as_ref() != Some(new));
@@ -79,7 +80,7 @@ impl Values {
         is_change.then_some(EventSpec { rate, delay, loss, ..event })
     }
 
-    /// Returns an event at the start of a run that sets all of them; `None` if there are none.
+    /// Returns an event at the start of a run that sets all values in force; `None` if there are none.
     fn event(&self, direction: LinkDirection) -> Option<EventSpec> {
         let Self { rate, delay, ref loss } = *self;
         let event =

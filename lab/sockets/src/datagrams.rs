@@ -242,8 +242,8 @@ fn is_segmentation_error(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// Returns whether the path or the interface rejected a datagram: it is lost, like others that are lost
-/// silently.
+/// Returns whether the error means that the path or the interface rejected a datagram. Such a datagram counts as lost,
+/// like one that is lost silently.
 fn is_path_error(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

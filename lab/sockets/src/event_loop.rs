@@ -34,7 +34,7 @@ use crate::wake_signal::WakeSignal;
 /// A function that moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
-/// The event loop of a flow, with both ends or one.
+/// The event loop of a flow, with one or both ends.
 pub(crate) struct EventLoop<'p> {
     pub(crate) assignment: &'p Assignment,
     pub(crate) enter: Enter<'p>,

@@ -30,7 +30,7 @@ pub(crate) struct FlowSide {
     holds_back: bool,
     /// Whether its connections are watched for data to read.
     reads: bool,
-    /// Connections by number; `None` if finished.
+    /// Connections by number; `None` for a finished connection.
     connections: Vec<Option<Connection>>,
     /// Counters of finished connections.
     finished_counts: Counts,
@@ -63,7 +63,7 @@ pub(crate) enum ConnectionProgress {
     Nothing,
     /// The connection is open.
     Opened,
-    /// Messages, or parts of one, were delivered.
+    /// Messages, or parts of a message, were delivered.
     Delivered,
 }
 

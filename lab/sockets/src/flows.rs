@@ -146,7 +146,7 @@ impl FlowRuns {
     }
 }
 
-/// Returns the links of each flow to others.
+/// Returns the links of each flow to the other flows.
 fn run_links<'s>(
     scenario: &Scenario,
     flows: usize,

@@ -79,7 +79,7 @@ pub(crate) trait Endpoint {
     /// Returns the counters of the endpoint.
     fn counts(&self) -> Counts;
 
-    /// Returns its state as a sender; `None` if it has not sent data.
+    /// Returns the state of the endpoint as a sender; `None` if it has not sent data.
     fn sending(&self) -> Option<SenderState>;
 }
 

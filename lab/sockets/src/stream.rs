@@ -19,7 +19,7 @@ use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent,
 pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
-    /// Octets of the current message that the kernel has accepted, if not all.
+    /// Octets of the current message that the kernel has accepted, if it has not accepted all.
     taken: usize,
     /// Messages waiting for the kernel, if gathered.
     gathered: Option<MessageBatch>,
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// Sends a message; one that would block must be repeated before any other.
+    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
     fn send(&mut self, message: &[u8]) -> io::Result<SendOutcome> {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);

@@ -63,7 +63,8 @@ enum Means {
     Seconds,
     /// By a setting of the namespace, always.
     Sysctl(&'static str, fn(&Value) -> Option<String>),
-    /// By a namespace setting that kernels before this version lack, so only if it is not the default.
+    /// By a namespace setting that kernels before this version lack; therefore it is only set if the value is not the
+    /// default.
     NewSysctl(&'static str, [u32; 2], fn(&Value) -> Option<String>),
     /// Not at all.
     Fixed(&'static str),
@@ -337,7 +338,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns those of [`sysctls`] that options request explicitly, without those that the protocol always
+/// Returns the settings of [`sysctls`] that options request explicitly, without the settings that the protocol always
 /// needs.
 pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");

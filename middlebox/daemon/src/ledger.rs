@@ -67,7 +67,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns the changes that caused it; `None` if all did.
+    /// Returns the changes that caused the failure; `None` if all changes did.
     fn changes(&self, all: &[Change]) -> Option<Vec<usize>> {
         match self {
             Self::Filter(FilterError::Refused { changes, .. }) => Some(changes.clone()),
@@ -345,8 +345,8 @@ impl Ledger {
     }
 }
 
-/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that
-/// change anything. Those are refused. Returns false if there are none.
+/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that change
+/// anything. These requests are refused. Returns false if there are no such requests.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,

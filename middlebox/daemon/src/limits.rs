@@ -10,7 +10,7 @@ use crate::{DaemonError, SetupError};
 /// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Maximum connections. A further one replaces the oldest without a session, or else waits in the
+    /// Maximum connections. A further connection replaces the oldest one without a session, or else waits in the
     /// kernel's queue.
     pub connections: usize,
     /// Maximum octets queued for an agent that does not read. The agent is read again only when none are
@@ -18,7 +18,7 @@ pub struct Limits {
     pub output: usize,
     /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
-    /// How long an agent may read none of its queued octets.
+    /// Time for which an agent may fail to read any of its queued octets.
     pub patience: Duration,
 }
 

@@ -31,7 +31,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
         self.waiting() > 0
     }
 
-    /// Sends as much as the kernel takes; returns the number of octets.
+    /// Sends as many octets as the kernel accepts; returns their number.
     fn flush(&mut self) -> io::Result<usize>;
 
     /// Shuts down the sending side.

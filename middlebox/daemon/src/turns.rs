@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_simco::{AgentId, SessionId};
 
-/// The agent of a connection. All unauthenticated ones count as one.
+/// The agent of a connection. All unauthenticated connections count as one agent.
 pub(crate) type TurnAgent = Option<AgentId>;
 
 /// Connections that wait to be read.

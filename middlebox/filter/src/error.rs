@@ -63,7 +63,7 @@ pub enum FilterError {
     Socket(#[from] io::Error),
 }
 
-/// What a filter does not support.
+/// A feature that a filter does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// nftables has no NAT64.

@@ -126,7 +126,7 @@ impl RequiredElements {
 }
 
 impl RequiredElements {
-    /// Counts one element less of this shape.
+    /// Decreases the number of elements with this shape.
     fn release_shape(&mut self, shape: Shape) {
         let count = self.shapes.get_mut(&shape).expect("each shape in use is counted");
         *count -= 1;

@@ -32,7 +32,7 @@ pub enum JournalError {
         /// The format version of the file.
         version: u8,
     },
-    /// The content differs from what was written.
+    /// The content differs from the octets that were written.
     #[error(
         "{path}: octet {offset}: {what}; later records are unreliable: restore the directory from a copy, or \
          move it away to start without rules"

@@ -21,13 +21,13 @@ pub(crate) struct RecoveredState {
     pub entries: u64,
     /// The segments with these entries.
     pub segments: Vec<u64>,
-    /// The end of the last one's complete frames; `None` if there is none.
+    /// The end of the complete frames of the last segment; `None` if there is no segment.
     pub end: Option<SegmentEnd>,
     /// The incomplete data after those frames.
     pub truncated_tail: Option<TruncatedTail>,
 }
 
-/// Reads all relevant segments, and removes the others.
+/// Reads all relevant segments, and removes the other segments.
 pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let mark = mark::read(dir)?;
     let SegmentList { numbers, unfinished } = segment::list(dir)?;

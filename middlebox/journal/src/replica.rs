@@ -28,7 +28,7 @@ pub fn write_entry(recorded: &RecordedRule, out: &mut Vec<u8>) {
 }
 
 impl Replica {
-    /// Opens the copy in this directory, or begins one.
+    /// Opens the copy in this directory, or creates a new one.
     pub fn open(dir: &Path) -> Result<Self, JournalError> {
         let (journal, rules) = Journal::open(dir)?;
         let current = rules.iter().map(|recorded| recorded.rule.pid).collect();
@@ -45,7 +45,7 @@ impl Replica {
         self.current.len()
     }
 
-    /// Returns true if it has no rule.
+    /// Returns true if the copy has no rule.
     pub fn is_empty(&self) -> bool {
         self.current.is_empty()
     }

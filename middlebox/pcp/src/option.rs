@@ -50,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Adds a filter; one of prefix length zero removes earlier ones.
+    /// Adds a filter; a filter of prefix length zero removes earlier filters.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
         if value.len() != Filter::LENGTH {
             return Err(Refusal::MalformedOption);

@@ -279,7 +279,7 @@ impl Batch {
         Some((cause, outputs))
     }
 
-    /// Adds work for a session, also that of the layers below.
+    /// Adds work for a session, including that of the layers below.
     pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }

@@ -28,11 +28,11 @@ pub(crate) struct Pool {
     indices: BTreeMap<IpAddr, usize>,
 }
 
-/// The taken resources of an address: all of it, or ports of protocols.
+/// The taken resources of an address: the whole address, or ports of protocols.
 #[derive(Debug, Default)]
 struct Address {
     is_taken: bool,
-    /// True if its other ports serve flows without a rule, so that it is not assigned as a whole.
+    /// True if other ports of the address serve flows without a rule, so that it is not assigned as a whole.
     is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }

@@ -73,7 +73,7 @@ impl DirectionOptions {
     }
 }
 
-/// Checks that both ends have the same number of ports, or one has any port. RFC 4540 section 8.3.1.
+/// Checks that both ends have the same number of ports, or that one end has any port. RFC 4540 section 8.3.1.
 pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure> {
     match (internal.port_count(), external.port_count()) {
         (Some(inside), Some(outside)) if inside != outside => {

@@ -33,7 +33,8 @@ const MAX_SCRIPT: u64 = 16 << 20;
 /// The rules by which a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
-    /// The stack to use, instead of those in the script. `None`: the stacks that the script names, otherwise all.
+    /// The stack to use instead of the stacks in the script. `None`: the stacks that the script names, or all stacks if
+    /// it names none.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,

@@ -205,7 +205,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Operators and brackets, longer ones first.
+/// Operators and brackets, the longer ones first.
 const SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",

@@ -19,7 +19,7 @@ const HEADER: usize = 10;
 /// Octets of the protection length before the mask.
 const LENGTH: usize = 2;
 
-/// Returns the octets by which the parity packet of `k` others exceeds the longest of them.
+/// Returns the octets by which the parity packet of `k` packets is longer than the longest of these packets.
 pub const fn overhead(k: u8) -> usize {
     HEADER + LENGTH + mask_octets(k > SHORT)
 }

@@ -35,7 +35,7 @@ pub struct Config {
     /// Count user data as the memory block in which Linux stores it, until its whole message is acknowledged; as long as there is any
     /// room, a message of any length is accepted.
     pub send_buffer_blocks: bool,
-    /// The smallest of these blocks, in octets; the others are powers of two.
+    /// The smallest of these blocks, in octets; the larger blocks are powers of two.
     pub send_buffer_small_block: ByteCount,
 
     /// Fail for a message longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
@@ -115,8 +115,8 @@ pub struct Config {
     pub fast_recovery_holds_window: bool,
     /// The smallest cwnd after a fast retransmit in MTUs: 4 in RFC 9260 section 7.2.3.
     pub fast_retransmit_window: u32,
-    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd
-    /// counts as fully used when less than one MTU of it is free.
+    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd counts as
+    /// fully used when less than one MTU is free.
     pub last_chunk_exceeds_window: bool,
     /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows an implementation to
     /// limit only the number of packets.

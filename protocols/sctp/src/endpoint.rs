@@ -1,4 +1,4 @@
-//! One end of an association: takes packets and commands, returns packets and events.
+//! One end of an association, which takes packets and commands and returns packets and events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

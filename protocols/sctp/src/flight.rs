@@ -60,7 +60,7 @@ pub(crate) struct SentChunk {
     /// TSN.Missing.Report.
     pub(crate) missing: u32,
     pub(crate) fast_retransmit: FastRetransmit,
-    /// Only acknowledgements of TSNs from this one on indicate that the latest copy is missing.
+    /// Only acknowledgements of this and later TSNs indicate that the latest copy of the chunk is missing.
     pub(crate) recover: Tsn,
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,

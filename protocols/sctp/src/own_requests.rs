@@ -69,14 +69,14 @@ impl OwnRequests {
         })
     }
 
-    /// Returns the outstanding request if it answers this one of the peer.
+    /// Returns the outstanding request if it answers the peer's request `serial`.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
         let answer =
             self.outstanding.as_ref().filter(|outstanding| outstanding.queued.answers == Some(serial));
         answer.map(|outstanding| &outstanding.request)
     }
 
-    /// Returns whether a queued request answers this one of the peer.
+    /// Returns whether a queued request answers the peer's request `serial`.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
         self.waiting.iter().any(|queued| queued.answers == Some(serial))
     }

@@ -39,7 +39,7 @@ impl ArrivingData {
     }
 }
 
-/// What to do with a chunk of user data.
+/// How to handle a chunk of user data.
 enum Admission {
     Deliver,
     /// Ignore the chunk.
@@ -257,7 +257,7 @@ impl Endpoint {
         });
     }
 
-    /// Handles a chunk of an extension that was not negotiated like one of an unknown type.
+    /// Handles a chunk of an extension that was not negotiated, in the same way as a chunk of an unknown type.
     fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::new();
         chunk.emit(&mut whole);

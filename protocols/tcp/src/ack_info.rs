@@ -54,8 +54,8 @@ pub(crate) struct AckInfo {
 }
 
 impl AckInfo {
-    /// Returns whether this is a duplicate acknowledgment: no new data acknowledged, no new window, no data
-    /// in it. RFC 5681 section 2.
+    /// Returns whether this is a duplicate acknowledgment: the segment acknowledges no new data, has no new window, and
+    /// contains no data. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acked())
     }

@@ -13,7 +13,7 @@ const MASK: u32 = 0xff_ffff;
 /// Number of counters.
 const FIELDS: usize = 3;
 
-/// What the peer's options were like. `TCP_ACCECN_OPT_*_SEEN`.
+/// The kinds of options that the peer has sent so far. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PeerOption {
     None,

@@ -30,7 +30,7 @@ pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     memory: u32,
-    /// The SACK blocks, the one that changed last first. RFC 2018 section 4.
+    /// The SACK blocks, the most recently changed block first. RFC 2018 section 4.
     blocks: SackBlocks,
     /// The duplicate to be reported by the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,

@@ -115,8 +115,8 @@ impl ReceiveBuffer {
         self.earned.min(window).min(FIRST * mss)
     }
 
-    /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the
-    /// memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
+    /// Returns the memory of a segment. A segment `cut` from a block has its own buffer. A segment that arrived alone
+    /// has the memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
     /// segment like the first kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
@@ -242,9 +242,8 @@ impl ReceiveBuffer {
         false
     }
 
-    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a
-    /// segment; windows are multiples of 2^`scale`, and `offered` was the last one. Linux:
-    /// __tcp_select_window.
+    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a segment;
+    /// windows are multiples of 2^`scale`, and `offered` is the last advertised window. Linux: __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
         let (mut free, whole) = (self.space(early), self.full_space());
         let max = self.clamp.min(whole);

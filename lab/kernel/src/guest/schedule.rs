@@ -97,7 +97,7 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Replaces the link changes; the first ones are those that have already happened.
+    /// Replaces the link changes; the first of them have already happened.
     pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.changed;

@@ -26,7 +26,7 @@ pub(super) enum CtKey {
     Direction = 1,
     /// Bits such as [`TRANSLATED_SOURCE`].
     Status = 2,
-    /// 128 bits. A `ct` that stores them only sets bits, and clears none.
+    /// The label of 128 bits. A `ct` that stores the label only sets bits, and clears none.
     Label = 13,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Verdict<'a> {
     Goto(&'a str),
 }
 
-/// The addresses that `nat` translates.
+/// Which address `nat` translates.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Nat {
     Source = 0,

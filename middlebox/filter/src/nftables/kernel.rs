@@ -29,7 +29,7 @@ pub(super) struct Refusal {
 /// An element in the kernel's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KernelElement {
-    /// Remaining milliseconds; `None` if it never expires.
+    /// Remaining milliseconds; `None` if the element never expires.
     pub remaining: Option<u64>,
     /// The value of a map.
     pub data: Option<Vec<u8>>,
@@ -103,7 +103,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the chains of a table; none if it does not exist.
+    /// Returns the chains of a table; empty if it does not exist.
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // The kernel lists the chains of other tables too.
@@ -129,7 +129,7 @@ impl Kernel {
         Ok(found.into_iter().filter(|(_, had)| has_all(had)).map(|(table, _)| table).collect())
     }
 
-    /// Returns the sets of a table; none if it does not exist.
+    /// Returns the sets of a table; empty if it does not exist.
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {

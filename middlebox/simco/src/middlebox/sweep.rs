@@ -16,7 +16,7 @@ impl Middlebox {
     /// Maximum rules examined before other sessions get their turn, if nothing else limits the sweep.
     const MAX_EXAMINED: usize = 1024;
 
-    /// Ends the first overruled rules. The others end after the changes have been applied.
+    /// Ends the first overruled rules. The remaining rules end after the changes have been applied.
     pub(super) fn begin_sweep(
         &mut self,
         now: Time,

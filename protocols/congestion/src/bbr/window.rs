@@ -21,7 +21,7 @@ pub(super) struct SavedState {
     window: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
-    /// Whether only as much is sent as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
+    /// Whether the sender sends only as much as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
     conserves_packets: bool,
 }
 
@@ -59,7 +59,7 @@ impl Bbr {
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
 
-    /// Returns the segments that a sender passes on at once, in units.
+    /// Returns the number of segments that a sender sends in one burst, in units.
     fn train(&self) -> u32 {
         let rate = self.pacing().rate;
         Pacing::train(rate, self.segment, min_train(rate)) * self.quantum

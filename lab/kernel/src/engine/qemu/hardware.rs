@@ -1,4 +1,5 @@
-//! The hardware of a machine: a common part, a root for those that run the user's programs, and shared memory for interactive ones.
+//! The hardware of a machine: a common part, a root for machines that run the user's programs, and shared memory for
+//! interactive machines.
 
 use std::path::Path;
 

@@ -48,8 +48,8 @@ impl HostResources {
     }
 }
 
-/// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed, which containers
-/// often forbid. Each run has its own, so that it does not see those of other runs.
+/// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed,
+/// which containers often forbid. Each run has its own directory, so that it does not see the memory of other runs.
 fn memory(size: u64) -> Option<TempDir> {
     let shared = Path::new(SHARED);
     let fits = |system: Statvfs| {

@@ -116,7 +116,7 @@ fn get_option() -> Code {
     only_tcp_options_of_sctp(Code::new(CONTINUE)).op(SET, 1, 0, 0, 0).op(STORE_WORD, 6, 1, ANSWER, 0).pass()
 }
 
-/// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
+/// Appends a check that continues only for TCP options of an SCTP socket; all other calls are not changed.
 fn only_tcp_options_of_sctp(code: Code) -> Code {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET, 0).op(JUMP, 0, 0, 3, 0);
