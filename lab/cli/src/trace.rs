@@ -31,7 +31,7 @@ Examples:
 
 /// Show the packets of one run, or write them to a capture file.
 ///
-/// The run is one of those that `hol compare` performs with the same flags, or one of an experiment file.
+/// The run is one of the runs of `hol compare` with the same flags, or of an experiment file.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Trace {
@@ -378,8 +378,8 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
-/// Writes packets to a capture: what each interface sent and received; dropped packets, with the reason, have an
-/// interface of their own.
+/// Writes packets to a capture: the packets that each interface sent and received. Dropped packets, with the reason,
+/// are on a separate interface.
 struct CaptureWriter<W: Write> {
     writer: PcapngWriter<W>,
     /// The interface of dropped packets.

@@ -1,4 +1,4 @@
-//! Describes what a search along one axis found about two transports.
+//! Describes the result of a search along one axis for two transports.
 
 use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
@@ -6,7 +6,7 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Crossover;
 
-/// What a search along one axis found about two transports, to be formatted as text or JSON.
+/// The result of a search along one axis for two transports, to be formatted as text or JSON.
 pub(super) struct SearchAnswer<'a> {
     pub transport: &'a str,
     pub than: &'a str,
@@ -114,7 +114,7 @@ impl SearchAnswer<'_> {
         format!("is {is} from {} on (the crossover lies above {})", self.position(high), short(low))
     }
 
-    /// Names the points at which one of the two did not carry the load.
+    /// Names the points at which one of the two transports did not carry the load.
     fn describe_overload(&self) -> String {
         let places: Vec<String> = self
             .measurements

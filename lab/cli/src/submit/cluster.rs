@@ -164,7 +164,7 @@ fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
     (1..=part_count).filter(|number| !is_done(number)).collect()
 }
 
-/// Writes the scripts; returns the path of the one that submits the others.
+/// Writes the scripts; returns the path of the script that submits the others.
 fn write(job: &ClusterJob, scripts: &[Script]) -> Result<PathBuf, Failure> {
     let dir = job.scripts();
     let failed = |path: &Path, e| Failure::Failed(format!("{}: {e}", path.display()));

@@ -95,7 +95,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the scenario is counted. A failed run counts as a disagreement, a refused one not at all.
+    /// Returns whether the scenario is counted. A failed run counts as a disagreement, and a refused run does not
+    /// count.
     fn is_counted(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
@@ -281,8 +282,9 @@ impl Session<'_> {
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, workload and network \
-            condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the reasons\n",
+            "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, \
+            workload and network condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the \
+            reasons\n",
             coverage.keys(),
             coverage.pairs(),
             covered.display(),

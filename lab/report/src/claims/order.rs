@@ -57,7 +57,7 @@ pub struct QuantileOrder {
 }
 
 impl Along {
-    /// Returns the positions of the points on the axis; `None` if one has none.
+    /// Returns the positions of the points on the axis; `None` if a point has no position.
     fn values(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
         match self {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),

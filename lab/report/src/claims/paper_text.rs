@@ -31,7 +31,7 @@ pub struct Interpretation {
     reason: String,
 }
 
-/// The claim about the duration of all runs, one after the other.
+/// The claim about the total duration of all runs, performed one after another.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TotalDuration {

@@ -88,7 +88,7 @@ fn number_of(figure: &Figure) -> &str {
     figure.name.trim_start_matches("Figure ")
 }
 
-/// Returns figures below each other, or a choice of one of them.
+/// Returns figures below each other, or one figure with a choice of the others.
 fn figures_html(figures: &[&Figure]) -> String {
     if figures.iter().any(|figure| figure.choice.is_empty()) {
         return figures.iter().map(|figure| figure_html(figure)).collect();

@@ -12,7 +12,7 @@ use crate::plot::escape;
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// The largest deviation of a mean, as a fraction of it.
+/// The largest permitted deviation of a mean from the closed form, as a fraction of the closed form.
 const WITHIN: f64 = 0.03;
 /// The time beyond the round trip, in ms, below which a response counts as undisturbed.
 const UNDISTURBED_MS: f64 = 1.0;
