@@ -255,7 +255,7 @@ impl DualPi2Queue {
         rng.chance(*probability) && rng.chance(*probability)
     }
 
-    /// Makes the updates due by `now`. Between two events the queues stay as they are.
+    /// Performs the updates due by `now`. Between two events the queues do not change.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             if self.is_at_rest() {

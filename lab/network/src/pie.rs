@@ -115,7 +115,7 @@ impl Pie {
         is_struck
     }
 
-    /// Handles the departure of a packet that arrived at `since`; its own delay is the measure (RFC 8033
+    /// Handles the departure of a packet that arrived at `since`; the delay of this packet is the measure (RFC 8033
     /// section 4.3). As in Linux, the time between packets, not between updates, ends a burst.
     fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
         self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
@@ -124,7 +124,7 @@ impl Pie {
         }
     }
 
-    /// Makes the updates due before `now`, with the queue as it is.
+    /// Performs the updates due before `now`, with the present queue.
     fn catch_up(&mut self, now: Time, is_empty: bool) {
         while self.next_update <= now {
             if is_empty && self.is_at_rest() {

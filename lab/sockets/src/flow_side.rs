@@ -24,11 +24,11 @@ pub(crate) struct FlowSide {
     pub(crate) wake: Time,
     /// Messages sent in the current turn.
     pub(crate) sent_this_turn: usize,
-    /// Whether its connections have their own timers.
+    /// Whether the connections have their own timers.
     has_timers: bool,
     /// Whether the connections may hold back data to send several messages at once.
     holds_back: bool,
-    /// Whether its connections are watched for data to read.
+    /// Whether the connections are watched for data to read.
     reads: bool,
     /// Connections by number; `None` for a finished connection.
     connections: Vec<Option<Connection>>,
@@ -51,7 +51,7 @@ struct Connection {
     is_held: bool,
     /// Whether the application knows that the connection has ended. It remains only to answer its peer.
     is_over: bool,
-    /// Whether its socket has failed, so that it cannot answer its peer any more.
+    /// Whether the connection's socket has failed, so that it cannot answer the peer any more.
     cannot_linger: bool,
     /// The events for which the socket is watched, if any.
     interest: Option<Interest>,

@@ -104,7 +104,7 @@ const fn to_std(time: Duration) -> std::time::Duration {
 /// The specifics of TCP.
 #[derive(Debug)]
 struct Kind {
-    /// Whether the connection ends if its own address is removed.
+    /// Whether the connection ends if its local address is removed.
     ends_with_address: bool,
     /// Whether its congestion control paces; otherwise the pacing rate has no meaning.
     is_paced: bool,

@@ -201,7 +201,7 @@ pub(crate) enum SocketEvent {
     Part,
     /// There is room for messages again.
     Writable,
-    /// The peer sends no more.
+    /// The peer sends no more data.
     PeerClosed,
     /// Both ends have closed the connection.
     Closed,
@@ -214,7 +214,7 @@ pub(crate) enum ConnectionFault {
     Kernel(io::Error),
     /// An error of the protocol, in the terms of the RFC.
     Protocol(&'static str),
-    /// The peer sends no more, which is no fault if the connection is being closed.
+    /// The peer sends no more data, which is not a fault if the connection is being closed.
     PeerClosed,
 }
 

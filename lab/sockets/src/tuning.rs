@@ -66,7 +66,7 @@ enum Means {
     /// By a namespace setting that kernels before this version lack; therefore it is only set if the value is not the
     /// default.
     NewSysctl(&'static str, [u32; 2], fn(&Value) -> Option<String>),
-    /// Not at all.
+    /// The option cannot be set, for this reason.
     Fixed(&'static str),
 }
 

@@ -31,7 +31,7 @@ pub enum Input {
     Full(Outgoing),
     /// The connection accepts messages again.
     Writable(ConnectionId),
-    /// The peer sends no more on this connection.
+    /// The peer sends no more data on this connection.
     PeerClosed(ConnectionId),
     /// The connection was closed in order.
     Closed(ConnectionId),

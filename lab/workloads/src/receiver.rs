@@ -51,7 +51,7 @@ pub(crate) struct Receiver<A> {
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
-    /// Connections on which the peer sends no more.
+    /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
     ledger: Ledger,

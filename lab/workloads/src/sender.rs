@@ -83,7 +83,7 @@ pub(crate) struct Sender<R> {
     rejected: RejectedMessages,
     /// The remaining part of a message whose head was just written.
     rest: Option<Outgoing>,
-    /// Connections on which the peer sends no more.
+    /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
     ledger: Ledger,

@@ -23,7 +23,7 @@ pub trait Workload {
             load.set_defaults();
         }
     }
-    /// Rejects contradictions among its own keys.
+    /// Rejects contradictions among the workload's own keys.
     fn check_own(&self) -> Result<(), WorkloadError>;
     /// Rejects contradictory keys.
     fn check(&self) -> Result<(), WorkloadError> {

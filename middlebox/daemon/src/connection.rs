@@ -21,7 +21,7 @@ pub(crate) struct Connection {
     /// The agent of the connection, which takes turns with others.
     pub agent: TurnAgent,
     stage: Stage,
-    /// The events for which the poller watches it.
+    /// The events for which the poller watches the connection.
     pub interest: Interest,
     /// True if the connection waits for its turn to be read.
     pub is_queued: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
 enum Stage {
     /// Messages are exchanged.
     Open,
-    /// Queued messages are sent, and no more are read.
+    /// Queued messages are sent, and no further messages are read.
     Closing,
     /// Everything is sent and our sending side is shut down. Closing the socket before the peer has read
     /// everything might lose the last messages: TCP resets a connection with unread data (RFC 1122 section

@@ -43,7 +43,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
 pub(crate) enum ReadOutcome {
     /// Octets, framed as the transport does.
     Octets(Bytes),
-    /// No octets yet, but this cost in units of about a nanosecond.
+    /// The read returned no octets yet, but had this cost, in units of about a nanosecond.
     Work(u64),
     /// The connection is now encrypted, and the peer has authenticated with these names; `None` without a
     /// certificate.

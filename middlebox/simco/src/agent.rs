@@ -22,10 +22,10 @@ pub struct Agent {
 #[derive(Debug)]
 enum State {
     Closed,
-    /// SE or SA has no reply yet.
+    /// The SE or SA request has no reply yet.
     Establishing(Exchange),
     Open,
-    /// ST has no reply yet.
+    /// The ST request has no reply yet.
     Terminating,
 }
 

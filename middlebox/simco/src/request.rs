@@ -62,7 +62,7 @@ pub enum Request {
     Plc {
         /// The rule.
         pid: Pid,
-        /// The new lifetime from now on; zero deletes the rule.
+        /// The new lifetime, counted from now; zero deletes the rule.
         lifetime: Lifetime,
     },
     /// Policy rule status, section 5.3.6.

@@ -78,7 +78,7 @@ pub struct Serve {
 enum Filter {
     /// Do not filter; for measurements
     None,
-    /// Use nftables, with a table of its own
+    /// Use nftables, with a separate table
     Nftables,
 }
 

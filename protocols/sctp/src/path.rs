@@ -115,7 +115,7 @@ impl Path {
         self.flight_size + self.inherited > 0
     }
 
-    /// Stops its timers, because no answer is expected any more.
+    /// Stops the timers of the path, because no answer is expected any more.
     pub(crate) fn stop_timers(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
         self.rack.stop();
@@ -126,7 +126,7 @@ impl Path {
         self.address
     }
 
-    /// Returns its status; an address from which the peer has not yet answered is inactive.
+    /// Returns the status of the path; an address from which the peer has not yet answered is inactive.
     pub fn status(&self) -> PathStatus {
         self.status
     }

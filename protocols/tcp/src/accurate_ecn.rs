@@ -31,7 +31,7 @@ pub(crate) struct AccurateEcn {
     requested: bool,
     /// Whether we accept accurate ECN.
     accepted: bool,
-    /// Whether both sides support it.
+    /// Whether both sides support accurate ECN.
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,

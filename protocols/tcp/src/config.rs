@@ -30,8 +30,8 @@ pub struct Config {
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
     /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
-    /// The initial limit of data that waits for the application, and thereby of the window: in octets of payload, or in octets of memory if
-    /// `packet_head` is set.
+    /// The initial limit of data that waits for the application, and so of the window. The unit is octets of payload,
+    /// or octets of memory if `packet_head` is set.
     pub receive_buffer: ByteCount,
     /// The limit to which the receive buffer grows with the octets that the application reads per round
     /// trip; a smaller value disables growth.

@@ -16,7 +16,7 @@ pub struct Page {
     /// Octets of the document, which names the objects. `"0B"`: no document; all objects are known from the
     /// beginning. Default 30 kB.
     pub document: ByteCount,
-    /// Number of files besides the document. Default 12.
+    /// Number of files in addition to the document. Default 12.
     pub objects: u16,
     /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
     /// distribution as in `{ median = "10kB", sigma = 1.5 }`, or a file with a size on each line as in

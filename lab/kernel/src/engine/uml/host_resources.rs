@@ -1,4 +1,5 @@
-//! Directories of a run besides its own: one for the guest's memory, and a read-only one for the root image.
+//! Directories of a run in addition to the run's own directory: one for the guest's memory, and a read-only one for the
+//! root image.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -6,7 +6,7 @@ use crate::guest::GuestError;
 use crate::job::JobResult;
 use crate::mailbox::Mail;
 
-/// A guest's channel to the host. Each engine has its own.
+/// A guest's channel to the host. Each engine has its own implementation.
 pub(in crate::guest) trait HostChannel: Debug {
     /// Reports that the guest has booted. If the host takes a snapshot then, a new machine continues from here.
     fn report_boot(&self) -> Result<(), GuestError>;

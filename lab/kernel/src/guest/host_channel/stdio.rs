@@ -1,4 +1,4 @@
-//! The channel on this machine's own kernel: standard input and output of the process.
+//! The channel to the host on this machine's own kernel: standard input and output of the guest process.
 
 use std::io::{Read, Write, stdin, stdout};
 
