@@ -12,14 +12,14 @@ use crate::failure::Failure;
 
 /// The result of reading a capture.
 pub struct CaptureResult<T> {
-    /// What was computed from the packets of one interface.
+    /// The result of processing the packets of one interface.
     pub computed: T,
     /// Notes on the capture for the reader of the result.
     pub notes: Vec<String>,
 }
 
-/// Reads the capture in a file (`-`: standard input) and passes the IP packets of each interface to a `T`.
-/// Returns the `T` of the interface of this name, or else of the one with the most packets.
+/// Reads the capture in a file (`-`: standard input) and passes the IP packets of each interface to a `T`. Returns the
+/// `T` of the interface with this name; without a name, of the interface with the most packets.
 pub fn read<T: Default>(
     path: &Path,
     wanted: Option<&str>,
@@ -87,7 +87,7 @@ pub fn one_line(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }
 
-/// Returns the index of the interface of this name, or of the one with the most packets.
+/// Returns the index of the interface with this name, or of the interface with the most packets.
 fn choose_interface<T>(
     seen: &BTreeMap<usize, (u64, T)>,
     interfaces: &[CaptureInterface],

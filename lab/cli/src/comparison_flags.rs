@@ -22,19 +22,19 @@ pub struct ComparisonFlags {
     /// Distribution of the intervals between messages [default: poisson for rpc, otherwise periodic]
     #[arg(long, value_parser = ["periodic", "poisson"])]
     arrivals: Option<String>,
-    /// Octets of rpc's requests, or sizes with weights [default: 200B]
+    /// Size of rpc's requests, or sizes with weights, as in 200B=9,5kB=1 [default: 200B]
     #[arg(long, value_name = "200B", allow_hyphen_values = true)]
     request: Option<String>,
-    /// Octets of rpc's replies, or sizes with weights, as in 1kB=9,200kB=1 [default: 1kB]
+    /// Size of rpc's replies, or sizes with weights, as in 1kB=9,200kB=1 [default: 1kB]
     #[arg(long, value_name = "1kB", allow_hyphen_values = true)]
     reply: Option<String>,
-    /// Octets per message of echo, pingpong, oneway and bulk [default: 128B]
+    /// Size of the messages of echo, pingpong, oneway and bulk [default: 128B; bulk: 4096B]
     #[arg(long, value_name = "128B", allow_hyphen_values = true)]
     size: Option<String>,
-    /// Weights of simco's requests [default: enable=1]
+    /// Weights of simco's requests, which enable a rule, change its lifetime or delete it [default: enable=1]
     #[arg(long, value_name = "enable=2,lifetime=1,delete=1")]
     mix: Option<String>,
-    /// Packet filter of simco's server; nftables in the kernel world only [default: none]
+    /// Packet filter with which simco's server enforces rules; nftables only in the kernel world [default: none]
     #[arg(long, value_parser = ["none", "nftables"])]
     filter: Option<String>,
     /// Number of messages of all repetitions together [default: 10000]
@@ -62,7 +62,7 @@ pub struct Conditions {
     /// Bit rate in each direction [default: 100Mbit]
     #[arg(long, value_name = "100Mbit", allow_hyphen_values = true)]
     bandwidth: Option<String>,
-    /// Capacity of the queue in each direction [default: 1000p]
+    /// Capacity of the queue in each direction, in packets or octets, such as 100p or 150kB [default: 1000p]
     #[arg(long, value_name = "1000p", allow_hyphen_values = true)]
     queue: Option<String>,
     /// Number of independent repetitions; each has its own random losses, the same for all transports [default: 10]
@@ -77,7 +77,7 @@ pub struct Conditions {
     world: Option<String>,
     #[command(flatten)]
     peer: Peer,
-    /// Set any key of an experiment file, as in network.jitter=2ms
+    /// Set any key of an experiment file, as in network.jitter=2ms; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
 }

@@ -1,4 +1,5 @@
-//! Chooses the number of messages of a comparison if the user does not: as many as its conclusions need, within a budget.
+//! Chooses the number of messages of a comparison if the user does not: it needs enough messages for clear conclusions,
+//! within a budget.
 //!
 //! The budget is counted in packets, not by the clock, so that the same command gives the same answer on every machine.
 
@@ -34,8 +35,8 @@ impl ComparisonSteps {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
-    /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, it is the
-    /// only one.
+    /// Returns the first step, sized by the packets of the pilot runs; if these show that nothing is random, this step
+    /// is the only one.
     pub fn first(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {

@@ -1,4 +1,4 @@
-//! `hol doctor`: checks what works on this machine, and explains how to get the rest.
+//! `hol doctor`: checks what works on this machine, and explains how to install missing parts.
 
 use std::env;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub struct Doctor {
 struct Check {
     name: &'static str,
     result: CheckResult,
-    /// Whether hol works only with it.
+    /// Whether hol cannot work without this part.
     is_required: bool,
 }
 

@@ -32,10 +32,10 @@ Examples:
 
 /// Run unmodified programs of this machine between two hosts of a simulated network, over each transport.
 ///
-/// The command after -- runs on the host `client`, that of --server on the host `server`; each host knows
-/// the other by its name. Both run on a stock Linux kernel in virtual time: same seed, same result. For
-/// transports other than tcp, the kernel gives their TCP sockets SCTP or MPTCP instead, without a change to
-/// the programs.
+/// The command after -- runs on the host `client`, the command of --server runs on the host `server`. Each host can
+/// reach the other by its name. Both run on a stock Linux kernel in virtual time: same seed, same result. For
+/// transports other than tcp, the kernel gives their TCP sockets SCTP or MPTCP instead, without a change to the
+/// programs.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Exec {
@@ -48,7 +48,7 @@ pub struct Exec {
     /// rate=json:$.end.bits_per_second
     #[arg(long = "metric", value_name = "NAME[UNIT]=REGEX")]
     metrics: Vec<String>,
-    /// Directory for the files that programs wrote to /out
+    /// Copy the files that programs write to /out into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Measure the time of the program, of each connection, or of each HTTP/1 request [default: program]
@@ -129,8 +129,8 @@ fn parse_metric(text: &str) -> Result<(String, Value), Failure> {
     Ok((name.to_owned(), table.into()))
 }
 
-/// Names the directories with the files that programs wrote to /out in the first repetition; those of other repetitions
-/// are next to them.
+/// Names the directories with the files that programs wrote to /out in the first repetition; the directories of other
+/// repetitions are next to these.
 fn output_directories(dir: &Path, results: &[PointResult]) -> String {
     let place = |result: &PointResult| {
         let place = dir.join(format!("{}-0", result.point.id));
@@ -153,7 +153,7 @@ fn format_results(results: &[PointResult], overrides: &str) -> String {
     if warnings.is_empty() { text } else { format!("{text}\n{warnings}") }
 }
 
-/// Describes in one sentence what was run.
+/// Describes the programs and conditions of the run in one sentence.
 fn describe_conditions(result: &PointResult, overrides: &str) -> String {
     let point = &result.point;
     let network = &point.network;

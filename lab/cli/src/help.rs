@@ -61,7 +61,7 @@ fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     Some(command.render_long_help().to_string())
 }
 
-/// Returns everything of this name except for commands: a transport, tables, options, keys and flags.
+/// Describes everything that is called `word`, except for commands: a transport, tables, options, keys and flags.
 fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     let word = word.trim_start_matches('-');
     let transport = Kind::ALL.into_iter().find(|kind| kind.name() == word).map(list::options);
@@ -78,7 +78,7 @@ fn find_by_name(command: &Command, word: &str) -> Vec<String> {
     }
 }
 
-/// Returns the options of this name, of all transports.
+/// Describes the option `word` of each transport that has it; `None` if none does.
 fn options(word: &str) -> Option<String> {
     let of_kind = |kind: Kind| {
         let options = transport_option::of(kind).into_iter().filter(|option| option.name == word);
@@ -88,7 +88,7 @@ fn options(word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Option of a transport, as in sctp:KEY=VALUE:\n{lines}"))
 }
 
-/// Returns the keys of this name, of all tables.
+/// Describes the key `word` of each table that has it; `None` if none does.
 fn keys(all: &[Section], word: &str) -> Option<String> {
     let of_table = |section: &Section| {
         let keys = section.keys.iter().filter(|key| key.name == word);
@@ -99,7 +99,7 @@ fn keys(all: &[Section], word: &str) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Key of an experiment file, by its table:\n{lines}"))
 }
 
-/// Returns the flags of this name, of all commands.
+/// Describes the flag `--word` of each command that has it; `None` if none does.
 fn flags(command: &Command, word: &str) -> Option<String> {
     let of_command = |command: &Command| {
         let about = |flag: &Arg| flag.get_help().map(ToString::to_string).unwrap_or_default();

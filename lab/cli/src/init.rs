@@ -101,7 +101,7 @@ const WORKLOAD_KEYS: [Note; 6] = [
     ),
 ];
 
-/// The sweep in comments, if the question has none.
+/// The commented-out sweep of a file whose options sweep nothing.
 const SWEEP_COMMENT: &str = "
 # Every combination of these lists is a point; a swept key is left out above.
 # [sweep]
@@ -135,7 +135,7 @@ impl Init {
         }
     }
 
-    /// Returns the path of the file, if not standard output, and its text.
+    /// Returns the path of the file, `None` for standard output, and its text.
     pub fn file(&self) -> Result<(Option<&Path>, String), Failure> {
         let (file, transports) = match self.words.split_first() {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
@@ -174,7 +174,7 @@ fn format_file(mut keys: Table) -> String {
     }
 }
 
-/// Returns a line for each key: those with a note first, unset ones as comments.
+/// Returns a line for each key: the keys with a note first, and keys that are not set as comments.
 fn format_table(notes: &[Note], mut keys: Table) -> String {
     let mut text = "\n".to_owned();
     for (key, what, example) in notes {

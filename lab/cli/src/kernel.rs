@@ -57,10 +57,10 @@ struct PackageArgs {
     /// releases]
     #[arg(long)]
     suite: Option<String>,
-    /// Mirror of Debian [default: that of this machine, or http://deb.debian.org/debian]
+    /// Mirror of Debian [default: this machine's mirror, or http://deb.debian.org/debian]
     #[arg(long, value_name = "URL")]
     mirror: Option<String>,
-    /// Keyring with Debian's keys [default: that of the package debian-archive-keyring]
+    /// Keyring with Debian's keys [default: the keyring of the package debian-archive-keyring]
     #[arg(long, value_name = "FILE")]
     keyring: Option<PathBuf>,
 }

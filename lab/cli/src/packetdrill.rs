@@ -32,7 +32,8 @@ pub struct Packetdrill {
     /// Name that `#ifdef` treats as defined; may be repeated [default: Linux]
     #[arg(long, value_name = "NAME")]
     define: Vec<String>,
-    /// Fail if an endpoint sends a packet that the script does not contain; calls do not block, and Nagle's algorithm is off by default
+    /// Fail on any packet that the script does not contain. In this mode calls do not block, and Nagle's algorithm is off
+    /// unless the script enables it
     #[arg(long)]
     strict: bool,
     /// Print one JSON object per script

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 /// The other hosts of a live world.
 #[derive(Debug, Args)]
 pub struct Peer {
-    /// Run between this host and another one on which `hol live serve` runs; with several hosts, name the
-    /// node of each
+    /// Run between this host and another one on which `hol live serve` runs; with several hosts, name the node of each,
+    /// as in server=HOST
     #[arg(long, value_name = "[NODE=]HOST[:PORT]")]
     peer: Vec<String>,
     /// Host that emulates the path (--delay, --loss and others), on which `hol live route` runs

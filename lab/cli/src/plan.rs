@@ -41,7 +41,7 @@ impl Plan {
     }
 }
 
-/// Describes the parts in a line: their number, and the time of the shortest and of the longest.
+/// Describes the parts in a line: their number, and the times of the shortest and the longest part.
 fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let work = runs.work_of_parts(of);
     let all = work.iter().sum::<u64>().max(1);

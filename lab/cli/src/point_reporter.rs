@@ -13,7 +13,7 @@ const MIN_INTERVAL: f64 = 1.0;
 /// 2 % of the time.
 const COST_FACTOR: f64 = 50.0;
 
-/// Maximum number of points in one report; the others are in the next ones.
+/// Maximum number of points in one report; further points are in the next reports.
 const MAX_POINTS: usize = 64;
 
 /// The points whose results have changed since they were last reported.

@@ -14,8 +14,8 @@ const LINE_INTERVAL: f64 = 5.0;
 /// Interval of JSON objects, in s.
 const OBJECT_INTERVAL: f64 = 1.0;
 
-/// From this share of the estimated work on, with at least `MIN_LAST_RUNS` runs left, the remaining time is estimated from runs:
-/// the work counts messages, so it is almost nothing for runs with few of them.
+/// From this share of the estimated work on, with at least `MIN_LAST_RUNS` runs left, the remaining time is estimated
+/// from runs: the work counts messages, so the work of runs with few messages is almost zero.
 const LAST_RUNS_SHARE: f64 = 0.99;
 const MIN_LAST_RUNS: u64 = 50;
 
@@ -66,7 +66,8 @@ impl Progress {
         Self { display: Display::new(output), watch: Stopwatch::start(), last: None, earlier }
     }
 
-    /// Sets the progress of earlier processes. JSON objects include it; the bar and lines show only the rest.
+    /// Sets the progress of earlier processes. JSON objects include it; the bar and the lines show only the remaining
+    /// work.
     pub fn with_earlier(self, earlier: hol_lab::Progress) -> Self {
         Self { earlier, ..self }
     }

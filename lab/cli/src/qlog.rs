@@ -32,7 +32,7 @@ pub struct Qlog {
 /// The client's first destination connection ID in QUIC, and its port in other protocols.
 type ConnectionId = u64;
 
-/// What one end of a connection sends, receives and computes.
+/// The packets and the state of one end of a connection.
 struct EndpointTrace {
     protocol: &'static str,
     /// Each event as JSON.
@@ -147,7 +147,7 @@ impl EndpointTrace {
         self.events.push((time, event_text(time, name, data)));
     }
 
-    /// Writes the rest of the trace, its events in order of time.
+    /// Writes the remaining part of the trace, whose events are in order of time.
     fn write(mut self, out: &mut impl Write) -> io::Result<()> {
         let fields =
             json!({ "protocol_type": [self.protocol], "time_format": "relative", "reference_time": 0 });

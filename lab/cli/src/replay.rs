@@ -24,8 +24,8 @@ Examples:
 
 /// Derive a workload from a capture: the sizes and times of its messages, and its network.
 ///
-/// The messages of all connections become those of one workload, due at the times at which they were sent,
-/// over the transports of the experiment. SCTP and UDP mark messages; in TCP a segment with PSH ends one.
+/// The messages of all connections become those of one workload, due at the times at which they were sent, over the
+/// transports of the experiment. SCTP and UDP mark messages; in TCP a segment with PSH ends a message.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Replay {
@@ -41,7 +41,7 @@ pub struct Replay {
     /// Use only packets from and to this host
     #[arg(long, value_name = "ADDRESS")]
     host: Option<IpAddr>,
-    /// Use at most this many messages, from the first one on
+    /// Use at most this number of messages, from the first message on
     #[arg(long, alias = "most", value_name = "N", default_value = "10000")]
     max_messages: NonZeroUsize,
 }
@@ -80,7 +80,7 @@ impl Replay {
         self.write(&format!("{head}{}{network}", experiment_text(&messages, &exchanges)))
     }
 
-    /// Returns the exchanges with sizes that the workload supports, and notes what was changed.
+    /// Returns the exchanges with sizes that the workload supports, and notes the changed sizes.
     fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = messages.exchanges.len();
         if all > self.max_messages.get() {

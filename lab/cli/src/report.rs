@@ -81,7 +81,7 @@ fn load(dir: &Path) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// Reads what another tool has measured.
+/// Reads the measurements of another tool.
 fn read_measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
     let mut text = String::new();
     let read =
@@ -99,7 +99,7 @@ fn read_measurement(file: &Path) -> Result<OtherMeasurement, Failure> {
         .map_err(|problem| Failure::Usage(format!("{}: {problem}", file.display())))
 }
 
-/// Writes the report into `dir`, with what other tools have measured; returns the path of its page, and a summary.
+/// Writes the report into `dir`, with the measurements of other tools; returns the path of its page, and a summary.
 pub fn write_report(
     results: &Results,
     beside: Vec<OtherMeasurement>,

@@ -33,7 +33,8 @@ pub struct Reproduce {
     /// Run a twentieth of the messages, for a first look in seconds
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions, without a change of the length of a run; choose few in the kernel world [default: the study's]
+    /// Number of repetitions; the length of a run does not change. Choose few in the kernel world, which is slow
+    /// [default: the study's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Result directory [default: results/STUDY, with the other options appended]

@@ -145,7 +145,8 @@ pub fn warn_of_engine(finished: &RunResults) {
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 
-/// Returns an error if runs of the directory failed: how many, where to look, what to do.
+/// Returns an error if runs of the directory failed: the number of failed runs, the place of their logs, and the
+/// remedy.
 pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(

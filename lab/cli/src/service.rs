@@ -18,7 +18,7 @@ pub struct Service {
     /// Wait until the server prints this text
     #[arg(long, value_name = "TEXT", requires = "server")]
     prints: Option<String>,
-    /// Put a file on both hosts, as in /srv/page=page.html, or one of a given size, as in /srv/page=100kB
+    /// Put a file on both hosts, as in /srv/page=page.html, or a file of a given size, as in /srv/page=100kB
     #[arg(long = "file", value_name = "PATH=FILE")]
     files: Vec<String>,
     /// Root file system of the programs: host, a directory, or a tar archive of a directory or container [default: host]

@@ -21,7 +21,7 @@ const STEP_REPETITIONS: [usize; 4] = [10, 20, 40, 80];
 
 /// Permitted share of conclusions that name the wrong winner.
 const WRONG_WINNERS: f64 = 0.01;
-/// Permitted share of conclusions that claim a difference where none exists: 5 %, plus what repeated tests add.
+/// Permitted share of conclusions that claim a difference where none exists: 5 %, plus an allowance for repeated tests.
 const FALSE_DIFFERENCES: f64 = 0.06;
 
 /// A comparison whose true result is known.
@@ -147,7 +147,7 @@ pub struct Statistics {
     /// Number of trials per case
     #[arg(long, value_name = "N", value_parser = positive, default_value = "1000")]
     trials: usize,
-    /// Number of runs in the pool of a case
+    /// Number of runs of a case, from which the trials are drawn
     #[arg(long, value_name = "N", value_parser = positive, default_value = "400")]
     pool: usize,
     /// Run only the cases whose name contains this text
@@ -158,7 +158,7 @@ pub struct Statistics {
     require: bool,
 }
 
-/// Counts over the trials of one truth.
+/// Counts over the trials of one case with a known result.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,

@@ -48,7 +48,8 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
     Ok(shaped)
 }
 
-/// Removes the handle and the place that follow the discipline in what tc prints: `qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 …`.
+/// Removes the handle and the parent that follow the discipline in the output of tc: `qdisc netem 8001: dev eth0 root
+/// refcnt 2 limit 1000 …`.
 fn without_place<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
     match words {
         ["root" | "offloaded", rest @ ..]

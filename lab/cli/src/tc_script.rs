@@ -128,7 +128,7 @@ fn check_expressible(settings: &Settings) -> Result<(), String> {
     Err(format!("`{key}`: {why}; remove the key, or use a world of hol"))
 }
 
-/// Returns the arguments of netem; `None` if it would do nothing.
+/// Returns the arguments of netem; `None` if netem would have no effect.
 fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     let Emulator { delay, jitter, rate, overhead, limit, loss, overtaking, corrupt, .. } = emulator;
     let mut words = String::new();

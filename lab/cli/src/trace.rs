@@ -31,7 +31,7 @@ Examples:
 
 /// Show the packets of one run, or write them to a capture file.
 ///
-/// The run is one of those that `hol compare` performs with the same flags, or one of an experiment file.
+/// The run is one of the runs of `hol compare` with the same flags, or of an experiment file.
 #[derive(Debug, Args)]
 #[command(before_help = EXAMPLES)]
 pub struct Trace {
@@ -71,7 +71,7 @@ pub struct Trace {
     /// Draw the packets between client and server as a sequence diagram instead; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pcap", "waterfall", "ns2"])]
     svg: Option<PathBuf>,
-    /// Also run it in this world, such as kernel:uml, and show the packets of both worlds side by side
+    /// Also perform the run in this world, such as kernel:uml, and show the packets of both worlds side by side
     #[arg(long, value_name = "WORLD", conflicts_with_all = ["pcap", "waterfall", "svg", "ns2", "at"])]
     beside: Option<WorldName>,
     /// Write the classic trace format of ns-2 instead, for awk; - is standard output
@@ -383,8 +383,8 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
-/// Writes packets to a capture: what each interface sent and received; dropped packets, with the reason, have an
-/// interface of their own.
+/// Writes packets to a capture: the packets that each interface sent and received. Dropped packets, with the reason,
+/// are on a separate interface.
 struct CaptureWriter<W: Write> {
     writer: PcapngWriter<W>,
     /// The interface of dropped packets.

@@ -9,11 +9,11 @@ pub struct TransportOption {
     pub name: String,
     /// Default of the option; `None` for an option that is off by default.
     pub default: Option<String>,
-    /// What the option does.
+    /// Description of the option.
     pub about: &'static str,
 }
 
-/// Returns all options of a transport. Those of `mptcp` are those of `tcp`.
+/// Returns all options of a transport. `mptcp` has the options of `tcp`.
 pub fn of(kind: Kind) -> Vec<TransportOption> {
     let uses = kind.uses().iter();
     let uses = uses.map(|&(name, about)| TransportOption { name: name.to_owned(), default: None, about });
@@ -37,7 +37,7 @@ impl TransportOption {
     }
 }
 
-/// Returns the comment that explains an option, behind it or on the line before.
+/// Returns the comment that explains an option: the one after the option, or the one on the line before.
 fn option_comment(text: &'static str, kind: Kind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";

@@ -9,7 +9,7 @@ use crate::terminal::aligned;
 /// Width of the longest page, in characters.
 const WIDTH: f64 = 60.0;
 
-/// Returns the page with this number, from 1, or the one with the median time.
+/// Returns the page with this number, counted from 1; without a number, the page with the median time.
 pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();

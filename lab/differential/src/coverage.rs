@@ -29,7 +29,7 @@ pub struct Tally {
 }
 
 impl Coverage {
-    /// Adds a scenario that both worlds ran: whether its values agree, and whether its packets are the same if these were compared.
+    /// Adds a scenario that both worlds ran. `has_same_packets` is `None` if its packets were not compared.
     pub fn add(&mut self, scenario: &RandomScenario, agrees: bool, has_same_packets: Option<bool>) {
         let options = scenario.options.iter().map(|(key, _)| format!("{}:{key}", scenario.protocol));
         let settings = scenario.settings.iter().map(|(key, _)| key.clone());
@@ -78,7 +78,7 @@ impl Coverage {
         never.map(|(key, problem)| (key.as_str(), problem.as_str()))
     }
 
-    /// Returns the number of pairs of family and condition that both worlds ran.
+    /// Returns the number of combinations of a family and a network condition that both worlds ran.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }

@@ -18,7 +18,7 @@ const QEMU_CLOCK_VIRTUAL: c_int = 1;
 
 type Processor = *mut c_void;
 
-/// QEMU's functions for this; all of them or none are used.
+/// QEMU's functions that a jump needs; either all or none of them are used.
 struct Qemu {
     processor: extern "C" fn(c_int) -> Processor,
     is_stopped: extern "C" fn(Processor) -> bool,
@@ -28,7 +28,7 @@ struct Qemu {
 }
 
 impl Qemu {
-    /// Looks up all of them; returns the name of the first that is missing.
+    /// Looks up all functions; returns the name of the first missing one.
     fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
@@ -61,7 +61,7 @@ pub(crate) fn prepare() -> Result<(), &'static CStr> {
     Qemu::get().map(|_| POSSIBLE.store(true, SeqCst))
 }
 
-/// Returns whether [`prepare`] found all of them.
+/// Returns whether [`prepare`] found all functions.
 pub(crate) fn is_possible() -> bool {
     POSSIBLE.load(SeqCst)
 }

@@ -1,4 +1,5 @@
-//! Preloaded into QEMU, so that runs are reproducible on a busy machine too, and take less processor time.
+//! A library that is preloaded into QEMU, so that runs are reproducible on a busy machine too, and take less processor
+//! time.
 //!
 //! QEMU's processor thread runs the guest without QEMU's big lock and counts the instructions when it comes back.
 //! When the guest halts, its processor looks idle a moment before they are counted. If QEMU's main thread looks
@@ -39,7 +40,7 @@ type Condition = *mut c_void;
 static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
-/// In the guest, while the owner of the big lock waits for it.
+/// The processor thread is in the guest, and the owner of the big lock waits for it.
 const AWAITED: u32 = 2;
 
 /// The processor thread; 0 until it is known.
@@ -62,7 +63,7 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
 }
 
-/// The C library's function behind one of this library.
+/// The function of the C library that a function of this library replaces.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
         // SAFETY: this is its declaration in POSIX, and the one of this library's function.

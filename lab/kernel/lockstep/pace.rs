@@ -1,4 +1,4 @@
-//! A processor that executes more than one instruction per nanosecond, like current ones.
+//! A processor that executes more than one instruction per nanosecond, like current processors.
 //!
 //! QEMU's clock counts instructions, each of which takes `1 << shift` ns, at least one. Two of its functions convert a count to a time by a
 //! left shift, and one converts a time to a count by a right shift. With these shifts reversed `1 << shift` instructions take a nanosecond.
@@ -35,7 +35,7 @@ const SHIFT_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
 const SHIFT_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
 /// Opcode of `ret`.
 const RETURN: u8 = 0xc3;
-/// The code with which `icount_round` rounds its argument up and shifts it, once the shift is in `ecx`.
+/// The code with which `icount_round` rounds its argument up and shifts it, after the shift has been loaded into `ecx`.
 const ROUNDED: &[u8] = &[
     0xb8, 0x01, 0x00, 0x00, 0x00, // mov $1, %eax
     0xd3, 0xe0, // shl %cl, %eax
@@ -55,7 +55,7 @@ const ADDED: &[u8] = &[0x48, 0x8b, 0x35];
 
 /// The requested shift; 0 if none was requested.
 static SHIFT: AtomicU32 = AtomicU32::new(0);
-/// Address of the time in ns that QEMU adds to the counted one because it has jumped over it.
+/// Address of the time in ns that QEMU adds to the counted time, because its clock has jumped over idle time.
 static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
 /// Patches the functions if another speed was requested; `None` if one of them has unknown code or cannot be patched.

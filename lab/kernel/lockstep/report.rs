@@ -1,8 +1,9 @@
 //! Reports the state of this library to the process that started QEMU, as lines in a file that the environment names.
 //!
-//! When it is loaded: `exact` or the missing function, and `any pace` if the processor can be faster; later, `in step`, once the processor
-//! thread is known. No line means that it was never loaded. Without the variable it does nothing. A script that starts QEMU loads it too,
-//! and reports what is missing before QEMU reports `exact`.
+//! When it is loaded: `exact` or the missing function, and `any pace` if the processor can be faster; later, `in step`,
+//! when the processor thread is known. No line means that the library was never loaded. Without the variable the
+//! library writes nothing. A script that starts QEMU also loads the library, and reports a missing function before QEMU
+//! reports `exact`.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering::SeqCst};

@@ -117,7 +117,7 @@ struct Flows<'s> {
 }
 
 impl<'s> Flows<'s> {
-    /// Adds a flow. `what` names it at the start of the error if the kernel does not support it.
+    /// Adds a flow. If the kernel does not support the flow, `what` names it at the start of the error.
     fn add(
         &mut self,
         what: &str,

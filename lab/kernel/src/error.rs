@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache;
 
-/// Errors of the kernel world; each message contains what to do.
+/// Errors of the kernel world; each message contains a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program is missing on the host.
@@ -14,7 +14,7 @@ pub enum KernelError {
     ProgramMissing {
         /// The program.
         program: String,
-        /// Its package.
+        /// The package that contains the program.
         package: &'static str,
     },
     /// No kernel has been fetched or adopted.
@@ -43,15 +43,15 @@ pub enum KernelError {
     ToolsMissing {
         /// The programs.
         programs: Vec<&'static str>,
-        /// Their packages.
+        /// The packages that contain the programs.
         packages: Vec<&'static str>,
     },
     /// Packages of the distribution could not be downloaded.
     #[error("{what}; {cure}")]
     Packages {
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// What to do.
+        /// The remedy.
         cure: String,
     },
     /// A file is not a kernel image, or is truncated.
@@ -59,7 +59,7 @@ pub enum KernelError {
     Image {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The problem, and the remedy.
         problem: String,
     },
     /// A required module is missing.
@@ -69,7 +69,7 @@ pub enum KernelError {
         directory: PathBuf,
         /// The module.
         module: &'static str,
-        /// What to do.
+        /// The remedy.
         cure: &'static str,
     },
     /// A program of the host failed.
@@ -77,7 +77,7 @@ pub enum KernelError {
     Program {
         /// The program.
         program: String,
-        /// Its message.
+        /// The error message of the program.
         said: String,
     },
     /// A file could not be read or written.
@@ -89,7 +89,7 @@ pub enum KernelError {
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,
-        /// What to do; empty, or starting with "; ".
+        /// The remedy; empty, or starting with "; ".
         cure: &'static str,
     },
     /// The kernel does not support a key of the scenario.
@@ -97,7 +97,7 @@ pub enum KernelError {
     Unsupported {
         /// The key, with its value.
         what: String,
-        /// Why not, and what to do.
+        /// The reason, and the remedy.
         why: String,
     },
     /// There is not enough memory for several virtual machines.
@@ -121,9 +121,9 @@ pub enum KernelError {
     /// The virtual machine failed.
     #[error("{fault}{console}")]
     Machine {
-        /// What happened.
+        /// The failure.
         fault: MachineFault,
-        /// Its console output.
+        /// The console output of the machine.
         console: Console,
     },
 }
@@ -131,15 +131,15 @@ pub enum KernelError {
 /// A failure of a virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
-    /// It ended unexpectedly, for this reason.
+    /// The machine ended unexpectedly, for this reason.
     #[error("the virtual machine ended before its job was done: {0}")]
     Ended(String),
-    /// It took too long.
+    /// The machine took too long.
     #[error(
         "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with the environment variable {LIMIT_VARIABLE}"
     )]
     TooLong {
-        /// What it was doing.
+        /// The activity of the machine, as a participle for the error message.
         doing: &'static str,
         /// The limit, in seconds of wall-clock time.
         seconds: u64,

@@ -183,7 +183,7 @@ impl Image {
     }
 }
 
-/// Splits a release, or a name of one, into its version and whether it is for User-Mode Linux.
+/// Splits the name of a release into its version and whether it is for User-Mode Linux.
 fn kind(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }

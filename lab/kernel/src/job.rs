@@ -8,7 +8,7 @@ use crate::mailbox::Mail;
 /// Name of the file in which QEMU provides the job.
 pub(crate) const JOB_FILE_NAME: &str = "opt/headofline/job";
 
-/// One run, as the host describes it to the guest.
+/// The description of one run, which the host sends to the guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) scenario: Scenario,
@@ -37,7 +37,7 @@ impl JobResult {
         serde_json::to_vec(self).expect("a result is plain data")
     }
 
-    /// Returns the mail of a guest that failed.
+    /// Returns the final report that a failed guest sends to the host.
     pub(crate) fn failure(problem: &impl ToString) -> Mail {
         Mail { result_json: Self::Failed(problem.to_string()).to_octets(), ..Mail::default() }
     }

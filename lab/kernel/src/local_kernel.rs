@@ -1,5 +1,5 @@
-//! Runs jobs on this machine's own kernel and real clock: a process does what a guest does, in network namespaces that end with it. It
-//! changes nothing else on the machine.
+//! Runs jobs on this machine's own kernel and real clock: a process does what a guest does, in network namespaces that
+//! end with the process. The process changes nothing else on the machine.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
@@ -65,7 +65,8 @@ pub fn recorded_settings(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
 
-/// Performs `work` in a temporary network namespace; an error says why that is impossible and what to do.
+/// Performs `work` in a temporary network namespace; the error contains the reason for which this is impossible, and a
+/// remedy.
 pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) -> Result<(), String> {
     let inside = thread::spawn(move || {
         unshare(CloneFlags::CLONE_NEWNET).map_err(|problem| {
@@ -126,7 +127,7 @@ fn perform(
     Ok((run, seen))
 }
 
-/// Runs the job in a process; returns its mail and its standard error.
+/// Runs the job in a process; returns the result that the process sends, and its standard error.
 fn run_process(
     program: &Path,
     job: &Job,

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::KernelError;
 
-/// A kernel module. One that is not required may be built in, or missing.
+/// A kernel module. If it is not required, it may be built into the kernel, or missing.
 struct Module {
     name: &'static str,
     is_required: bool,

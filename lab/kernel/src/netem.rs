@@ -1,8 +1,8 @@
 //! Translates the `[network]` table to queueing disciplines of the kernel.
 //!
-//! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later.
-//! A new rate applies to packets that arrive at the queue later; those in it leave at the old rate, except
-//! in queues behind a pacer.
+//! The delay of a link is before its queue, so changes of the stages behind it take effect one delay later. A new rate
+//! applies to packets that arrive at the queue later. Packets in the queue leave at the old rate, except in queues
+//! behind a pacer.
 
 use hol_base::{Duration, Seed};
 use hol_network::{Discipline, LinkChange, LossSpec, NetworkSpec, ScheduledChange, Settings, Topology};
@@ -62,7 +62,8 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the changes of the kernel's links; those of stages that packets reach after the delay take place one delay later.
+/// Returns the changes of the kernel's links. A change of a stage that packets reach after the delay takes place one
+/// delay later.
 fn behind_the_delay(
     links: &[ShapedLink],
     changes: &[ScheduledChange],

@@ -40,7 +40,7 @@ const KEYRINGS: [&str; 2] =
 
 /// A search in a list of packages.
 pub(crate) struct PackageQuery<'a> {
-    /// What the packages contain, for messages.
+    /// A description of the packages' content, for messages.
     pub(crate) what: String,
     /// Other remedies for the user if there are no packages; empty, or starting with ", ".
     pub(crate) cure: &'static str,
@@ -174,7 +174,7 @@ struct Apt {
 struct Problem {
     what: String,
     cure: &'static str,
-    /// What apt wrote.
+    /// The output of apt.
     said: String,
     /// Whether another suite may work.
     is_of_suite: bool,
@@ -305,7 +305,7 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
     Problem { what, cure, said: said.to_owned(), is_of_suite: false }
 }
 
-/// Adds what to do to the error of a download.
+/// Adds a remedy to the error of a download.
 fn download_failed(error: KernelError) -> KernelError {
     match error {
         KernelError::Program { said, .. } if !is_full(&said) => {

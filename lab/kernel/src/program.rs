@@ -39,7 +39,7 @@ fn paths(listing: &str) -> Vec<PathBuf> {
     words.map(PathBuf::from).collect()
 }
 
-/// Returns the part of an ELF file that is loaded. The rest is for debuggers, and larger.
+/// Returns the part of an ELF file that is loaded. The remaining part is for debuggers, and is larger.
 fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
     let end = loaded_end(&octets).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Replaces files and directories atomically, so that readers always find one of both versions.
+//! Replaces files and directories atomically, so that readers always find either the old or the new version.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};

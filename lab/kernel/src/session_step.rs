@@ -8,7 +8,7 @@ use hol_network::EventSpec;
 use hol_scenario::Program;
 use serde::{Deserialize, Serialize};
 
-/// What an interactive guest does in one step.
+/// An action that an interactive guest performs in one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Action {
     /// Runs a command line until it ends.
@@ -85,7 +85,7 @@ pub enum StepControl {
     End,
 }
 
-/// A message of the guest during a step. The last one is the reply.
+/// A message of the guest during a step. The last message is the reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuestMessage {
     /// A program wrote this to its standard output.

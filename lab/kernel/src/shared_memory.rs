@@ -42,7 +42,7 @@ pub(crate) enum FragmentKind {
 /// The kinds of fragments of a guest's message.
 pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, FragmentKind::End];
 
-/// The shared memory, as one side accesses it.
+/// The shared memory, as the host or the guest accesses it.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: File,

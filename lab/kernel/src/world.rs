@@ -33,7 +33,7 @@ const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Kernel {
     image: Image,
-    /// The program that runs in the guest, if not this one.
+    /// The program that runs in the guest; `None`: this program.
     program: Option<PathBuf>,
     instance: Mutex<Option<Arc<dyn KernelInstance>>>,
 }
@@ -183,7 +183,7 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
     [json!(transport.to_string()), settings]
 }
 
-/// Reads the measurements of a guest from its `mail`.
+/// Reads the measurements of a guest from the result (`mail`) that it sent.
 pub(crate) fn read_mail(mail: &Mail, scenario: &Scenario) -> Result<(Run, PacketCapture), KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let Report { mut world_report, flows, packets, secrets } = match serde_json::from_slice(&mail.result_json)

@@ -26,8 +26,7 @@ pub struct Background {
     /// Number of background flows. Default 1.
     #[serde(default = "one")]
     pub count: u16,
-    /// Start each background flow at a random time of up to this long after the workload's `start`. Default
-    /// 1 s.
+    /// Start each background flow at a random time, at most this time after the workload's `start`. Default 1 s.
     #[serde(default = "second")]
     pub spread: Duration,
 }

@@ -13,7 +13,7 @@ use crate::worlds::WorldName;
 pub struct InputError {
     /// `file:line:column`, or the command-line option.
     pub place: String,
-    /// What is wrong, and what to do.
+    /// The problem, and the remedy.
     pub problem: String,
 }
 
@@ -50,7 +50,7 @@ pub enum LabError {
     Directory {
         /// The result directory.
         path: PathBuf,
-        /// The reason, and what to do.
+        /// The reason, and the remedy.
         problem: String,
     },
     /// The world refuses a scenario.
@@ -73,7 +73,7 @@ pub enum LabError {
     /// All of the first runs failed.
     #[error("all of the first {0} runs failed, so no more were started; the last error: {1}")]
     Hopeless(u64, String),
-    /// An assertion of this program failed in a run; the message before this one says which.
+    /// An assertion of this program failed in a run; the preceding message shows which one.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) failed an assertion, which is a bug of hol; please report it with this message"
     )]

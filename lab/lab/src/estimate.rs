@@ -19,7 +19,7 @@ const MAX_PILOTS: usize = 24;
 const TIME_LIMIT: f64 = 2.0;
 /// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// The cost of a run in µs, apart from its messages, from which on a point is not measured.
+/// The maximum cost of a run in µs, without that of its messages; points with a higher cost are not measured.
 const EXPENSIVE_RUN_US: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.

@@ -40,7 +40,7 @@ const DEFAULT_MESSAGES: u64 = 10_000;
 /// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
 const MAX_RUNS: u64 = 1_000_000;
 
-/// The shortest part of a run's timeline; with shorter parts there would be more of them than messages.
+/// The shortest part of a run's timeline; with shorter parts there would be more parts than messages.
 const SHORTEST_PART: Duration = Duration::from_millis(1);
 
 /// An experiment: networks, transports, workload, and the number of repetitions.
@@ -159,7 +159,7 @@ pub(crate) struct ExperimentFile {
     _zip: Option<IgnoredAny>,
 }
 
-/// One group of axes, or several: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
+/// One or several groups of axes: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "for the schema")]
@@ -610,7 +610,7 @@ impl ExperimentFile {
         source.error(&span, error.to_string())
     }
 
-    /// Returns the workload of the file, or else that of its programs.
+    /// Returns the workload of the file, or else the workload of its programs.
     fn workload(&self) -> WorkloadSpec {
         let given = self.workload.as_ref().map(|workload| workload.get_ref().clone());
         let programs = || programs::workload(&self.programs);

@@ -14,7 +14,7 @@ pub struct FailedRun {
     pub key: RunKey,
     /// Description of the run's point.
     pub name: String,
-    /// What happened, and what to do.
+    /// The problem, and the remedy.
     pub failed: String,
     /// Output of the run's machine, which is stored in a separate file and not in the journal.
     #[serde(skip)]

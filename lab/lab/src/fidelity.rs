@@ -50,7 +50,7 @@ pub struct KnownDifference {
     pub size: &'static str,
     /// Conditions under which the difference matters.
     pub matters: &'static str,
-    /// Whether it affects a point; `None` if it changes packets but no value of a report.
+    /// Whether the difference affects a point; `None` if it changes packets but no value of a report.
     touches: Option<fn(&Point) -> bool>,
 }
 

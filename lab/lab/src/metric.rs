@@ -71,13 +71,14 @@ pub struct MetricInfo {
     pub unit: &'static str,
     /// Which of two values is better.
     pub better: Better,
-    /// The words for the first of two values if it is better, and if it is worse.
+    /// The comparatives for the first of two values: one if it is better, one if it is worse.
     pub comparatives: [&'static str; 2],
     /// The words for two equal values.
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub max: Option<f64>,
-    /// Whether the metric is meaningless if the load was not carried. A throughput is not: it shows the load that was carried.
+    /// Whether the metric is meaningless if the load was not carried. A throughput always has a meaning: it shows the
+    /// load that was carried.
     pub needs_load: bool,
     /// Whether the metric is a duration with one value per run.
     pub is_time_of_run: bool,

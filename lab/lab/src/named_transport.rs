@@ -93,7 +93,7 @@ impl<'de> Deserialize<'de> for NamedTransport {
         struct Table {
             spec: String,
             label: Option<String>,
-            /// The settings are only checked with the workload that they override.
+            /// Settings that override the workload. They are checked later, together with that workload.
             workload: Option<BTreeMap<String, IgnoredAny>>,
         }
         struct TextOrTable;

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::resolved_transport;
 
-/// Requests of a server to another server, one for each request that it receives; a server with several sends them one after
-/// another.
+/// Requests of a server to another server, one for each request that it receives; a server with several such entries
+/// sends their requests one after another.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Onward {

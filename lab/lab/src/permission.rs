@@ -1,4 +1,4 @@
-//! What an experiment may use of the machine that reads it.
+//! The resources of a machine that an experiment may use.
 
 use std::fs;
 use std::ops::Range;
@@ -16,9 +16,8 @@ pub const PROJECT_PREFIX: &str = "project:";
 /// The family of worlds that open sockets of this machine.
 const LIVE_WORLD: &str = "live";
 
-/// What an experiment may use of the machine that reads it. By default everything; a public server grants
-/// less. The permission is checked with the values of each point, before any file is opened and any world is
-/// started.
+/// The resources of the machine that an experiment may use. By default everything; a public server grants less. The
+/// permission is checked with the values of each point, before any file is opened and any world is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
     /// Whether the experiment may run programs and name a root for them; both are files of this machine.

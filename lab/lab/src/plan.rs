@@ -20,7 +20,7 @@ use crate::worlds::WorldName;
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
-    /// The runs to perform on this machine, if other machines perform the rest.
+    /// The runs to perform on this machine, if other machines perform the remaining runs.
     share: Option<Share>,
 }
 
@@ -74,8 +74,8 @@ impl Plan {
         points.map(of).fold(0, u64::saturating_add).max(self.messages())
     }
 
-    /// Returns the runs to perform next, the longest first; among equal ones the first repetitions, so that an interrupted sweep has
-    /// results of every point. Empty when every point is precise enough.
+    /// Returns the runs to perform next, the longest first; among equally long runs the first repetitions, so that an
+    /// interrupted sweep has results of every point. Empty when every point is precise enough.
     pub fn next_runs(&self, finished: &RunResults) -> Vec<Job<'_>> {
         let mut seen = BTreeSet::new();
         let mut jobs = Vec::new();

@@ -44,8 +44,8 @@ pub struct Point {
     /// The transport.
     #[serde(with = "resolved_transport")]
     pub transport: TransportSpec,
-    /// How many earlier transports of the experiment are the same: a transport listed twice is run again, to
-    /// show the differences by chance.
+    /// How many earlier transports of the experiment are the same. A transport that is listed twice is run again, to
+    /// show differences by chance.
     #[serde(default, skip_serializing_if = "is_first")]
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
@@ -57,7 +57,7 @@ pub struct Point {
     /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
     /// end.
     pub precision: Option<Ratio>,
-    /// Length of the parts of a run for which deliveries are counted, if they are.
+    /// Length of the parts of a run for which deliveries are counted; `None` if they are not counted.
     #[serde(
         default,
         rename = "timeline_ns",

@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Makes the paths of a program's files absolute; they are relative to the experiment file. If the command
-/// names files of that directory, it becomes the working directory.
+/// Makes the paths of a program's files absolute; they are relative to the experiment file. If the command names files
+/// of the experiment file's directory, this directory becomes the working directory.
 pub(crate) fn find_files(program: &mut Spanned<Program>, source: &Source) -> Result<(), InputError> {
     let span = program.span();
     let Program { command, directory, files, .. } = program.get_mut();

@@ -25,7 +25,7 @@ pub struct Results {
     pub manifest: Manifest,
     /// The points in the order of the plan.
     pub points: Vec<PointResult>,
-    /// Number of runs that all points need; a run that points share counts once.
+    /// Number of runs that all points need; a run that several points share counts once.
     pub needed: u64,
     /// The number of runs that are missing.
     pub missing: u64,
@@ -217,7 +217,7 @@ impl PointResult {
         digest_of(&self.runs)
     }
 
-    /// Returns why a run ended early, if one did.
+    /// Returns why a run ended early, if any run did.
     pub fn stop_reason(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.stop_reason.as_deref())
     }

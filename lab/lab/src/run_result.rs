@@ -75,7 +75,7 @@ pub struct RunResult {
     /// decomposed.
     #[serde(rename = "sees_passage")]
     pub has_delivery_times: bool,
-    /// What a world other than the model reports.
+    /// Measurements that only a world other than the model reports.
     #[serde(default, rename = "facts", skip_serializing_if = "Option::is_none")]
     pub world_report: Option<Box<WorldReport>>,
 }

@@ -13,7 +13,7 @@ const MIN_EVENTS: usize = 16;
 /// A list of events, and the points whose networks have it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SharedEvents {
-    /// Indices of the points.
+    /// Indices of the points that share the events.
     points: Vec<usize>,
     events: Vec<EventSpec>,
 }

@@ -39,7 +39,7 @@ pub struct Source {
     files: Vec<(String, String)>,
     /// The network of its topology, as TOML.
     network: OnceLock<String>,
-    /// What it may use of this machine.
+    /// The resources of this machine that the experiment may use.
     permission: Permission,
     /// The SHA-256 of each file that was read because the experiment names it, by name.
     read: Arc<Mutex<BTreeMap<String, String>>>,
@@ -140,12 +140,12 @@ impl Source {
         Self { directory: Some(directory), ..self }
     }
 
-    /// Sets what the experiment may use of this machine.
+    /// Sets the resources of this machine that the experiment may use.
     pub fn permitted(self, permission: Permission) -> Self {
         Self { permission, ..self }
     }
 
-    /// Returns what the experiment may use of this machine.
+    /// Returns the resources of this machine that the experiment may use.
     pub(crate) fn permission(&self) -> &Permission {
         &self.permission
     }
@@ -182,7 +182,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the experiment's name: that of its file without the extension.
+    /// Returns the experiment's name, which is the name of its file without the extension.
     pub fn stem(&self) -> String {
         let name = if self.name == STDIN_NAME { "stdin" } else { &self.name };
         let stem = Path::new(name).file_stem();
@@ -383,7 +383,7 @@ impl Source {
         }
     }
 
-    /// Converts an error of the TOML parser, and adds what to do.
+    /// Converts an error of the TOML parser, and adds a remedy.
     pub(crate) fn explain(&self, error: impl Into<ReadError>) -> InputError {
         let error = error.into();
         self.error(&error.span().unwrap_or(0..0), plain_words(error.message()))

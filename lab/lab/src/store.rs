@@ -93,7 +93,7 @@ impl Store {
         &self.manifest
     }
 
-    /// Appends a run to the journal as one line, written at once. A failed run has a log file until it
+    /// Appends a run to the journal as one line, written at once. A failed run has a log file until a later attempt
     /// succeeds.
     pub fn append(&mut self, ended: EndedRun<'_>) -> Result<(), LabError> {
         let line = match ended {

@@ -36,7 +36,7 @@ pub struct Progress {
     pub messages: u64,
     /// Number of messages in all runs needed, as far as is known.
     pub messages_wanted: u64,
-    /// Approximate processor time of what has been done, in µs.
+    /// Approximate processor time of the completed work, in µs.
     pub work: u64,
     /// Approximate processor time of all runs needed, as far as is known, in µs.
     pub work_wanted: u64,

@@ -29,7 +29,7 @@ impl ReadError {
         self.span.clone()
     }
 
-    /// Adds a position to an error that has none, so that the innermost one is kept.
+    /// Adds a position to an error without a position, so that the innermost position is kept.
     fn within(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self

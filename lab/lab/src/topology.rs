@@ -35,7 +35,7 @@ pub(crate) fn network_text(script: &Script) -> String {
     toml::to_string(&script.network).expect("a network is a table")
 }
 
-/// Merges the script's network, with every position at `span`, into that of `table`, whose keys have precedence.
+/// Merges the script's network, with every position at `span`, into the network of `table`, whose keys take precedence.
 pub(crate) fn merge<'s>(
     table: &mut DeTable<'s>,
     network: &'s str,

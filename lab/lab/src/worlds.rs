@@ -45,7 +45,7 @@ impl Default for WorldName {
 }
 
 impl WorldName {
-    /// Creates the name of a world: a certain one of a family, or the default one if `variant` is empty.
+    /// Creates the name of a world: a variant of a family, or the family's default world if `variant` is empty.
     pub fn of(family: &str, variant: &str) -> Self {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }

@@ -54,7 +54,8 @@ pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>
     Ok(all.into_iter().filter(|setting| setting.name != BY_SOCKET).collect())
 }
 
-/// Returns a description of how this machine differs from its Linux' stack where the experiment does not request it.
+/// Describes how this machine differs from the stack of its Linux release where the experiment does not request a
+/// difference.
 pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {

@@ -1,4 +1,4 @@
-//! Compact counts of latencies: a study holds those of thousands of runs at once.
+//! Compact counts of latencies, because a study holds the latencies of thousands of runs at once.
 
 use std::fmt;
 use std::sync::Arc;

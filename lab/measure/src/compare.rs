@@ -11,9 +11,9 @@ use crate::{Allowance, SignedRanks};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The first is lower: the interval of the difference lies below zero.
+    /// The first sample is lower: the interval of the difference lies below zero.
     Faster,
-    /// The first is higher: the interval of the difference lies above zero.
+    /// The first sample is higher: the interval of the difference lies above zero.
     Slower,
     /// Equivalent: the difference is shown to be within the margin, even where it is significant.
     NoDifference,
@@ -26,9 +26,9 @@ pub enum Verdict {
 pub struct Comparison {
     /// First mean minus second, in the unit of the samples, by the samples alone.
     pub difference: Interval,
-    /// Lower end of the confidence interval, with an allowance for rare events missing from the second runs.
+    /// Lower end of the confidence interval, with an allowance for rare events that did not occur in the runs of the second sample.
     pub low: f64,
-    /// Upper end of the confidence interval, with an allowance for rare events missing from the first runs.
+    /// Upper end of the confidence interval, with an allowance for rare events that did not occur in the runs of the first sample.
     pub high: f64,
     /// Probability of a difference this large or larger if there were none (two-sided t test).
     pub p: f64,
@@ -52,7 +52,7 @@ struct Estimate {
     unseen: [Allowance; 2],
 }
 
-/// Compares repetitions that met the same seeds, pair by pair: same seed, same losses.
+/// Compares repetitions pair by pair. The runs of a pair have the same seed, and so the same losses.
 ///
 /// `margin`: the largest difference that counts as none (0: only identical samples are equal).
 ///
@@ -92,13 +92,13 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares the ratios of times that met the same seeds, pair by pair: the difference is that of their
-/// natural logarithms.
+/// Compares, pair by pair, the ratios of times of runs with the same seed. The difference is that of the natural
+/// logarithms of the times.
 ///
-/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences
-/// misses. A rare long run weighs less in a ratio than in the mean that is reported: if the means go the
-/// other way, nothing is decided. `None` if a time is not positive. `unseen` is in the unit of the samples,
-/// `margin` a share of the second.
+/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences misses. A
+/// rare long run weighs less in a ratio than in the mean that is reported: if the means go the other way, nothing is
+/// decided. `None` if a time is not positive. `unseen` is in the unit of the samples; `margin` is a share of the second
+/// sample.
 ///
 /// # Panics
 /// If the two have different numbers of samples, so that they are not paired.
@@ -223,9 +223,9 @@ fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by
-/// chance (Benjamini and Hochberg 1995). For a map it limits the share of wrong fields, whereas [`holm`]
-/// requires that none is wrong.
+/// Adjusts the p values of a family of tests so that at most the level's share of the rejections is by chance
+/// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`holm`] requires that no
+/// cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*b].total_cmp(&p[*a]));

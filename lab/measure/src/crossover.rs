@@ -20,8 +20,8 @@ const RESAMPLES: usize = 2_000;
 impl Crossover {
     /// Returns the first point at which `first - second` changes sign, between the values `x` (positive, ascending).
     ///
-    /// Both hold one slice of repetitions for each `x`, paired by seed; whole repetitions are drawn again
-    /// with replacement. `None` if the means do not cross.
+    /// Both have one slice of repetitions for each `x`, paired by seed. The bootstrap draws whole repetitions with
+    /// replacement. `None` if the means do not cross.
     ///
     /// # Panics
     /// If a level has no repetitions, or the two curves differ in shape.

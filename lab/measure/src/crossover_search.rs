@@ -1,7 +1,7 @@
 //! Finds crossovers along an axis: the better of two transports changes within a bracket that is narrowed to
 //! a given precision.
 
-/// Which of the two is better at one point of the axis.
+/// The better of two transports at one point of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
     /// The first is better.
@@ -31,9 +31,9 @@ pub struct Bracket {
     pub low: f64,
     /// The first point with the result `after`.
     pub high: f64,
-    /// The better one up to `low`.
+    /// The better transport up to `low`.
     pub before: Winner,
-    /// The better one from `high` on.
+    /// The better transport from `high` on.
     pub after: Winner,
 }
 
@@ -42,8 +42,8 @@ pub struct Bracket {
 pub struct CrossoverSearch {
     /// Whether equal steps are equal ratios.
     pub logarithmic: bool,
-    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the
-    /// upper end on a logarithmic axis, or of the whole axis on a linear one.
+    /// The precision: a bracket is narrow enough when the distance of its ends is at most this share of the upper end
+    /// on a logarithmic axis, or of the length of a linear axis.
     pub precision: f64,
     /// Maximum number of points sampled in addition to those given.
     pub max_points: usize,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a message waits for, in the order of its life.
+/// The causes for which a message waits, in the order in which they occur.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayComponent {

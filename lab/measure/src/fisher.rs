@@ -5,8 +5,8 @@ use statrs::distribution::{Discrete, Hypergeometric};
 /// Relative tolerance within which two probabilities are equal: rounding makes them differ.
 const TOLERANCE: f64 = 1e-7;
 
-/// Returns the probability of shares this uneven or more (two-sided) if both were samples of one: `(with,
-/// of)` for each, where `of` counts all.
+/// Returns the probability of shares this different or more (two-sided) if both were samples of the same population.
+/// Each share is `(with, of)`, where `of` is the total number.
 ///
 /// # Panics
 /// If `with` is larger than `of`.

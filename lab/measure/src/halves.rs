@@ -10,8 +10,8 @@ use crate::compare::compare_paired;
 const MAX_PARTS: usize = 64;
 /// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
 const MAX_DIFFERENCE: f64 = 0.1;
-/// The significance level of a difference between the means of the halves. Every point of a study is tested,
-/// so one in twenty would discard many means.
+/// The significance level of a difference between the means of the halves. Every point of a study is tested, so a level
+/// of one in twenty would discard many means.
 pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
 /// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
@@ -40,7 +40,7 @@ pub struct RunHalves {
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Number of messages in the last part, and in each of the others, completed or not.
+    /// Number of messages, completed or not, in the last part and in each of the other parts.
     filled: u64,
     each: u64,
 }
@@ -95,9 +95,9 @@ impl HalvesBuilder {
     }
 }
 
-/// Returns whether a longer run would have the same mean, by the means of the halves of a point's
-/// repetitions. False if the later half differs from the earlier one by more than a tenth, and both a test
-/// of means and a test of ranks find the difference significant. One repetition shows nothing.
+/// Returns whether a longer run would have the same mean, by the means of the halves of a point's repetitions. False if
+/// the later half differs from the earlier one by more than a tenth, and both a test of means and a test of ranks find
+/// the difference significant. A single repetition does not show whether the halves differ.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

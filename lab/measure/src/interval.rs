@@ -64,7 +64,8 @@ impl Interval {
 
     /// Returns the interval that treats a run's latencies (ms) as independent, as the reports of 2006 did.
     ///
-    /// It is too short, because one loss delays many messages. Only for comparison with published intervals.
+    /// The interval is too short, because one loss delays many messages. Use it only for comparison with published
+    /// intervals.
     pub fn naive(latency: &Distribution, confidence: f64) -> Option<Self> {
         let (mean, n) = (latency.mean_ms()?, latency.completed());
         let half_width = latency.deviation_ms().map_or(f64::INFINITY, |deviation| {

@@ -1,5 +1,5 @@
-//! The rank sum test of unpaired repetitions (Mann and Whitney 1947): whether one of two ranks above the
-//! other. An extreme run counts as one run, whatever its value.
+//! The rank sum test of unpaired repetitions (Mann and Whitney 1947): whether one of two samples ranks above the other.
+//! An extreme run counts as one run, whatever its value.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
@@ -9,16 +9,16 @@ const MAX_ENUMERATED: usize = 8;
 /// The result of a rank sum test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankSum {
-    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first
-    /// is higher; equal ones count half. 0.5 if neither is higher.
+    /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first sample is
+    /// higher; pairs of equal values count half. 0.5 if neither is higher.
     pub superiority: f64,
-    /// Probability of ranks this uneven or more if both samples had one distribution (two-sided); 1 if
-    /// nothing differs.
+    /// Probability of ranks this different or more if both samples had the same distribution (two-sided); 1 if no
+    /// values differ.
     pub p: f64,
 }
 
 impl RankSum {
-    /// Ranks the samples together; infinite ones rank last and are equal to each other.
+    /// Ranks the samples together; infinite samples rank last and are equal to each other.
     ///
     /// Equal samples share their ranks. For a small sample the probability is exact, ties included; otherwise
     /// it is the normal approximation with the ties in the variance.

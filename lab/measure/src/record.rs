@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Record {
     /// Number of the message in the order of the schedule, from 0.
     pub id: u64,
-    /// What the record is about.
+    /// The kind of the record.
     pub kind: RecordKind,
     /// Number of the record of which this one is a part.
     pub parent: Option<u32>,
@@ -52,7 +52,7 @@ pub enum RecordKind {
     Connection,
 }
 
-/// The times of one message on its way in one direction, in ascending order.
+/// The times of one message in one direction, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransferTimes {
     /// When the application passed the message to the transport.
@@ -70,7 +70,7 @@ pub struct TransferTimes {
 /// How a message ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// It (and its reply, if the workload has replies) was delivered.
+    /// The message (and its reply, if the workload has replies) was delivered.
     Completed,
     /// The run ended before it was delivered, or it was never accepted by the transport.
     Unfinished,
@@ -78,7 +78,7 @@ pub enum Outcome {
     Abandoned,
     /// The peer replied, but did not do what was requested.
     Refused,
-    /// It was delivered, but after its playout time.
+    /// The message was delivered, but after its playout time.
     Late,
 }
 

@@ -1,5 +1,5 @@
-//! Wilcoxon's signed rank test of paired repetitions: whether one of two is mostly lower. An extreme run
-//! counts as one run, whatever its value.
+//! Wilcoxon's signed rank test of paired repetitions: whether one of two samples is mostly lower. An extreme run counts
+//! as one run, whatever its value.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
@@ -19,7 +19,7 @@ pub struct SignedRanks {
 }
 
 impl SignedRanks {
-    /// Ranks the differences, first minus second, of paired samples; infinite ones are the largest.
+    /// Ranks the differences, first minus second, of paired samples; infinite differences are the largest.
     ///
     /// Pairs without a difference are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
     /// probability is exact for these ranks, so ties do not distort it.
@@ -45,8 +45,8 @@ impl SignedRanks {
     }
 }
 
-/// Returns twice the rank of each difference; they are sorted by size. Doubled ranks are integers although equal differences share the
-/// mean of their ranks.
+/// Returns twice the rank of each difference; the differences are sorted by size. Doubled ranks are integers although
+/// equal differences share the mean of their ranks.
 fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let same = |a: &f64, b: &f64| a.abs() == b.abs();
     let mut ranks = Vec::with_capacity(sorted.len());

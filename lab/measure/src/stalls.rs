@@ -7,12 +7,12 @@ use crate::CONFIDENCE;
 /// Number of events of a kind from which the sample itself shows their cost.
 pub const MIN_TIMEOUTS: u64 = 10;
 
-/// The retransmission timeouts of a point's runs, and the cost of another one.
+/// The retransmission timeouts of a point's runs, and the cost of one more timeout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeoutCounts {
     /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Number of expiries that followed another one, so that the timer had been doubled.
+    /// Number of expiries that followed another expiry, so that the timer had been doubled.
     pub backoffs: u64,
     /// Probability that a retransmission after a timeout, or its acknowledgement, is lost.
     pub lost_again: f64,

@@ -178,7 +178,7 @@ impl Summary {
 }
 
 impl TotalDelayBreakdown {
-    /// Adds one message.
+    /// Adds the components of one message's delay.
     pub fn add(&mut self, split: &DelayBreakdown) {
         self.slip += u128::from(split.slip.as_nanos());
         self.service += u128::from(split.service.as_nanos());

@@ -68,7 +68,7 @@ fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     }
 }
 
-/// Returns the least-squares curve that never goes against `direction` (pool adjacent violators).
+/// Returns the least-squares curve that never moves against `direction` (pool adjacent violators).
 pub fn isotonic_fit(values: &[f64], direction: Direction) -> Vec<f64> {
     let sign = if direction == Direction::NonDecreasing { 1.0 } else { -1.0 };
     let mut pools: Vec<(f64, usize)> = Vec::new();

@@ -29,8 +29,8 @@ pub struct VarianceComponent {
 }
 
 impl Variance {
-    /// Pools the components of all blocks; differences between blocks are attributed to no factor. `None` if
-    /// the samples do not vary, or if there are no repetitions from which to estimate the error.
+    /// Pools the components of all blocks; differences between blocks are not attributed to a factor. `None` if the
+    /// samples do not vary, or if there are no repetitions from which to estimate the error.
     pub fn within(blocks: &[Block]) -> Option<Self> {
         let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
             first: total.first + block.first,

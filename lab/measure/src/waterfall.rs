@@ -1,4 +1,4 @@
-//! The waterfall of one page: when each file became known, what it waited for, when it arrived.
+//! The waterfall of one page: when each file became known, for what it waited, and when it arrived.
 
 use hol_base::{Duration, Time};
 use serde::{Deserialize, Serialize};
@@ -28,15 +28,15 @@ pub struct WaterfallFile {
     /// When the file became known, since the click.
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known: Duration,
-    /// What the file waited for from then on: first the request, then the file itself; empty if it never
-    /// arrived.
+    /// The parts of the file's delay since then: first those of the request, then those of the file itself; empty if
+    /// the file never arrived.
     pub spans: Vec<Span>,
 }
 
 /// A part of a file's delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// What the file waited for.
+    /// The cause for which the file waited.
     pub cause: DelayComponent,
     /// How long the file waited.
     #[serde(rename = "ns", with = "nanoseconds")]

@@ -15,8 +15,8 @@ impl RandomEffect {
         Self { probability: ratio.value(), rng: seed.rng() }
     }
 
-    /// Returns whether the next packet is hit. At probability zero it draws nothing, since the stream is its
-    /// own.
+    /// Returns whether the next packet is hit. At probability zero no number is drawn, since no other effect uses this
+    /// stream.
     pub(crate) fn hits_next(&mut self) -> bool {
         self.probability > 0.0 && self.rng.chance(self.probability)
     }

@@ -1,5 +1,5 @@
-//! A channel shared by several links, like stations on a radio or both directions of an old Ethernet: one
-//! packet at a time over all of them. Waiting links take turns; there are no collisions.
+//! A channel shared by several links, like stations on a radio or both directions of an old Ethernet: one packet at a
+//! time is transmitted over all of these links. Waiting links take turns; there are no collisions.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ impl Channel {
         }
     }
 
-    /// Returns the index of the member whose turn it is, if one waits and may transmit.
+    /// Returns the index of the link whose turn it is; `None` if no link waits and may transmit.
     fn next(&self, now: Time, links: &[Link]) -> Option<usize> {
         let mut after = (1..=self.members.len()).map(|step| (self.last_member + step) % self.members.len());
         after.find(|place| links[self.members[*place]].is_due(now))

@@ -38,7 +38,7 @@ impl Default for CodelSpec {
 }
 
 impl CodelSpec {
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
             return Some("`target` is 0, so every packet exceeds it; raise it");
@@ -88,7 +88,7 @@ impl Ticks {
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// No packet is dropped while at most this many octets are queued: those of the longest packet.
+    /// No packet is dropped while at most this number of octets, the length of the longest packet, is queued.
     longest: u64,
     /// When the delay will have exceeded the target for an interval.
     first_above_time: Option<Ticks>,

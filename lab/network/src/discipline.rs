@@ -37,7 +37,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::DropTail => None,

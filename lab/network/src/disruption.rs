@@ -7,7 +7,7 @@ use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::spec::NetworkSpec;
 
-/// Maximum number of disruptions; further ones of a link that goes up and down all the time are ignored.
+/// Maximum number of disruptions; further disruptions, of a link that goes up and down all the time, are ignored.
 const MAX_DISRUPTIONS: usize = 64;
 
 /// An event that may interrupt the traffic.

@@ -90,7 +90,7 @@ impl Distribution {
         Ok(Self::Table(numbers.into()))
     }
 
-    /// Returns what is wrong with the table and how to fix it.
+    /// Returns a description of an invalid table, with a remedy; `None` if the table is valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::File(_) => {

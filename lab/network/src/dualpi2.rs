@@ -47,7 +47,7 @@ impl Default for DualPi2Spec {
 }
 
 impl DualPi2Spec {
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         let gains = [self.alpha, self.beta];
         match self {
@@ -90,7 +90,7 @@ impl Class {
     }
 }
 
-/// What happens to a packet as it leaves its queue.
+/// The treatment of a packet as it leaves its queue.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     Pass,
@@ -130,8 +130,8 @@ pub(crate) struct DualPi2Queue {
     /// The longer delay of both heads at the last update.
     last_delay: Duration,
     next_update: Time,
-    /// Octets times percent by which the classic queue is behind its share; it is served first while this is
-    /// above zero.
+    /// Octets times percent by which the classic queue is behind its share; the classic queue is served first while the
+    /// credit is above zero.
     credit: i64,
     marked: u64,
     rng: Rng,
@@ -255,7 +255,7 @@ impl DualPi2Queue {
         rng.chance(*probability) && rng.chance(*probability)
     }
 
-    /// Makes the updates due by `now`. Between two events the queues stay as they are.
+    /// Performs the updates due by `now`. Between two events the queues do not change.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             if self.is_at_rest() {

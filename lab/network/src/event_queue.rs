@@ -22,7 +22,7 @@ struct Entry {
     component: u32,
 }
 
-/// Returns the winner of a pair. The left one wins a tie: all its components have lower indices.
+/// Returns the winner of a pair. The left entry wins a tie, because all its components have lower indices.
 fn winner([left, right]: &[Entry; 2]) -> Entry {
     if left.time <= right.time { *left } else { *right }
 }

@@ -44,7 +44,7 @@ impl FairSpec {
     /// Maximum number of queues in Linux.
     pub const MAX_FLOWS: u32 = 65_536;
 
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         match self.quantum.0 {
             0..256 => return Some("`quantum` is below 256B, Linux's minimum; raise it"),
@@ -84,7 +84,7 @@ pub(crate) struct FairQueue {
     overhead: u64,
     hash: Seed,
     flows: Vec<Flow>,
-    /// Indices of flows that had nothing queued before; they go first, once.
+    /// Indices of flows that had nothing queued before; each is served before the other flows for one turn.
     new: VecDeque<usize>,
     /// Indices of the other flows.
     old: VecDeque<usize>,

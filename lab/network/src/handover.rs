@@ -12,7 +12,7 @@
 //! from the lost address until the association fails after a minute, while the model continues from the new
 //! one. After the path to the peer's first address has gone down, an association of the model uses the peer's
 //! other address; in the kernel world it uses the same address over the new link. There SCTP is moved by
-//! `bindx` and `SCTP_PEER_PRIMARY_ADDR`, because Linux' SCTP_AUTO_ASCONF waits half a second; TCP with
+//! `bindx` and `SCTP_PEER_PRIMARY_ADDR`, because Linux's SCTP_AUTO_ASCONF waits half a second; TCP with
 //! `address_loss_aborts` is closed with RST; MPTCP, which the model does not have, is moved by its path
 //! manager.
 
@@ -51,10 +51,10 @@ pub struct HandoverSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HandoverChange {
-    /// The address, and with it the route.
+    /// The address of the client, and with it the route.
     #[default]
     Address,
-    /// The route to and from its address.
+    /// The route to and from the client's address.
     Route,
 }
 

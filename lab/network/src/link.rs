@@ -112,7 +112,7 @@ impl Link {
         self.silent_until
     }
 
-    /// Blocks the link while others use its channel.
+    /// Blocks the link while other links use its channel.
     pub(crate) fn keep_silent(&mut self, until: Time) {
         self.silent_until = until;
     }
@@ -208,7 +208,7 @@ impl Link {
         }
     }
 
-    /// Sends the rest of the packet in transmission at the new rate, which moves its arrival.
+    /// Sends the remaining part of the packet in transmission at the new rate, which changes the time of its arrival.
     fn change_rate(&mut self, now: Time, rate: BitRate) {
         let due = self.transmitter.free_at();
         self.transmitter.change(now, rate);
@@ -262,7 +262,7 @@ impl Link {
         self.fly(arrives, transit);
     }
 
-    /// Keeps `in_flight` ascending; this appends except behind a reordered packet.
+    /// Inserts a packet so that `in_flight` stays sorted: at the end, except after a reordered packet.
     #[inline]
     fn fly(&mut self, arrives: Time, transit: Transit) {
         let flight = Flight { arrives, transit };

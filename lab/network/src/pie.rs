@@ -40,7 +40,7 @@ impl PieSpec {
     /// Maximum of `alpha` and `beta` in `tc`.
     const MAX_GAIN: u8 = 32;
 
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         if self.target == Duration::ZERO {
             return Some("`target` is 0, so every packet exceeds it; raise it");
@@ -75,7 +75,7 @@ impl Pie {
     const MAX_BURST: Duration = Duration::from_millis(150);
     /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
     const MAX_MARKED: f64 = 0.1;
-    /// Where Linux' probability of 64 bits overflows, of which 56 are the fraction (`MAX_PROB`).
+    /// The value at which Linux's probability overflows: it has 64 bits, of which 56 are the fraction (`MAX_PROB`).
     const PROBABILITY_OVERFLOW: f64 = 256.0;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {
@@ -115,7 +115,7 @@ impl Pie {
         is_struck
     }
 
-    /// Handles the departure of a packet that arrived at `since`; its own delay is the measure (RFC 8033
+    /// Handles the departure of a packet that arrived at `since`; the delay of this packet is the measure (RFC 8033
     /// section 4.3). As in Linux, the time between packets, not between updates, ends a burst.
     fn leaves(&mut self, now: Time, since: Time, is_last: bool) {
         self.qdelay = if is_last { Duration::ZERO } else { now.since(since) };
@@ -124,7 +124,7 @@ impl Pie {
         }
     }
 
-    /// Makes the updates due before `now`, with the queue as it is.
+    /// Performs the updates due before `now`, with the present queue.
     fn catch_up(&mut self, now: Time, is_empty: bool) {
         while self.next_update <= now {
             if is_empty && self.is_at_rest() {
@@ -186,7 +186,7 @@ pub(crate) struct PieQueue {
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
-    /// No packet is dropped while fewer octets are queued: those of two of the longest packets.
+    /// No packet is dropped while fewer than this number of octets, two of the longest packets, is queued.
     enough: u64,
     marked: u64,
 }

@@ -106,7 +106,7 @@ impl Police {
         spec.0.map(|bucket| Self { bucket, tokens: bucket.max(), tokens_at: Time::ZERO })
     }
 
-    /// Returns whether an IP packet of `length` octets finds enough tokens, and takes them.
+    /// Returns whether there are enough tokens for an IP packet of `length` octets, and removes these tokens.
     pub(crate) fn admits(&mut self, now: Time, length: u64) -> bool {
         let waited = now.since(self.tokens_at).as_nanos().min(self.bucket.fill_time());
         // Limited to the capacity before and after, the sums fit into 64 bits.

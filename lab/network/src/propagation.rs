@@ -32,7 +32,7 @@ impl Propagation {
         self.latest
     }
 
-    /// Returns the arrival of a packet that left at `departs` and that later ones may overtake.
+    /// Returns the arrival of a packet that left at `departs` and that later packets may overtake.
     pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
         let way = if self.jitter == Duration::ZERO { self.delay } else { self.draw_delay() };
         self.latest.max(departs + way)

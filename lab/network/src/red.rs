@@ -54,7 +54,7 @@ impl RedSpec {
         }
     }
 
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match self.thresholds() {
             None => Some("`min` and `max` have different units; give both in packets or both in octets"),
@@ -77,7 +77,8 @@ pub(crate) struct Red {
     /// Packets since the last drop while the average was between the thresholds; `None` before the first of them, which is never
     /// dropped (Linux: `red_action`; ns-2: `old`).
     since_drop: Option<u32>,
-    /// When the last packet arrived: an idle period counts once (Linux: `red_end_of_idle_period`; ns-2: `idle_`).
+    /// When the last packet arrived, so that an idle period is counted only once (Linux: `red_end_of_idle_period`;
+    /// ns-2: `idle_`).
     last_arrival: Time,
     marked: u64,
     rng: Rng,

@@ -311,7 +311,7 @@ settings! {
 }
 
 impl Settings {
-    /// The channel of a link that does not share one.
+    /// The channel of a link that does not share a channel.
     pub const OWN_CHANNEL: &'static str = "own";
 
     /// Returns these settings with the overrides of a table, then of one of its directions.

@@ -24,9 +24,9 @@ pub struct TapPoint<'a> {
 pub enum TapEvent {
     /// The node passed it to the interface.
     Sent,
-    /// The interface started to transmit it, at once or after queueing.
+    /// The interface started to transmit the packet, at once or after queueing.
     Dequeued,
-    /// It arrived whole.
+    /// The whole packet has arrived.
     Received,
     /// The link lost it; reported at the sending interface when its transmission started.
     Lost,
@@ -35,7 +35,7 @@ pub enum TapEvent {
     QueueFull,
     /// The discipline of the sending interface's queue (any except drop-tail) dropped it before the queue was full.
     DroppedEarly,
-    /// It left the link faster than the policed rate; reported at the sending interface.
+    /// The packet left the link faster than the policed rate; reported at the sending interface.
     Policed,
     /// It arrived with a wrong checksum and was discarded.
     Corrupted,

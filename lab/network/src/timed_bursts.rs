@@ -16,7 +16,7 @@ const MAX_BURSTS: u64 = 36_000;
 const SHORTEST_CYCLE: Duration = Duration::from_millis(100);
 
 impl TimedBursts {
-    /// Returns what is wrong with the parameters and how to fix it.
+    /// Returns a description of invalid parameters, with a remedy; `None` if they are valid.
     pub(crate) fn problem(self) -> Option<&'static str> {
         (self.good_for + self.bad_for < SHORTEST_CYCLE)
             .then_some("the sum of `good_for` and `bad_for` is below 100ms; raise one, or use good_to_bad and bad_to_good")

@@ -18,7 +18,7 @@ use crate::event::{EventSpec, LinkDirection};
 use crate::loss::LossSpec;
 use crate::trace_playback::{TracePlayback, Values};
 
-/// The trace files of a network, or what was read from them.
+/// The trace files of a network, or the traces that were read from them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct TraceSpec(Traces);
@@ -30,7 +30,7 @@ enum Traces {
     Both(String),
     /// One file per direction: `{ up = "lte.up", down = "lte.down" }`.
     Each(Pair),
-    /// What was read from the files, in results. Experiment files only name files.
+    /// The traces that were read from the files; only in results, because experiment files only name files.
     #[schemars(skip)]
     Read(Vec<TracePlayback>),
 }
@@ -65,7 +65,7 @@ impl TraceSpec {
         Self(Traces::Read(playbacks))
     }
 
-    /// Returns what was read from the files; `None` if they are only named.
+    /// Returns the traces that were read from the files; `None` if the files have not been read.
     pub fn playbacks(&self) -> Option<&[TracePlayback]> {
         match &self.0 {
             Traces::Read(playbacks) => Some(playbacks),
@@ -150,7 +150,7 @@ pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, Trace
     Ok(TracePlayback { direction, end, rounds, changes })
 }
 
-/// The steps of a trace, once.
+/// The steps of one pass through a trace.
 struct Round {
     steps: Vec<Step>,
     /// Time of the last line.
@@ -202,8 +202,8 @@ const MAX_MS: u64 = 36_500 * 86_400_000;
 /// A trace of opportunities is repeated until it has lasted this long.
 const MIN_REPEATED_TIME: Duration = Duration::from_secs(600);
 
-/// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes
-/// until the next opportunity.
+/// Parses mahimahi's format. The packets within a tenth of a second give a rate; in a gap one packet passes before the
+/// next opportunity.
 fn opportunities(text: &str) -> Result<Round, TraceError> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     let bin = BIN_WIDTH.as_millis_f64() as u64;

@@ -1,4 +1,4 @@
-//! Plays a trace from a position on: maps the times of a trace to the times of a run.
+//! Plays a trace from a given position: converts the times of the trace to times of the run.
 
 use hol_base::{BitRate, Duration};
 use serde::{Deserialize, Serialize};
@@ -10,19 +10,19 @@ use crate::loss::LossSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracePlayback {
-    /// The direction that its changes have.
+    /// The direction of the link that the trace changes.
     pub(crate) direction: LinkDirection,
-    /// Time of the last line of its file.
+    /// Time of the last line of the trace file.
     pub(crate) end: Duration,
-    /// How often it is played if it begins again at its end; `None`: the last values hold.
+    /// Number of times that a repeating trace is played; `None`: the trace is played once, and its last values stay in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rounds: Option<u64>,
-    /// The changes from its beginning to its end, once.
+    /// The changes of one pass through the trace.
     pub(crate) changes: Vec<EventSpec>,
 }
 
 impl TracePlayback {
-    /// Returns the time of the last line of the file: no start is later.
+    /// Returns the time of the last line of the trace file, which is the latest possible start.
     pub const fn end(&self) -> Duration {
         self.end
     }
@@ -67,7 +67,8 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Takes the values of an event. Returns it without those that held already; `None` if it changes nothing.
+    /// Takes over the values of an event. Returns the event without values that were in force already; `None` if it
+    /// changes nothing.
     pub(crate) fn replace(&mut self, event: EventSpec) -> Option<EventSpec> {
         fn take_change<T: PartialEq + Clone>(held: &mut Option<T>, new: Option<T>) -> Option<T> {
             let new = new.filter(|new| held.as_ref() != Some(new));
@@ -80,7 +81,7 @@ impl Values {
         is_change.then_some(EventSpec { rate, delay, loss, ..event })
     }
 
-    /// Returns an event at the start of a run that sets all of them; `None` if there are none.
+    /// Returns an event at the start of a run that sets all values in force; `None` if there are none.
     fn event(&self, direction: LinkDirection) -> Option<EventSpec> {
         let Self { rate, delay, ref loss } = *self;
         let event =

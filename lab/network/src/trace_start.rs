@@ -19,15 +19,15 @@ const RANDOM_START: &str = "random";
 /// The position at which a run begins in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceStart {
-    /// Each run draws one from its seed: `"random"`.
+    /// Each run draws a position from its seed: `"random"`.
     Random,
     /// A time from the beginning of the trace on: `"12s"`.
     At(Duration),
 }
 
 impl TraceStart {
-    /// Returns the position in a trace that ends at `end`. It depends on nothing else but the seed, so that all transports of a
-    /// repetition begin at the same one.
+    /// Returns the position in a trace that ends at `end`. Apart from the trace, the position depends only on the seed,
+    /// so that all transports of a repetition begin at the same position.
     pub(crate) fn position(self, end: Duration, seed: Seed) -> Duration {
         match self {
             Self::At(position) => position,

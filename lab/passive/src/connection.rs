@@ -76,8 +76,8 @@ impl Connection {
         }
     }
 
-    /// Handles that a range of a direction's sequence space was sent; `piece` extracts what is sent for the
-    /// first time. Returns whether any of it is a retransmission.
+    /// Handles the transmission of a range of a direction's sequence space; `piece` extracts the data that are sent for
+    /// the first time. Returns whether any part of the range is a retransmission.
     pub fn handle_sent(
         &mut self,
         direction: usize,

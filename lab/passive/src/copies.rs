@@ -38,9 +38,9 @@ pub(crate) struct PacketContent {
     pub repeated: u64,
 }
 
-/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791 section 3.1), and the first 20
-/// octets after the IP header, whose checksum represents the rest. IPv6 has no identification, and the ends of its addresses replace it
-/// (RFC 8200 section 3).
+/// Identifies a packet by fields that no router changes: length, identification and addresses (RFC 791 section 3.1),
+/// and the first 20 octets after the IP header, whose checksum represents the rest of the packet. IPv6 has no
+/// identification, and the ends of its addresses replace it (RFC 8200 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Fingerprint([u8; 32]);
 

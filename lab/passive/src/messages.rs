@@ -29,7 +29,7 @@ struct ConversationMessages {
     sides: [SideMessages; 2],
 }
 
-/// The messages of one side.
+/// The messages that one side has sent.
 #[derive(Debug, Default)]
 struct SideMessages {
     places: SequencePositions,
@@ -162,8 +162,8 @@ impl ConversationMessages {
         }
     }
 
-    /// Adds the messages of the requesting side, each with everything that the other side sent after it can have received the message.
-    /// Returns the number of messages before any request.
+    /// Adds the messages of the requesting side, each with all data that the other side sent after it may have received
+    /// the message. Returns the number of messages before any request.
     fn exchanges(&self, is_reversed: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_reversed);
         let begin = all.len();

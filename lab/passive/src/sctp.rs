@@ -24,7 +24,7 @@ pub(crate) struct Associations {
 struct Tag {
     association: usize,
     direction: usize,
-    /// The first TSN of the side that chose the tag, and so receives it.
+    /// The initial TSN of the side that chose this tag, which is the side to which packets with the tag are sent.
     initial_tsn: Tsn,
 }
 

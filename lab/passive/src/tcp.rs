@@ -26,14 +26,14 @@ pub(crate) struct Subflows {
 #[derive(Debug)]
 struct Subflow {
     connection: usize,
-    /// 1 if it was opened by the side that did not open the MPTCP connection, otherwise 0.
+    /// 1 if the subflow was opened by the side that did not open the MPTCP connection, otherwise 0.
     turned: usize,
     /// The two sides; side 0 opened the subflow.
     sides: [Side; 2],
     is_reset: bool,
 }
 
-/// The data of one side.
+/// The data that one side has sent.
 #[derive(Debug, Default)]
 struct Side {
     /// The positions of sequence numbers; the octet after the SYN has position 0.

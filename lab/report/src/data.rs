@@ -17,7 +17,7 @@ pub struct Dataset {
     pub cells: Vec<Cell>,
     /// The comparison with another world of the points measured in both; `None` if there are no results of another world.
     pub compared: Option<Vec<ComparedPoint>>,
-    /// Planned points without a run: they failed, or the sweep was interrupted before.
+    /// Planned points without a run, because their runs failed or the sweep was interrupted.
     pub unmeasured: Vec<Cell>,
 }
 
@@ -50,7 +50,7 @@ pub struct Cell {
     pub latency: Distribution,
     /// The mean delay of a message by component; `None` if the world does not observe it.
     pub split: Option<MeanDelayBreakdown>,
-    /// Why a run ended early, if one did.
+    /// Why a run ended early; `None` if no run did.
     pub stop_reason: Option<String>,
     /// Whether each run ended early; empty if no run did.
     pub early: Vec<bool>,
@@ -91,7 +91,7 @@ pub struct Flows {
 /// The conditions in which the points of an experiment differ, apart from the transport.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conditions {
-    /// Packet loss of the direction with more of it, in percent.
+    /// Packet loss in percent, of the direction with the higher loss.
     pub loss: f64,
     /// The offered rate in messages per second.
     pub rate: f64,
@@ -99,7 +99,7 @@ pub struct Conditions {
     pub delay_ms: f64,
     /// The kind of workload and its message size, as in `echo 100B`.
     pub workload: String,
-    /// Whether messages are due at random times (Poisson) rather than at regular ones.
+    /// Whether messages are due at random times (Poisson) rather than at regular intervals.
     pub is_poisson: bool,
     /// Whether the path is one link, the same in both directions, with independent losses and no other impairment, and a load far below its
     /// rate.
@@ -233,8 +233,7 @@ impl Cell {
         self.early.iter().filter(|early| **early).count()
     }
 
-    /// Returns whether at least half of the runs were completed; otherwise the completed ones are not
-    /// representative.
+    /// Returns whether at least half of the runs were completed; otherwise the completed runs are not representative.
     pub fn is_mostly_completed(&self) -> bool {
         2 * self.ended_early() <= self.runs.len()
     }

@@ -74,7 +74,7 @@ impl From<&Point> for Cell {
     }
 }
 
-/// Returns the runs of each class of sizes; none if a result has none, because an older version wrote it.
+/// Returns the runs of each class of sizes; empty if a result has no classes, because an older version wrote it.
 fn classes(result: &PointResult) -> Vec<(String, Vec<Summary>)> {
     let of_class = |(index, class): (usize, SizeClass)| {
         let runs: Option<Vec<Summary>> =

@@ -9,7 +9,7 @@ use crate::closed_form;
 use crate::data::Cell;
 
 impl Cell {
-    /// Returns the value of each repetition; `None` for a repetition without a meaningful one.
+    /// Returns the value of each repetition; `None` for a repetition without a meaningful value.
     pub fn of_runs(&self, metric: Metric) -> Vec<Option<f64>> {
         let needs_end = matches!(metric, Metric::ResponseTime | Metric::Tail);
         match metric.info().extract {
@@ -27,7 +27,7 @@ impl Cell {
         }
     }
 
-    /// Returns the mean over the repetitions; `None` if none has a value.
+    /// Returns the mean over the repetitions; `None` if no repetition has a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
         Interval::of(&self.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
     }

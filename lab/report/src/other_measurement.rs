@@ -20,11 +20,11 @@ pub struct OtherMeasurement {
 pub struct OtherSeries {
     /// The tool's name of the quantity.
     pub name: String,
-    /// Its mean, in kbit/s, if it is a throughput.
+    /// Mean of the series in kbit/s, if it is a throughput.
     pub kbps: Option<f64>,
-    /// Its mean in ms, if it is a delay.
+    /// Mean of the series in ms, if it is a delay.
     pub mean_ms: Option<f64>,
-    /// Its median and its 99th percentile in ms, if it is a delay whose values are in the file.
+    /// Median and 99th percentile of the series in ms, if it is a delay whose values are in the file.
     pub quantiles_ms: Option<[f64; 2]>,
 }
 

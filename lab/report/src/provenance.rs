@@ -3,7 +3,7 @@
 use hol_lab::fidelity::Fidelity;
 use hol_lab::{Host, Origin, Results};
 
-/// What a reader needs to trust and repeat the results.
+/// The information that a reader needs to trust and repeat the results.
 #[derive(Debug, Clone)]
 pub struct Provenance {
     /// The program's version.

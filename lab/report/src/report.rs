@@ -52,7 +52,7 @@ pub struct Report {
     pub share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
-    /// What other tools have measured, to be compared with the points.
+    /// The measurements of other tools, to be compared with the points.
     pub other_measurements: Vec<OtherMeasurement>,
     /// The origin of the results.
     pub provenance: Provenance,
@@ -107,7 +107,7 @@ pub enum ReportError {
         study: String,
         /// The file.
         file: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A file could not be written.
@@ -120,8 +120,8 @@ pub enum ReportError {
     },
 }
 
-/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an SVG and a CSV file each.
-/// `other_measurements`: what other tools have measured.
+/// Writes the report of `results` into `dir`: `report.html`, `answer.json` with its sentences, and `figures/` with an
+/// SVG and a CSV file each. `other_measurements`: the measurements of other tools.
 pub fn write(
     results: &Results,
     other_measurements: Vec<OtherMeasurement>,

@@ -36,7 +36,7 @@ impl FromRequestParts<SharedServer> for Network {
     }
 }
 
-/// Returns the address that the proxy has added to `X-Forwarded-For`: the last one, because a client may send false
+/// Returns the address that the proxy has added to `X-Forwarded-For`: the last address, because a client may send false
 /// ones. RFC 7239, section 8.1
 fn forwarded(parts: &Parts) -> Option<IpAddr> {
     let last = parts.headers.get_all("x-forwarded-for").iter().next_back()?;

@@ -19,7 +19,8 @@ pub struct FileEntry {
     pub size: u64,
 }
 
-/// Returns the path of a file in `directory`; `None` if there is none, or if the path leads outside, even by a symbolic link.
+/// Returns the path of a file in `directory`; `None` if there is no such file, or if the path leads outside, even by a
+/// symbolic link.
 pub fn resolve_inside(directory: &Path, path: &str) -> Option<PathBuf> {
     let relative = Path::new(path);
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {

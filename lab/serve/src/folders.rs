@@ -20,7 +20,7 @@ const MAX_PATH_LENGTH: usize = 500;
 pub enum Folder {
     /// The user's own.
     Mine,
-    /// That of one of the user's projects, by name.
+    /// The folder of one of the user's projects, by name.
     Project(String),
 }
 

@@ -52,7 +52,7 @@ pub async fn guard(State(server): State<SharedServer>, request: Request, next: N
     response
 }
 
-/// Returns the response; an error from a library gets a JSON body like other errors.
+/// Returns the response; adds a JSON body, as other errors have, to an error from a library.
 fn with_json_body(response: Response) -> Response {
     let status = response.status();
     let has_form = response

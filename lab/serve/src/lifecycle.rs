@@ -17,15 +17,15 @@ pub enum Event {
     Modify,
     /// The experiment cannot start now and does not wait.
     Reject,
-    /// Its process starts.
+    /// The experiment's process starts.
     Launch,
-    /// Its process reports progress.
+    /// The experiment's process reports progress.
     Report,
-    /// Its process has completed all runs.
+    /// The experiment's process has completed all runs.
     Complete,
-    /// Its process could not start, or has failed.
+    /// The experiment's process could not start, or has failed.
     Fail,
-    /// Its process, or the server, was killed.
+    /// The experiment's process, or the server, was killed.
     Die,
 }
 

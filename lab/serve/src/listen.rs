@@ -108,7 +108,7 @@ impl Options {
         }
     }
 
-    /// Returns what experiments may use: everything without login, otherwise what the options grant.
+    /// Returns the resources that experiments may use: without login all, otherwise those that the options grant.
     fn permission(&self, access: Access) -> Permission {
         match access {
             Access::Open => Permission::default(),

@@ -29,13 +29,13 @@ struct Serve {
     /// Cores shared by all experiments [default: all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     cores: Option<u32>,
-    /// Additional host name for browsers, besides localhost and addresses; may be repeated
+    /// Host name by which browsers reach this server, in addition to localhost and IP addresses; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
     /// Encrypt connections with this certificate and private key (PEM); users must log in
     #[arg(long, num_args = 2, value_names = ["CERTIFICATES", "KEY"], conflicts_with = "proxy")]
     tls: Option<Vec<PathBuf>>,
-    /// A reverse proxy encrypts the connections; users must log in
+    /// Serve behind a reverse proxy that encrypts the connections; users must log in
     #[arg(long)]
     proxy: bool,
     /// Let experiments of users who log in run programs, which can read everything that the server's own user can read
@@ -53,13 +53,13 @@ struct Serve {
     /// Maximum core hours of a project, if users log in
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..1 << 30))]
     project_core_hours: u64,
-    /// Write mail about each change into this directory
+    /// Write an e-mail to the owner about each change of an experiment's state into this directory instead of sending it
     #[arg(long, value_name = "DIR", conflicts_with = "smtp")]
     mail: Option<PathBuf>,
-    /// Send mail about each change through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
+    /// Send an e-mail to the owner about each change of an experiment's state through this server: smtp://HOST:PORT or smtps://USER:PASSWORD@HOST
     #[arg(long, value_name = "URL", requires = "from")]
     smtp: Option<String>,
-    /// Sender address of mail
+    /// Sender address of the e-mails
     #[arg(long, value_name = "NAME@HOST")]
     from: Option<String>,
     /// Create an account that approves projects, with the password from standard input, and exit

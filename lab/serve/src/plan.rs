@@ -38,7 +38,7 @@ pub struct PlanAxis {
 pub struct PlanValue {
     /// The value as in the file; the values of several keys are separated by commas.
     pub text: String,
-    /// The value as a number in the unit of the axis; of a zip, that of the first key that distinguishes its
+    /// The value as a number in the unit of the axis; for a zip, the number of the first key that distinguishes its
     /// values. None if the values have no scale.
     pub number: Option<f64>,
 }
@@ -107,7 +107,7 @@ fn named_axes(axes: &[Axis]) -> Vec<PlanAxis> {
     named
 }
 
-/// Returns what distinguishes a point from others: its transport, and its swept keys with their values.
+/// Returns the settings that distinguish a point from others: its transport, and its swept keys with their values.
 fn settings(point: &Point) -> Vec<(String, String)> {
     let transport = (TRANSPORT_AXIS.to_owned(), point.label.clone());
     std::iter::once(transport).chain(point.axes.iter().cloned()).collect()

@@ -13,9 +13,9 @@ const MAX_COUNTED: u32 = 9;
 pub struct QueuedExperiment {
     /// Number of the experiment.
     pub id: i64,
-    /// Priority; higher ones come first.
+    /// Priority; experiments with a higher priority come first.
     pub priority: i64,
-    /// Time of the submission, in seconds of any clock; older ones come first.
+    /// Time of the submission, in seconds of any clock; older experiments come first.
     pub since: i64,
     /// Whether the experiment waits for cores; if not, it starts now or is rejected.
     pub batch: bool,
@@ -32,7 +32,7 @@ pub enum Verdict {
     Start,
     /// The experiment waits, for this reason.
     Wait(String),
-    /// The experiment is rejected, for this reason, which includes what to do.
+    /// The experiment is rejected, for this reason, which includes a remedy.
     Reject(String),
 }
 

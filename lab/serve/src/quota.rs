@@ -1,9 +1,9 @@
-//! Quotas: what the experiments of a project may use together.
+//! Quotas: the resources that the experiments of a project may use together.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What the experiments of a project have used.
+/// The resources that the experiments of a project have used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, ToSchema)]
 pub struct Usage {
     /// Octets that its experiments occupy on the disk.
@@ -14,7 +14,8 @@ pub struct Usage {
     pub core_seconds: u64,
 }
 
-/// What a project may use. When its usage reaches a limit, its running experiments are swapped out, and no other one starts.
+/// The resources that a project may use. When its usage reaches a limit, its running experiments are swapped out, and
+/// no other experiment of it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Quota {
     /// Maximum octets on the disk.
@@ -29,7 +30,7 @@ impl Quota {
     /// No limits, for the owner of the machine: the largest number that JSON represents exactly.
     pub const NONE: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
 
-    /// Returns why a project with this usage may use no more, or `None` if it may.
+    /// Returns why a project with this usage may not use further resources, or `None` if it may.
     pub fn excess(&self, used: &Usage) -> Option<String> {
         let disk = || {
             format!(

@@ -49,7 +49,8 @@ pub fn octets_to_parse(text: &str) -> usize {
     points(text).saturating_mul(text.len())
 }
 
-/// Returns what experiments may use if their authors do not own this machine; `live` lists the `live` worlds granted to them.
+/// Returns the resources that experiments may use if their authors do not own this machine; `live` lists the `live`
+/// worlds granted to them.
 pub fn permission_for_users(live: &[String]) -> Permission {
     Permission {
         programs: false,
@@ -125,7 +126,7 @@ fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Re
     })
 }
 
-/// Returns the experiment file in a text: that of a script describes its traffic.
+/// Returns the experiment file in a text. The file of a script describes the script's traffic.
 fn experiment_text(text: &str, format: Format, permission: &Permission) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),

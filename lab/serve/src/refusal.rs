@@ -1,4 +1,4 @@
-//! Errors of requests: what is wrong, and what the client can do.
+//! Errors of requests: the problem, and the remedy for the client.
 
 use std::fmt;
 use std::io;
@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 
 use crate::store::is_disk_full;
 
-/// What is wrong, and what to do.
+/// A problem, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
     /// Line in the text, from 1, if the problem has a position.
     pub line: Option<u32>,
     /// Column in the text, from 1, if the problem has a position.
     pub column: Option<u32>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do; empty if `message` says it.
+    /// The remedy; empty if `message` contains it.
     pub cure: String,
 }
 

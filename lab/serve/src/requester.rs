@@ -5,7 +5,7 @@
 pub struct Requester {
     /// Number of the user.
     pub id: i64,
-    /// Name of the user; without login, that of the local user.
+    /// Name of the user; without login, the name of the local user.
     pub name: String,
     /// Whether the user is an administrator, who approves projects.
     pub is_administrator: bool,

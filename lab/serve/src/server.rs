@@ -45,7 +45,7 @@ pub struct Config {
     pub cores: u32,
     /// Who has access.
     pub access: Access,
-    /// What experiments may use of this machine.
+    /// The resources of this machine that experiments may use.
     pub permission: Permission,
     /// Maximum usage of each project.
     pub quota: Quota,
@@ -198,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Returns why the experiments of `project` may use no more, or `None` if they may.
+    /// Returns why the experiments of `project` may not use further resources, or `None` if they may.
     pub(crate) fn quota_excess(&self, project: i64) -> rusqlite::Result<Option<String>> {
         Ok(self.config.quota.excess(&self.store.usage(project)?))
     }
@@ -246,7 +246,7 @@ impl Server {
         let _ = self.scheduler.send(SchedulerMessage::Check);
     }
 
-    /// Returns what is needed to start processes of experiment `id`.
+    /// Returns the data that are needed to start processes of experiment `id`.
     pub(crate) fn command(&self, id: i64) -> rusqlite::Result<jobs::RunnerCommand> {
         let dir = self.directory(Owner::Experiment, id)?;
         let project = self.store.entry(id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.project;
@@ -254,7 +254,7 @@ impl Server {
         Ok(jobs::RunnerCommand { program: self.config.program.clone(), dir, permission })
     }
 
-    /// Returns what experiments of a project may use of this machine.
+    /// Returns the resources of this machine that experiments of a project may use.
     pub(crate) fn permission(&self, project: i64) -> rusqlite::Result<Permission> {
         let files = self.directory(Owner::Project, project)?;
         Ok(Permission { project: Some(files), ..self.config.permission.clone() })

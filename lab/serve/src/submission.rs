@@ -91,7 +91,7 @@ pub struct Rerun {
     /// Keys of the experiment and their new values, as in `hol run --set`.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
-    /// Name of the new experiment; by default that of the old one.
+    /// Name of the new experiment; by default the name of the old experiment.
     pub name: Option<String>,
     /// Whether the new experiment is held until a user starts it.
     #[serde(default)]

@@ -43,7 +43,7 @@ pub struct Assignment {
     pub reports_receive_time: bool,
 }
 
-/// How the connections of a run end once its records are complete.
+/// How the connections of a run end after its records are complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// Both ends abort (RST, ABORT), so that no packet of this run reaches a later run on the same ports.

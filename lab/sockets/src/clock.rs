@@ -19,7 +19,7 @@ pub(crate) struct Clock {
     stopped_at: Option<Cell<u64>>,
 }
 
-/// The file with the name of the kernel's clock source, and the name of one that stops during computation:
+/// The file with the name of the kernel's clock source, and the name of a clock source that stops during computation:
 /// User-Mode Linux with time-travel=inf-cpu.
 const CLOCK_SOURCE_FILE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 const STANDING_CLOCK_SOURCE: &str = "time-travel-clock";
@@ -113,7 +113,7 @@ impl Alarm {
         Ok(Self { timer, set: Time::MAX })
     }
 
-    /// Sets the alarm and ends a previous one; [`Time::MAX`] means never.
+    /// Sets the alarm, and replaces a previous one; [`Time::MAX`] means never.
     pub(crate) fn set(&mut self, clock: &Clock, at: Time) -> io::Result<()> {
         if at == self.set {
             return Ok(());

@@ -16,7 +16,7 @@ pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
 const MAX_NUMBER: u64 = 1 << 42;
 
 impl CompactSenderSample {
-    /// Converts a sample; `None` if it is not of a sender.
+    /// Converts a sample; `None` if it is not the sample of a sender.
     pub(crate) fn of(sample: &Sample) -> Option<Self> {
         let SampleValue::Sender(SenderSample { connection, path, sent_again, .. }) = sample.value else {
             return None;

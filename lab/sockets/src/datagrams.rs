@@ -15,7 +15,7 @@ use crate::ip_options::IpOptions;
 use crate::transceiver::{self, ConnectionFault, Family, failed_to};
 use crate::turns::{read_up_to, reads};
 
-/// Maximum datagrams per send (Linux' UDP_MAX_SEGMENTS), and their octets.
+/// Maximum datagrams per send (Linux's UDP_MAX_SEGMENTS), and their octets.
 const MAX_TOGETHER: usize = 64;
 const MAX_OCTETS: usize = 65_000;
 
@@ -27,7 +27,7 @@ pub(crate) struct Datagrams {
     is_batching: bool,
     /// Whether several datagrams can be sent in one call.
     segments: bool,
-    /// This many datagrams at the front must be sent one by one.
+    /// Number of datagrams at the front that must be sent one by one.
     unbatched: usize,
     options: &'static IpOptions,
     /// The ECN field that the socket currently sends.
@@ -128,8 +128,8 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Returns how many datagrams at the front can be sent in one call: those of the same length and mark, of
-    /// which the last may be shorter.
+    /// Returns how many datagrams at the front can be sent in one call: they have the same mark and the same length,
+    /// except that the last may be shorter.
     fn batch_length(&self) -> usize {
         if !self.segments || self.unbatched > 0 {
             return 1;
@@ -242,8 +242,8 @@ fn is_segmentation_error(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP))
 }
 
-/// Returns whether the path or the interface rejected a datagram: it is lost, like others that are lost
-/// silently.
+/// Returns whether the error means that the path or the interface rejected a datagram. Such a datagram counts as lost,
+/// like one that is lost silently.
 fn is_path_error(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

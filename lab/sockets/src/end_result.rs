@@ -1,4 +1,4 @@
-//! The result of one end of a flow. The results of both ends are joined; they may come from two hosts.
+//! The result of one end of a flow. The results of both ends, which may come from two hosts, are joined.
 
 use hol_base::Time;
 use hol_measure::{Record, TransferTimes};
@@ -34,9 +34,9 @@ pub struct EndResult {
 pub struct Verdict {
     /// When every connection was open for sending.
     pub connected: Option<Time>,
-    /// When it ended.
+    /// Time at which the flow ended.
     pub ended: Time,
-    /// Why it ended.
+    /// Reason for which the flow ended.
     pub run_end: RunEnd,
     /// Whether another thread stopped the flow.
     pub was_stopped: bool,

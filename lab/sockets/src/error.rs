@@ -16,7 +16,7 @@ pub enum SocketsError {
     NoProtocol {
         /// The protocol.
         protocol: &'static str,
-        /// What to do.
+        /// The remedy.
         cure: &'static str,
         /// The kernel's error.
         source: io::Error,

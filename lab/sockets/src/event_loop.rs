@@ -34,7 +34,7 @@ use crate::wake_signal::WakeSignal;
 /// A function that moves the thread to the network of an end.
 pub(crate) type Enter<'p> = &'p mut dyn FnMut(Side) -> io::Result<()>;
 
-/// The event loop of a flow, with both ends or one.
+/// The event loop of a flow, with one or both ends.
 pub(crate) struct EventLoop<'p> {
     pub(crate) assignment: &'p Assignment,
     pub(crate) enter: Enter<'p>,
@@ -297,8 +297,8 @@ impl EventLoop<'_> {
         accepted
     }
 
-    /// Accepts one connection per readiness event: Linux' SCTP sleeps until its next tick in an accept that
-    /// finds none, although it is non-blocking (`sctp_wait_for_accept`).
+    /// Accepts one connection per readiness event: Linux's SCTP sleeps until its next tick in an accept without a
+    /// pending association, although the socket is non-blocking (`sctp_wait_for_accept`).
     fn accept_next(&mut self) -> Result<(), ConnectionFault> {
         let Some(listener) = &self.listener else { return Ok(()) };
         let (from, transceiver) =
@@ -512,7 +512,7 @@ impl EventLoop<'_> {
     }
 }
 
-/// A datagram that arrived at a socket without peer: its source, content and mark.
+/// A datagram that arrived at a socket without a peer: its source, content and ECN mark.
 type Early = (SocketAddr, Bytes, Ecn);
 
 fn read_early(socket: &Socket, buffer: &mut [u8]) -> io::Result<Early> {

@@ -54,8 +54,7 @@ impl LocalEnd<'_> {
     }
 }
 
-/// Creates the event loop of an assignment with its listening server; the thread is left in the client's
-/// network.
+/// Creates the event loop of an assignment with its listening server. Afterwards the thread is in the client's network.
 pub(crate) fn event_loop<'p>(
     assignment: &'p Assignment,
     here: LocalEnd<'p>,

@@ -24,13 +24,13 @@ pub(crate) struct FlowSide {
     pub(crate) wake: Time,
     /// Messages sent in the current turn.
     pub(crate) sent_this_turn: usize,
-    /// Whether its connections have their own timers.
+    /// Whether the connections have their own timers.
     has_timers: bool,
-    /// Whether its connections may hold back data.
+    /// Whether the connections may hold back data to send several messages at once.
     holds_back: bool,
-    /// Whether its connections are watched for data to read.
+    /// Whether the connections are watched for data to read.
     reads: bool,
-    /// Connections by number; `None` if finished.
+    /// Connections by number; `None` for a finished connection.
     connections: Vec<Option<Connection>>,
     /// Counters of finished connections.
     finished_counts: Counts,
@@ -51,7 +51,7 @@ struct Connection {
     is_held: bool,
     /// Whether the application knows that the connection has ended. It remains only to answer its peer.
     is_over: bool,
-    /// Whether its socket has failed, so that it cannot answer its peer any more.
+    /// Whether the connection's socket has failed, so that it cannot answer the peer any more.
     cannot_linger: bool,
     /// The events for which the socket is watched, if any.
     interest: Option<Interest>,
@@ -63,7 +63,7 @@ pub(crate) enum ConnectionProgress {
     Nothing,
     /// The connection is open.
     Opened,
-    /// Messages, or parts of one, were delivered.
+    /// Messages, or parts of a message, were delivered.
     Delivered,
 }
 
@@ -95,7 +95,7 @@ impl FlowSide {
         self.connections.len()
     }
 
-    /// Adds a connection, which is open once it is writable.
+    /// Adds a connection, which counts as open when it is writable.
     pub(crate) fn add(
         &mut self,
         poller: &Poller<Token>,

@@ -11,7 +11,7 @@ use crate::peer_report::{PeerReport, ReportCallback};
 pub(crate) enum FlowSupervisor<'p> {
     /// The client is on this host: events go to the rules of the flow.
     Rules(Flow),
-    /// The client is on the other host: events are reported to it.
+    /// The client is on the other host, to which events are reported.
     Host(Reporter<'p>),
 }
 
@@ -67,7 +67,7 @@ impl FlowSupervisor<'_> {
         }
     }
 
-    /// Returns why the flow has ended, if it has. The server's host knows only that it was ended.
+    /// Returns why the flow has ended, if it has. The server's host only knows that the client has ended the flow.
     pub(crate) fn run_end(&self) -> Option<&RunEnd> {
         match self {
             Self::Rules(flow) => flow.run_end(),

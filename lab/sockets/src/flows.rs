@@ -10,7 +10,7 @@ use hol_workloads::{ENDLESS, HostSpec, WorkloadSpec};
 
 use crate::{Assignment, EndAddresses, Ending, FlowRun, RunLinks, RunStart, SocketsError, Stop, WakeSignal};
 
-/// What distinguishes a flow from the others.
+/// The properties that differ between the flows.
 struct StreamKind<'s> {
     transport: &'s TransportSpec,
     workload: WorkloadSpec,
@@ -89,8 +89,8 @@ pub struct FlowRuns {
 }
 
 impl FlowRuns {
-    /// Runs the first flow with `measured`, and each other with `other` on its own thread until `stop` is
-    /// raised, or until the first flow has ended. Each is sampled once per `interval`, if given.
+    /// Runs the first flow with `measured`, and each other flow with `other` on its own thread, until `stop` is raised
+    /// or the first flow has ended. Each flow is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         assignments: &[Assignment],
@@ -146,7 +146,7 @@ impl FlowRuns {
     }
 }
 
-/// Returns the links of each flow to others.
+/// Returns the links of each flow to the other flows.
 fn run_links<'s>(
     scenario: &Scenario,
     flows: usize,

@@ -94,8 +94,8 @@ impl Transceiver for Member {
         Ok(self.association.set_stream_values()?)
     }
 
-    /// Sends by address only until the association has a number: later it would start a new association if
-    /// this one had finished. RFC 6458 section 3.1.4.
+    /// Sends by address only until the association has a number. Later, sending by address would start a new
+    /// association if this one had ended. RFC 6458 section 3.1.4.
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         let to = SockAddr::from(self.to);
         let is_up = self.association.number != 0;
@@ -132,7 +132,7 @@ impl Transceiver for Member {
     }
 }
 
-/// A branched-off association, which has its own socket. It still ends as on a one-to-many socket.
+/// A branched-off association, which has its own socket. The association still ends like one on a one-to-many socket.
 #[derive(Debug)]
 struct Branch(Association);
 

@@ -76,10 +76,10 @@ pub(crate) trait Endpoint {
     /// Returns whether it still has to answer its peer after its end.
     fn lingers(&self) -> bool;
 
-    /// Returns its counters.
+    /// Returns the counters of the endpoint.
     fn counts(&self) -> Counts;
 
-    /// Returns its state as a sender; `None` if it has not sent data.
+    /// Returns the state of the endpoint as a sender; `None` if it has not sent data.
     fn sending(&self) -> Option<SenderState>;
 }
 

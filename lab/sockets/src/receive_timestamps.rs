@@ -19,8 +19,8 @@ pub(crate) struct TimestampedReader {
 }
 
 impl TimestampedReader {
-    /// One read in this many gets a timestamp, because timestamps of all reads cost a busy host a tenth of
-    /// its throughput. No group size is a multiple of it.
+    /// One of this many reads gets a timestamp, because timestamps of all reads cost a busy host a tenth of its
+    /// throughput. No group size is a multiple of this number.
     const ONE_IN: u64 = 7;
 
     /// Creates the reader of a socket; `is_enabled`: whether timestamps were enabled on it.

@@ -1,11 +1,11 @@
-//! Connections of a run to runs on other threads.
+//! Links of a run to runs on other threads.
 
 use hol_base::Duration;
 use hol_workloads::{OnwardClient, PendingRequests};
 
 use crate::{RunStart, Stop, WakeSignal};
 
-/// Connections of a run to others; none by default.
+/// Links of a run to runs on other threads; none by default.
 #[derive(Debug, Default)]
 pub struct RunLinks<'t> {
     /// The signal by which another thread ends the run, which then counts as finished.
@@ -14,7 +14,7 @@ pub struct RunLinks<'t> {
     pub onward_client: Option<OnwardClient>,
     /// The server's requests that wait for replies to onward requests.
     pub pending_requests: Option<PendingRequests>,
-    /// The signal that wakes the run when one of these has work.
+    /// The signal that wakes the run when one of these links has work.
     pub wake_signal: Option<WakeSignal>,
     /// The start of the run, which is set when the clock starts.
     pub beginning: Option<&'t RunStart>,

@@ -6,8 +6,8 @@ use hol_base::{Duration, Time};
 
 use crate::clock::{Clock, monotonic};
 
-/// The time of the first attempt to connect of the first flow of a run, once made. Scheduled changes of the
-/// network and the flows' records count from then, however long the setup took.
+/// The time of the first flow's first attempt to connect; unset before this attempt. Scheduled changes of the network
+/// and the flows' records count from then, however long the setup took.
 #[derive(Debug, Clone, Default)]
 pub struct RunStart(Arc<OnceLock<u64>>);
 

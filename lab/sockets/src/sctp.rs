@@ -107,7 +107,7 @@ pub(crate) struct Association {
     pub(crate) socket: Socket,
     /// Number of the association on a one-to-many socket; otherwise 0.
     pub(crate) number: u32,
-    /// The peer's address to use as long as it is reachable.
+    /// The primary address of the peer, which is used as long as it is reachable.
     primary: IpAddr,
     /// The state of an association that may move.
     moving: Option<MobileAssociation>,

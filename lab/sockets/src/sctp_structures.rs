@@ -314,7 +314,7 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
 const LIST_HEAD: usize = 8;
 const LIST_LENGTH: usize = LIST_HEAD + 8 * 28;
 
-/// Encodes a primary address of the peer, or one of this end. RFC 6458 sections 8.1.9 and 8.3.1.
+/// Encodes a primary address of the peer or of this end. RFC 6458 sections 8.1.9 and 8.3.1.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }

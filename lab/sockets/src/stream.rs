@@ -19,7 +19,7 @@ use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent,
 pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
-    /// Octets of the current message that the kernel has accepted, if not all.
+    /// Octets of the current message that the kernel has accepted, if it has not accepted all.
     accepted_octets: usize,
     /// Messages waiting for the kernel, if gathered.
     gathered: Option<MessageBatch>,
@@ -110,8 +110,8 @@ impl<K: StreamKind> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until
-    /// [`Self::send_all`]; with `reports_receive_time` it reports when the kernel received what it reads.
+    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until [`Self::send_all`];
+    /// with `reports_receive_time` it reports when the kernel received the data that it reads.
     pub(crate) fn new(
         socket: Socket,
         framing_fn: FramingFn,
@@ -128,7 +128,7 @@ impl Stream {
         }
     }
 
-    /// Sends a message; one that would block must be repeated before any other.
+    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
     fn send(&mut self, message: &[u8]) -> io::Result<SendOutcome> {
         if let Some(gathered) = &mut self.gathered {
             return gathered.push(&self.socket, message);
@@ -160,7 +160,7 @@ impl Stream {
         }
     }
 
-    /// Reads once.
+    /// Reads once from the socket.
     fn receive(
         &mut self,
         buffer: &mut [u8],

@@ -104,15 +104,15 @@ const fn to_std(time: Duration) -> std::time::Duration {
 /// The specifics of TCP.
 #[derive(Debug)]
 struct Kind {
-    /// Whether the connection ends if its own address is removed.
+    /// Whether the connection ends if its local address is removed.
     ends_with_address: bool,
     /// Whether its congestion control paces; otherwise the pacing rate has no meaning.
     is_paced: bool,
 }
 
 impl StreamKind for Kind {
-    /// Ends the connection if its address was removed, which Linux leaves to the owner of the socket. Closing
-    /// it with RST, which cannot leave the host, frees its state at once.
+    /// Ends the connection if its address was removed, which Linux leaves to the owner of the socket. Closing the
+    /// socket with RST, which cannot leave the host, frees its state at once.
     fn change_address(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.ends_with_address || own.map(Change::Removed) != Some(change) {

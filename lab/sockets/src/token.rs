@@ -15,7 +15,7 @@ pub(crate) enum Token {
     PeerReport,
     /// Addresses of the client were added or removed.
     HostAddresses,
-    /// It is time to sample the connections.
+    /// The timer for sampling the connections.
     Tick,
     /// The server's listening socket.
     Listener,

@@ -95,10 +95,11 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Sends a message; one that would block must be repeated before any other.
+    /// Sends a message. If the send would block, it must be repeated before any other message is sent.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome>;
 
-    /// Sends what was held back to share packets, when the application has nothing more to send now.
+    /// Sends the messages that were held back to share packets; called when the application has nothing more to send
+    /// now.
     fn send_all(&mut self, _now: Time) -> io::Result<()> {
         Ok(())
     }
@@ -160,8 +161,8 @@ pub(crate) trait Transceiver {
     /// Returns the kernel's counters.
     fn counts(&self) -> Counts;
 
-    /// Returns its state as a sender, as far as the kernel reports it; `None` if it has sent no data or has
-    /// no congestion control.
+    /// Returns the state of the connection as a sender, as far as the kernel reports it; `None` if it has sent no data
+    /// or has no congestion control.
     fn sending(&self) -> Option<SenderState> {
         None
     }
@@ -200,7 +201,7 @@ pub(crate) enum SocketEvent {
     Part,
     /// There is room for messages again.
     Writable,
-    /// The peer sends no more.
+    /// The peer sends no more data.
     PeerClosed,
     /// Both ends have closed the connection.
     Closed,
@@ -213,7 +214,7 @@ pub(crate) enum ConnectionFault {
     Kernel(io::Error),
     /// An error of the protocol, in the terms of the RFC.
     Protocol(&'static str),
-    /// The peer sends no more, which is no fault if the connection is being closed.
+    /// The peer sends no more data, which is not a fault if the connection is being closed.
     PeerClosed,
 }
 
@@ -263,7 +264,7 @@ pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     pub(crate) protocol: socket2::Protocol,
-    /// What to do if the kernel lacks the protocol.
+    /// The remedy if the kernel lacks the protocol.
     pub(crate) cure: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! The transport options that the kernel supports, and how they are set.
 //!
-//! The default stack describes Linux, so an option with the default stack's value stands for that of the kernel, which has a stack of
-//! its own. Any other value needs a socket option or a sysctl, or is rejected.
+//! The default stack describes Linux, so an option with the default stack's value stands for the kernel's own value.
+//! Any other value needs a socket option or a sysctl, or is rejected.
 
 use hol_base::Duration;
 use hol_quic::Tls;
@@ -37,7 +37,7 @@ const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
 ];
-/// Their minimum: a page.
+/// Minimum buffer size in these sysctls: a page.
 const MIN_BUFFER: &str = "4096";
 /// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const RACK_ALONE: [u32; 2] = [7, 3];
@@ -63,9 +63,10 @@ enum Means {
     Seconds,
     /// By a setting of the namespace, always.
     Sysctl(&'static str, fn(&Value) -> Option<String>),
-    /// By a namespace setting that kernels before this version lack, so only if it is not the default.
+    /// By a namespace setting that kernels before this version lack; therefore it is only set if the value is not the
+    /// default.
     NewSysctl(&'static str, [u32; 2], fn(&Value) -> Option<String>),
-    /// Not at all.
+    /// The option cannot be set, for this reason.
     Fixed(&'static str),
 }
 
@@ -195,13 +196,13 @@ const SCTP_OPTIONS: &[(&str, Means)] = &[
     ("nagle", Socket),
     ("segmentation_offload", Fixed(BUILT_IN)),
     ("nagle_delays_retransmissions", Fixed(BUILT_IN)),
-    ("cmt", Fixed("Linux' SCTP sends new data over one path at a time; remove the option or use the model world")),
+    ("cmt", Fixed("Linux's SCTP sends new data over one path at a time; remove the option or use the model world")),
     ("ecn", Fixed("Linux sets ECT whatever net.sctp.ecn_enable is, but does not react to marks; remove the option")),
     ("missing_reports", Fixed(BUILT_IN)),
     ("fast_retransmit_again", Fixed(BUILT_IN)),
     ("retransmissions_miss_at_once", Fixed(BUILT_IN)),
     ("fast_retransmit_in_recovery", Fixed(BUILT_IN)),
-    ("rack", Fixed("Linux' SCTP detects losses by miss indications; remove the option or use the model world")),
+    ("rack", Fixed("Linux's SCTP detects losses by miss indications; remove the option or use the model world")),
     ("fast_retransmit_restarts_t3", Fixed(BUILT_IN)),
     ("max_burst", Socket),
     ("initial_window", Fixed(BUILT_IN)),
@@ -338,7 +339,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns those of [`sysctls`] that options request explicitly, without those that the protocol always
+/// Returns the settings of [`sysctls`] that options request explicitly, without the settings that the protocol always
 /// needs.
 pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
@@ -365,7 +366,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_userspace() && transport.has_no_checksums() {
         let option = "no_checksums".to_owned();
-        return Err(Unsupported { option, why: "the option applies only to Linux' SCTP; remove it" });
+        return Err(Unsupported { option, why: "the option applies only to Linux's SCTP; remove it" });
     }
     match transport.protocol() {
         Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => {
@@ -557,7 +558,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
 }
 
-/// Returns the transport with only its stack, which is Linux' own if it has one.
+/// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }

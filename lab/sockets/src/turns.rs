@@ -1,4 +1,4 @@
-//! Limits on the work of one socket or application in its turn.
+//! Limits on the work that one socket or application may do per turn of the event loop.
 
 use crate::transceiver::ConnectionFault;
 

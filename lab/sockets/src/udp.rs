@@ -143,8 +143,8 @@ impl Messages {
     }
 }
 
-/// Returns whether an ICMP error reports a datagram as undeliverable: it is lost, like others that are lost
-/// silently. RFC 1122 section 4.1.3.3.
+/// Returns whether the error is an ICMP report that a datagram was undeliverable. Such a datagram counts as lost; the socket
+/// remains open. RFC 1122 section 4.1.3.3.
 fn is_port_unreachable(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }

@@ -99,7 +99,7 @@ pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// Delivery options of messages that have none of their own.
+    /// Delivery options of messages without their own delivery options.
     usual: DeliveryOptions,
     /// The association answers for this long after its end, because a peer that lost the SHUTDOWN COMPLETE
     /// repeats its SHUTDOWN ACK. RFC 9260 section 8.4, rule 5.

@@ -21,7 +21,7 @@ impl WallClockOffset {
         readings.min_by_key(|one| one.max - one.min).expect("READINGS is above zero")
     }
 
-    /// Creates the bounds from a wall clock reading between two monotonic ones.
+    /// Creates the bounds from a reading of the wall clock between two readings of the monotonic clock.
     fn between(before: u64, wall_clock: u64, after: u64) -> Self {
         let ahead = |of: u64| wall_clock as i64 - of as i64;
         Self { min: ahead(after), max: ahead(before) }

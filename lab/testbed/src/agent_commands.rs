@@ -98,8 +98,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// `$tcp advanceby 100`, `$ftp produce 100`: so many packets, from now on; what is not `by` counts all
-    /// since the beginning.
+    /// Executes `$tcp advanceby 100` or `$ftp producemore 100`, which send this number of packets from now on. The
+    /// number of `advance` and `produce` includes all packets since the beginning.
     pub(crate) fn produce(
         &mut self,
         agent: usize,
@@ -133,7 +133,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns the first application of an agent that is as asked, or a new one.
+    /// Returns the first application of an agent that satisfies the condition, or a new one.
     fn application_over(
         &mut self,
         agent: usize,
@@ -150,7 +150,8 @@ impl Simulator<'_> {
         Ok(index)
     }
 
-    /// `$tcp send 2048`, `$udp send 500`: as many packets as they fill, from now on.
+    /// `$tcp send 2048`, `$udp send 500`: the agent sends this number of octets from now on, in as many packets as it
+    /// needs.
     pub(crate) fn send_octets(&mut self, agent: usize, method: &Word, octets: &Word) -> Outcome {
         let own = &self.traffic.agents[agent];
         let size = own.packet()?;

@@ -1,7 +1,7 @@
-//! Agents of ns: their classes and attributes, and the transport that behaves like each.
+//! Agents of ns: their classes and attributes, and the transport that behaves like each agent.
 //!
-//! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets (ns
-//! 2.35, `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents are those of its hosts.
+//! ns's TCP counts packets of `packetSize_`, has no handshake and a window of at most `window_` packets (ns 2.35,
+//! `tcp/tcp.cc` `TcpAgent::window`); Emulab's agents behave like the stacks of its hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -22,24 +22,24 @@ pub(crate) struct Agent {
     pub peer: Option<usize>,
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
-    /// What the script, or its class, sets.
+    /// The attributes that the script sets, for this agent or for its class.
     pub attributes: BTreeMap<String, Word>,
     pub congestion: &'static str,
-    /// Whether it has sent.
+    /// Whether the agent has sent a packet.
     pub is_open: bool,
 }
 
 /// The behaviour of an agent's class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// TCP: its options here, and whether it is ns's Tahoe, which hol lacks.
+    /// TCP: the options of hol's transport, and whether the agent is ns's Tahoe, which hol lacks.
     Tcp {
         options: &'static str,
         is_tahoe: bool,
     },
     Sctp,
     Udp,
-    /// It only receives; TCP's sinks may delay acknowledgements.
+    /// A sink, which only receives; TCP's sinks may delay acknowledgements.
     Sink {
         delays: bool,
     },
@@ -92,10 +92,10 @@ const SCTP_DATA: u64 = 1452;
 /// The largest buffer that a transport takes, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
-/// Attributes of TCP that hol has; the size of a packet is another one.
+/// Attributes of TCP that hol supports, except for the size of a packet.
 const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
-/// Marks that a run counts, so that they do not keep what a script sets.
+/// Attributes that a run counts up, so they do not keep the values that a script sets.
 pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
 /// Returns whether a variable of an agent is one of ns; others are a script's own.
@@ -139,7 +139,8 @@ impl Agent {
         }
     }
 
-    /// Returns whether it is TCP with a handshake, which counts octets: ns 2.35, tcp/tcp-full.cc.
+    /// Returns whether the agent is TCP with a handshake, which counts octets instead of packets: ns 2.35,
+    /// tcp/tcp-full.cc.
     pub fn is_full_tcp(&self) -> bool {
         self.name.contains("FullTcp")
     }
@@ -149,7 +150,7 @@ impl Agent {
         if self.is_full_tcp() { "segsize_" } else { "packetSize_" }
     }
 
-    /// Returns whether hol has an attribute with any value.
+    /// Returns whether hol supports an attribute with every value.
     fn reads(&self, name: &str) -> bool {
         match self.class {
             Class::Tcp { .. } => OF_TCP.contains(&name) || name == self.packet_attribute(),
@@ -159,7 +160,7 @@ impl Agent {
         }
     }
 
-    /// Returns whether an attribute changes nothing that is sent.
+    /// Returns whether an attribute has no effect on the packets that are sent.
     fn is_idle(&self, name: &str) -> bool {
         LABEL_ATTRIBUTES.contains(&name)
             || name == "ttl_"
@@ -168,12 +169,12 @@ impl Agent {
             || self.is_silent()
     }
 
-    /// Returns whether it receives without any answer.
+    /// Returns whether the agent receives without sending any reply.
     pub fn is_silent(&self) -> bool {
         matches!(self.name, "Agent/Null" | "Agent/LossMonitor")
     }
 
-    /// Returns an attribute, or ns's value of it.
+    /// Returns the value of an attribute; ns's default if the script does not set the attribute.
     fn number<T>(&self, name: &str, read: fn(&Word) -> Result<T, WordError>) -> Result<T, WordError> {
         let usual = || {
             let text = default_of(self.name(), name).unwrap_or_default().to_owned();
@@ -208,8 +209,8 @@ impl Agent {
         }
     }
 
-    /// Returns the transport that sends as this agent does, and its label; `capacity` is what the path and
-    /// its queues take, in octets.
+    /// Returns the transport that sends as this agent does, and the transport's label. `capacity` is the number of
+    /// octets that the path and its queues can hold.
     pub fn transport(
         &self,
         sink: &Self,
@@ -265,8 +266,8 @@ fn not_negative(word: &Word) -> Result<f64, WordError> {
 }
 
 impl Agent {
-    /// Returns what is wrong with the attributes that are set. Each must be supported, have ns's default, or
-    /// not affect what is sent.
+    /// Returns an error if an attribute that the script sets is neither supported nor equal to ns's default, and
+    /// affects the packets that are sent.
     pub fn check(&self) -> Result<(), WordError> {
         for (name, value) in &self.attributes {
             // A class of the script's defaults may stand above several agents.
@@ -303,7 +304,7 @@ impl Agent {
     }
 }
 
-/// Returns whether two values are the same number or switch.
+/// Returns whether two texts have the same value as a number or as a switch.
 fn is_same(one: &str, other: &str) -> bool {
     let number = |text: &str| match text {
         "true" => Some(1.0),

@@ -12,30 +12,30 @@ use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 #[derive(Debug)]
 pub(crate) struct Application {
-    /// Where it is made.
+    /// Position in the script at which the application is created.
     pub at: usize,
     pub class: &'static str,
     pub greedy: bool,
     pub agent: Option<usize>,
     pub size: u64,
     pub rate: f64,
-    /// Emulab's; ns's sets the rate.
+    /// Interval between packets, an attribute of Emulab; ns has a rate instead.
     pub interval: Option<Duration>,
-    /// Packets after which it stops.
+    /// Number of packets after which the application stops.
     pub max_packets: Option<u64>,
     pub running: Option<Duration>,
-    /// It sends since a change of its attributes, not since a start.
+    /// Whether `running` is the time of a change of attributes, not of a start.
     goes_on: bool,
     pub pieces: Vec<Piece>,
-    /// What the script counts out: `produce`, `send`.
+    /// The packets that the script requests one by one: `produce`, `send`.
     pub produced: Vec<Produced>,
-    /// The number of all these.
+    /// The number of all packets in `produced`.
     pub counted: u64,
-    /// Its bursts, if its times are random.
+    /// The bursts of the application, if its times are random.
     pub bursts: Option<Bursts>,
 }
 
-/// A time in which an application sends alike.
+/// A period in which an application sends at one interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub start: Duration,
@@ -44,35 +44,35 @@ pub(crate) struct Piece {
     pub interval: Duration,
     /// The interval as ns counts it, in seconds.
     exact_interval: f64,
-    /// The packets of CBR.
+    /// The number of packets that CBR sends in this period.
     pub packets: u64,
-    /// It continues the piece before.
+    /// Whether the application continues the previous period without a restart.
     goes_on: bool,
 }
 
-/// What a script sends at once, besides its applications' own packets.
+/// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Produced {
     pub at: Duration,
     pub count: u64,
-    /// Octets of each; `None`: a packet of the agent.
+    /// Octets of each packet; `None`: the packet size of the agent.
     pub octets: Option<u64>,
 }
 
-/// What an application sends.
+/// The pattern in which an application sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Greedy,
-    /// Only what the script counts out.
+    /// Only the packets that the script requests.
     Counted,
     Constant,
     Random(Pattern),
 }
 
-/// The class of what scripts send with `$udp send`.
+/// The class under which packets of `$udp send` are listed.
 pub(crate) const WRITER_CLASS: &str = "Application";
 
-/// Applications by class: the name that they have here, and what they send.
+/// Applications by class: each with the name in hol's messages and the sending pattern.
 pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Application/FTP", "Application/FTP", Kind::Greedy),
     ("Source/FTP", "Source/FTP", Kind::Greedy),
@@ -90,7 +90,7 @@ pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
 ];
 
-/// Variables of applications in ns; others are a script's.
+/// Variables of applications in ns; all other variables are the script's own.
 pub(crate) const ATTRIBUTES: [&str; 17] = [
     "agent_",
     "burst_time_",
@@ -316,7 +316,7 @@ impl Simulator<'_> {
 }
 
 impl Application {
-    /// Creates an application with ns's defaults; those without a size and a rate need neither.
+    /// Creates an application with ns's defaults. Classes that have no size and no rate do not need them.
     fn new(at: usize, class: &'static str, kind: Kind) -> Self {
         let bursts = match kind {
             Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
@@ -340,19 +340,19 @@ impl Application {
         }
     }
 
-    /// Begins to send.
+    /// Starts sending.
     pub(crate) fn start(&mut self, now: Duration) {
         if self.running.is_none() {
             (self.running, self.goes_on) = (Some(now), false);
         }
     }
 
-    /// Returns the most packets that a source with random times sends.
+    /// Returns the maximum number of packets that a source with random times sends.
     pub(crate) fn max_packets(&self) -> u64 {
         self.max_packets.unwrap_or(u64::MAX)
     }
 
-    /// Ends sending.
+    /// Stops sending.
     pub(crate) fn stop(&mut self, now: Duration) {
         if let Some(bursts) = &mut self.bursts {
             bursts.stop(now);
@@ -362,7 +362,7 @@ impl Application {
         }
     }
 
-    /// Adds what the script counts out.
+    /// Adds packets that the script requests.
     pub(crate) fn produce(&mut self, produced: Produced) {
         self.counted = self.counted.saturating_add(produced.count);
         self.produced.push(produced);
@@ -372,7 +372,7 @@ impl Application {
         self.class == "Application/Traffic/CBR"
     }
 
-    /// Returns when it sends its next packet, from `now` on.
+    /// Returns the time of the application's next packet at or after `now`.
     fn next_packet(&self, now: Duration) -> Duration {
         let start = self.running.unwrap_or(now);
         let sent = now.saturating_sub(start).as_nanos().div_ceil(self.interval().as_nanos());
@@ -394,8 +394,8 @@ impl Application {
         first.or(self.produced.first().map(|own| own.at))
     }
 
-    /// Returns when it sends, until `end` at most; `None` if it goes on for ever. Of the packets that may be
-    /// counted one by one, it takes those that it needs.
+    /// Returns the periods in which the application sends, at most until `end`; `None` if it never stops. Subtracts the
+    /// packets that it counts one by one from the limit `countable`.
     pub(crate) fn pieces(&self, end: Option<Duration>, countable: &mut u64) -> Option<Vec<Piece>> {
         if let (Some(first), Some(last)) = (self.produced.first(), self.produced.last()) {
             let stop = last.at + Duration::from_nanos(1);
@@ -425,8 +425,8 @@ impl Application {
     }
 }
 
-/// Counts the packets of CBR, of which `max` may be sent. As ns does, it adds up the intervals as floating point:
-/// of packets every 10 ms, the one at 4 s may go before a stop at 4 s.
+/// Counts the packets of CBR, of which at most `max` are sent. Adds up the intervals in floating point, as ns does:
+/// with a packet every 10 ms, the packet of 4 s may therefore be sent before a stop at 4 s.
 fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
     for piece in pieces {

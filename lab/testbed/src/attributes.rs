@@ -1,4 +1,4 @@
-//! Variables of ns's objects: which are ns's own, and what those of nodes and of the simulator are.
+//! Variables of ns's objects: which variables are ns's own, and the values of those of nodes and of the simulator.
 
 use crate::agents;
 use crate::application;
@@ -6,7 +6,7 @@ use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word};
 use crate::unsupported;
 
-/// Variables of `Node` in ns; others are the script's.
+/// Variables of `Node` in ns; all other variables are the script's own.
 const OF_NODE: [&str; 15] = [
     "id_",
     "address_",
@@ -25,7 +25,7 @@ const OF_NODE: [&str; 15] = [
     "Z_",
 ];
 
-/// Variables of `Simulator` in ns; others are the script's.
+/// Variables of `Simulator` in ns; all other variables are the script's own.
 const OF_SIMULATOR: [&str; 12] = [
     "nullAgent_",
     "Node_",
@@ -51,11 +51,11 @@ const IDLE_ATTRIBUTES: [&str; 6] = [
     "set eventTraceAll_",
 ];
 
-/// Why several routes of the same length matter.
+/// Why a script with several routes of the same length is rejected.
 const ONE_ROUTE: &str = "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
 
 impl Simulator<'_> {
-    /// Returns whether a variable of an object is ns's.
+    /// Returns whether a variable of an object is one of ns's own.
     pub(crate) fn has_attribute(&self, object: Object, name: &str) -> bool {
         match object {
             Object::Node(_) => OF_NODE.contains(&name),

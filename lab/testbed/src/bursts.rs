@@ -1,9 +1,9 @@
 //! Sources whose times are random: on/off sources with exponential and Pareto times, CBR with `random_`, and
 //! Telnet. ns 2.35: `tools/expoo.cc`, `tools/pareto.cc`, `tools/cbr_traffic.cc`, `apps/telnet.cc`.
 //!
-//! All draw from ns's default generator in the order of their bursts, unless the script gives them another
-//! one. They send when they send in ns, unless losses, RED, collisions or a FullTcp
-//! that closes draw in between.
+//! All sources draw from ns's default generator in the order of their bursts, unless the script gives them another
+//! generator. They send at the same times as in ns, unless losses, RED, collisions or a closing FullTcp draw random
+//! numbers in between.
 
 use hol_base::Duration;
 
@@ -14,14 +14,14 @@ use crate::quantity::{positive, seconds};
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
 
-/// How a source sends.
+/// The pattern in which a source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// Bursts and pauses of exponential length.
     Exponential,
     /// Bursts and pauses of Pareto length.
     Pareto,
-    /// Packets at intervals that differ by up to a half.
+    /// Packets at intervals that differ from the mean by up to half of it.
     JitteredCbr,
     /// Packets at exponential intervals.
     Telnet,
@@ -38,13 +38,13 @@ pub(crate) struct Bursts {
     interval: Duration,
     pub generator: usize,
     bursts: Vec<Burst>,
-    /// The packets of all bursts.
+    /// The number of packets of all bursts.
     packet_count: u64,
-    /// The number of the start, so that what was due before a stop is not sent after it.
+    /// The number of the latest start, so that packets that were due before a stop are not sent after it.
     start_number: u32,
 }
 
-/// Packets at one interval.
+/// A burst: packets at equal intervals.
 #[derive(Debug, Clone, Copy)]
 struct Burst {
     at: Duration,
@@ -58,7 +58,7 @@ impl Burst {
         self.at + self.interval.saturating_mul(packet)
     }
 
-    /// Returns how many of its packets are sent before a time.
+    /// Returns how many packets of the burst are sent before a time.
     fn before(&self, time: Duration) -> u64 {
         match self.interval {
             _ if time <= self.at => 0,
@@ -133,7 +133,7 @@ impl Bursts {
         }
     }
 
-    /// Returns all packets before `stop` with their sizes; `None` if they are more than `most`.
+    /// Returns all packets before `stop` with their sizes; `None` if there are more than `max`.
     pub fn packets(&self, stop: Duration, max: usize) -> Option<Vec<(Duration, u64)>> {
         let count: u64 = self.bursts.iter().map(|burst| burst.before(stop)).fold(0, u64::saturating_add);
         if count > max as u64 {
@@ -149,7 +149,7 @@ impl Bursts {
 const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and FullTcp that closes draw from the same random generator in between, which changes when it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
-    /// Lists the random sources that share ns's default generator with what draws from it during a run.
+    /// Lists the random sources that share ns's default generator with parts of ns that draw from it during a run.
     pub(crate) fn note_shared_draws(&mut self) {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
@@ -166,7 +166,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns whether FTP over FullTcp stops: its other end draws when it has closed the connection.
+    /// Returns whether an FTP source over FullTcp stops. The other end of its connection draws a random number when it
+    /// has closed the connection.
     fn closes_connection(&self, application: &Application) -> bool {
         let is_full_tcp = |agent: usize| self.traffic.agents[agent].is_full_tcp();
         !application.pieces.is_empty() && application.agent.is_some_and(is_full_tcp)
@@ -181,7 +182,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Starts an application; one with random times draws its first.
+    /// Starts an application; if its times are random, draws the time of its first packet.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
         let was_running = application.running.is_some();
@@ -224,7 +225,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the packets of the next burst, and the time from the packet before to its first.
+    /// Returns the number of packets of the next burst, and the time from the previous packet to the first packet of
+    /// the burst.
     fn draw_burst(&mut self, index: usize) -> (u64, Duration) {
         let application = &self.traffic.applications[index];
         let bursts = application.bursts.as_ref().expect("it has bursts");
@@ -249,7 +251,7 @@ impl Simulator<'_> {
         (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
     }
 
-    /// Sends a burst, behind whose last packet the next one is drawn.
+    /// Sends a burst; the next burst is drawn after its last packet.
     fn begin_burst(&mut self, index: usize, start: u32, at: Duration, count: u64) {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);

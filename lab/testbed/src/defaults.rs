@@ -11,8 +11,8 @@ use crate::tcl::{MEASURED_VALUE, Word, WordError};
 pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 
 impl Defaults {
-    /// Returns the defaults of an object of a class; those of the class itself precede those of its
-    /// superclasses, and so do ns's own defaults of nearer classes.
+    /// Returns the defaults of an object of a class. A default of the class itself takes precedence over one of its
+    /// superclasses, and so does an ns default of a nearer class.
     fn of(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?)));
@@ -32,11 +32,11 @@ impl Defaults {
     }
 }
 
-/// Classes whose attributes a script may set: where they are read, or why they have no meaning here.
+/// Classes whose attributes a script may set: when the attributes are read, or why they have no effect here.
 enum Class {
-    /// Read when an object of it, or of a class below it, is made.
+    /// Read when an object of the class, or of a subclass, is created.
     Read,
-    /// Without meaning for any result here.
+    /// Without effect on any result here, for this reason.
     Ignored(&'static str),
 }
 
@@ -62,7 +62,7 @@ const CLASSES: [(&str, Class); 18] = [
 ];
 
 impl Simulator<'_> {
-    /// Returns the defaults of a new object of a class, which it keeps.
+    /// Returns the defaults of a new object of a class; the object keeps them if the class changes later.
     pub(crate) fn defaults_of(
         &mut self,
         class: &str,

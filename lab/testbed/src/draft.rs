@@ -15,7 +15,7 @@ use crate::tcl::{WordError, error_at};
 /// The default queue of ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
-/// Changes of links during a run.
+/// Maximum number of changes of links during a run.
 pub(crate) const MAX_EVENTS: usize = 200_000;
 
 /// The nodes and links so far, in the order of the script.
@@ -23,7 +23,7 @@ pub(crate) const MAX_EVENTS: usize = 200_000;
 pub(crate) struct Draft {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
-    /// The last link from one node to another: its segment, and which of its lines leads there.
+    /// The last link from one node to another: its segment, and which of the segment's directions leads there.
     links: BTreeMap<[usize; 2], (usize, usize)>,
     /// The segments of each node that has any.
     of_nodes: BTreeMap<usize, Vec<usize>>,
@@ -31,11 +31,11 @@ pub(crate) struct Draft {
     given_addresses: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
     events: Vec<Event>,
-    /// Where the script says that routes are recomputed when a link goes down.
+    /// Position in the script of the command that makes ns recompute routes when a link goes down.
     pub finds_new_routes: Option<usize>,
-    /// What would choose another route than hol, if there are several.
+    /// The error to report if there are several routes: here ns would choose another one than hol.
     one_route: Option<WordError>,
-    /// Where one direction of a link between linked nodes stands.
+    /// Position in the script of a one-way link between two nodes that already have a link.
     second_link: Option<usize>,
 }
 
@@ -94,7 +94,7 @@ impl Segment {
 }
 
 impl Draft {
-    /// Notes what matters only if there is more than one route between two nodes.
+    /// Notes an error that only matters if there is more than one route between two nodes.
     pub fn needs_one_route(&mut self, at: usize, problem: &str) {
         self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
@@ -142,14 +142,15 @@ impl Draft {
         has_room
     }
 
-    /// Notes one direction of a link between two nodes that have a link.
+    /// Notes a one-way link between two nodes that already have a link.
     pub fn note_second_link(&mut self, at: usize, members: [usize; 2]) {
         if self.links.contains_key(&members) {
             self.second_link.get_or_insert(at);
         }
     }
 
-    /// Removes the links that a later one replaces. ns-lib.tcl: `link_(0:1)` is the last link from 0 to 1.
+    /// Removes each link that a later link between the same nodes replaces. ns-lib.tcl: `link_(0:1)` is the last link
+    /// from 0 to 1.
     fn remove_replaced_links(&mut self) {
         let ends =
             |own: &Segment| own.is_link().then(|| own.members.iter().copied().collect::<BTreeSet<_>>());
@@ -274,7 +275,7 @@ impl Draft {
         specs
     }
 
-    /// Names unnamed objects, and numbers duplicates.
+    /// Gives a name to each unnamed object, and a number to each duplicate name.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         // The numbers below are given out for that name.
@@ -301,7 +302,7 @@ impl Draft {
         }
     }
 
-    /// Assigns subnets 10.1.1.0/24 and up and hosts from 2, as in Emulab; addresses in the script take
+    /// Assigns addresses as Emulab does: subnets from 10.1.1.0/24 on, and hosts from 2 on. Addresses in the script take
     /// precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
         // Those of the script, and then those that are assigned.
@@ -365,7 +366,7 @@ impl Line {
     }
 }
 
-/// Returns the settings of a direction that differ from those of the other; `None` if none does.
+/// Returns the settings of a direction that differ from those of the other direction; `None` if all are equal.
 fn differences(own: &Overrides, other: &Overrides) -> Option<Overrides> {
     fn changed_value<T: PartialEq + Clone>(own: &Option<T>, other: &Option<T>, usual: T) -> Option<T> {
         let own = own.clone().unwrap_or_else(|| usual.clone());

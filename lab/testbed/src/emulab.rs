@@ -25,7 +25,7 @@ pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("tb-set-node-tarfiles", "tb-set-node-tarfiles $node /usr/local tools.tar"),
 ];
 
-/// Why a member of a LAN has no settings of its own.
+/// The error for a command that sets a single member of a LAN.
 const ONE_MEMBER: &str = "this sets the part of one node, but a LAN is the same for all its nodes; give the node its own link with $ns duplex-link";
 
 impl Simulator<'_> {

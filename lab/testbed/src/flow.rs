@@ -17,7 +17,7 @@ pub struct Flow {
     pub place: String,
     /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
     pub transport: String,
-    /// Class of the agent, if the transport has its settings.
+    /// Class of the agent, if the transport has all settings of that class.
     pub label: Option<&'static str>,
     /// Node that sends.
     pub from: String,
@@ -47,13 +47,13 @@ pub enum FlowLoad {
         size: u64,
         /// Interval.
         interval: Duration,
-        /// As many such packets are sent at once: one of the application, which the agent cuts.
+        /// Number of packets that are sent at once, because the agent divides a packet of the application.
         at_once: u16,
         /// Number of times that packets are sent.
         times: u64,
     },
-    /// CBR that stops or changes and goes on, on/off sources, and packets that the script counts out: each
-    /// packet's time since the start, and its octets without headers.
+    /// CBR that stops or changes and then continues, on/off sources, and packets that the script requests one by one:
+    /// the time of each packet since the start, and its octets without headers.
     Scripted(Vec<(Duration, u64)>),
 }
 
@@ -62,16 +62,16 @@ const UDP_HEADERS: u64 = 28;
 
 const TCP_HEADERS: u64 = 40;
 
-/// Packets of a flow that changes.
+/// Maximum number of packets of a scripted flow.
 pub(crate) const MAX_SCRIPTED: usize = 100_000;
 
-/// Packets of all flows that change.
+/// Maximum number of packets of all scripted flows.
 const MAX_OF_ALL: usize = 1_000_000;
 
-/// Packets of CBR that are counted as ns does.
+/// Maximum number of packets of CBR that are counted one by one, as in ns.
 const MAX_COUNTABLE: u64 = 10_000_000;
 
-/// Packets that an agent makes of what an application gives it at once.
+/// Maximum number of packets into which an agent divides one write of an application.
 const MAX_AT_ONCE: u64 = 1000;
 /// Octets of the shortest message of a workload.
 const SHORTEST_MESSAGE: u64 = 8;
@@ -94,8 +94,8 @@ impl Flow {
 }
 
 impl Traffic {
-    /// Returns the flows in the order of their applications in the script, without those that never start.
-    /// `topology` is that of the network, if it has one.
+    /// Returns the flows in the order of their applications in the script, without those that never start. `topology`
+    /// is the topology of the script's network; `None` if there is no network.
     pub fn flows(
         &self,
         network: &NetworkSpec,
@@ -194,7 +194,7 @@ impl Traffic {
     }
 }
 
-/// Returns the octets that a path and its queues take at most.
+/// Returns the maximum number of octets that a path and its queues can hold.
 fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
     let ends = topology.node(from).zip(topology.node(to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();
@@ -210,20 +210,20 @@ fn capacity(topology: &Topology, from: &str, to: &str) -> u64 {
     ((delay * bits / 8.0) as u64).saturating_add(queues)
 }
 
-/// How an agent divides what an application gives it at once.
+/// How an agent divides one write of an application into packets.
 #[derive(Debug, Clone, Copy)]
 struct Division {
-    /// Octets of a packet at most, with the headers that ns counts.
+    /// Maximum octets of a packet, with the headers that ns counts.
     max: u64,
-    /// The headers that ns counts.
+    /// Octets of the headers that ns counts.
     headers: u64,
-    /// The last packet has as many octets as the others.
+    /// Whether the last packet has as many octets as the others.
     is_even: bool,
 }
 
 impl Division {
-    /// Returns how an agent divides: UDP into packets of its size and a rest, TCP into packets of its size.
-    /// ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
+    /// Returns how an agent divides a write: UDP into packets of its size and a shorter last one, TCP into packets of
+    /// its size only. ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
     /// octets.
     fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
         let headers = if agent.class == Class::Udp { UDP_HEADERS } else { 0 };
@@ -233,17 +233,17 @@ impl Division {
         Ok(Self { max, headers, is_even })
     }
 
-    /// Returns the number of packets of so many octets.
+    /// Returns the number of packets for a write of this many octets.
     const fn count(self, octets: u64) -> u64 {
         octets.div_ceil(self.max)
     }
 
-    /// Returns whether all packets of so many octets are as long.
+    /// Returns whether all packets for a write of this many octets are equally long.
     const fn is_uniform(self, octets: u64) -> bool {
         self.is_even || octets <= self.max || octets.is_multiple_of(self.max)
     }
 
-    /// Returns the packets of so many octets, each without headers.
+    /// Returns the octets of each packet for a write of this many octets, without headers.
     fn packets(self, octets: u64) -> impl Iterator<Item = u64> {
         let rest = Some(octets % self.max).filter(|rest| *rest > 0);
         let rest = rest.map(|rest| if self.is_even { self.max } else { rest });
@@ -252,7 +252,7 @@ impl Division {
     }
 }
 
-/// Returns what CBR or a random source sends over an agent.
+/// Returns the load that CBR or a random source offers over an agent.
 fn paced(
     application: &Application,
     pieces: &[Piece],
@@ -295,7 +295,7 @@ fn paced(
     Ok(FlowLoad::Scripted(packets.collect()))
 }
 
-/// Returns what a script counts out, where a packet of the agent has `size` octets.
+/// Returns the load of packets that a script requests one by one; a packet of the agent has `size` octets.
 fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
     let all = &application.produced;
     check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
@@ -314,7 +314,7 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
     Ok(FlowLoad::Scripted(packets))
 }
 
-/// Returns what CBR gives its agent, and when; `None` if that is too often.
+/// Returns the times and octets of CBR's writes to its agent; `None` if there are too many.
 fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
     let mut writes = Vec::new();
     for piece in pieces {
@@ -327,7 +327,7 @@ fn writes_of(pieces: &[Piece]) -> Option<Vec<(Duration, u64)>> {
     Some(writes)
 }
 
-/// Returns an error if hol cannot send one of these numbers of octets at once.
+/// Returns an error if hol cannot send one of these writes at once.
 fn check_writes(
     at: usize,
     division: Division,

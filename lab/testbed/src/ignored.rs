@@ -81,7 +81,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns the text of a command, if it is on one line, or its beginning.
+    /// Returns the text of a command, or only its first line if it has several.
     fn text_of(&self, words: &[Word]) -> &str {
         let (first, last) = (words[0].at, words[words.len() - 1].at);
         let text = self.sources.text_from(last);

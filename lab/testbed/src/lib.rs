@@ -4,21 +4,20 @@
 //! [`NetworkSpec`](hol_network::NetworkSpec), [`write()`] a network to a script, and [`mapping()`] lists
 //! nodes and links as in Emulab's mails.
 //!
-//! A script is executed as Tcl and OTcl would, and commands at times of its run (`$ns at`) in the order of
-//! time: link changes become events of the network; applications send as [`Flow`]s, FTP, CBR, on/off sources
-//! and Telnet over the common agents, with the random numbers of ns; Emulab's start commands and program
-//! agents become [`Program`]s. Only commands that draw, record or
-//! concern machines are ignored, and listed; all other unsupported commands are reported together. A LAN is
-//! one link shared by its members, where Emulab's switch has two for each of them; commands about a single
-//! member's are rejected.
+//! A script is executed as Tcl and OTcl would, and commands at times of its run (`$ns at`) in the order of time: link
+//! changes become events of the network; applications send as [`Flow`]s, FTP, CBR, on/off sources and Telnet over the
+//! common agents, with the random numbers of ns; Emulab's start commands and program agents become [`Program`]s.
+//! Commands that only draw, record or concern machines are ignored, and listed. All other unsupported commands are
+//! reported together. A LAN is one link shared by its members, where Emulab's switch has two links for each member;
+//! commands about a single member's link are rejected.
 //!
-//! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; others have
-//! those of ns 2.35.
+//! A script that sources `tb_compat.tcl`, or has commands of Emulab, has Emulab's defaults; all other scripts have the
+//! defaults of ns 2.35.
 //!
 //! `tcl` is the language. `simulator` holds the objects of a script, and `simulator_methods`, `links`,
 //! `agent_commands`, `application` and `emulab` execute their commands, `schedule` in the order of time. `agents`,
-//! `bursts`, `queue`, `loss` and `flow` convert objects to what hol has; `unsupported` says why a script is
-//! refused.
+//! `bursts`, `queue`, `loss` and `flow` convert objects to hol's flows and links; `unsupported` explains why a script
+//! is refused.
 
 mod agent_commands;
 mod agents;

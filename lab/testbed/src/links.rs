@@ -10,12 +10,12 @@ use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
 use crate::unsupported::Cause;
 
-/// Classes of LANs' layers that are not those of a wireless LAN.
+/// Classes of the layers of a LAN that are not wireless.
 const LAN_LAYERS: [&str; 8] =
     ["LL", "Queue/DropTail", "Mac", "Mac/802_3", "MAC/802_3", "Mac/Csma/Cd", "MAC/Csma/Cd", "Channel"];
 
 impl Simulator<'_> {
-    /// Changes one or all directions of a segment, now or at this time of the run.
+    /// Changes one or all directions of a segment: before the run, or as an event at the current time of the run.
     pub(crate) fn change(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
         let now = self.schedule.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
@@ -41,7 +41,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// `$ns rtmodel-at 1.0 down $from $to`; with one node, all its links.
+    /// `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = seconds(time)?;
         let change = match verb.text.as_str() {
@@ -83,7 +83,7 @@ impl Simulator<'_> {
         Ok((members, Line { rate, delay, loss: LossSpec::default(), queue, has_error_model: false }))
     }
 
-    /// One direction of a link, whose other one stands elsewhere.
+    /// Adds one direction of a link; another command adds the other direction.
     pub(crate) fn simplex(&mut self, members: [usize; 2], line: Line, at: usize) -> Outcome {
         if let Some((segment, 1)) = self.draft.between(members)
             && self.draft.segments[segment].missing.take().is_some()
@@ -145,9 +145,9 @@ impl Simulator<'_> {
         Ok(self.add(Object::Segment(segment, None)))
     }
 
-    /// A command of a link or LAN: Emulab's events, and ns's parts of a link.
+    /// Executes a command of a link or LAN: Emulab's events, and commands of the parts of a link in ns.
     ///
-    /// It concerns one direction of a link, or both if `line` is none.
+    /// The command concerns the direction `line` of a link, or both directions if `line` is `None`.
     pub(crate) fn segment_command(
         &mut self,
         segment: usize,
@@ -278,7 +278,7 @@ impl Simulator<'_> {
         Ok(value.text.clone())
     }
 
-    /// Returns the last link from one node to another, and which of its directions leads there.
+    /// Returns the index of the last link from one node to another, and its direction to the second node.
     pub(crate) fn between(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
         let link = self.draft.between([self.node(from)?, self.node(to)?]);
         link.ok_or_else(|| WordError {
@@ -321,7 +321,7 @@ impl Simulator<'_> {
     }
 }
 
-/// One of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`: kbit/s, milliseconds, a share.
+/// Parses a setting of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`, in kbit/s, milliseconds and as a share.
 fn modification(setting: &Word) -> Result<LinkChange, WordError> {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let word = |text: String| Word { text, ..setting.clone() };

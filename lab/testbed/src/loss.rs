@@ -14,19 +14,19 @@ use crate::tcl::{Word, WordError, error_at, list_of};
 #[derive(Debug)]
 pub(crate) struct ErrorModel {
     at: usize,
-    /// The limit below which the random variable loses a packet.
+    /// The limit: a packet is lost if the random variable is below it.
     rate: f64,
-    /// It counts packets, not bits, octets or time.
+    /// The unit of the rate; only packets are supported, not bits, octets or time.
     unit: String,
-    /// Its random variable; `None`: one that is uniform from 0 to 1.
+    /// The random variable of the model; `None`: a uniform variable from 0 to 1.
     variable: Option<usize>,
-    /// The packets that it loses, if it has a list.
+    /// The numbers of the packets that the model loses, if it has a list.
     list: Option<Vec<u64>>,
     line: Option<(usize, usize)>,
 }
 
 impl ErrorModel {
-    /// Returns whether it draws from ns's default generator for each packet of a link.
+    /// Returns whether the model draws a number from ns's default generator for each packet of a link.
     pub fn draws(&self, randoms: &Randoms) -> bool {
         let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
         self.line.is_some() && self.list.is_none() && is_default

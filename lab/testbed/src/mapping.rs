@@ -136,7 +136,7 @@ fn settings(topology: &Topology, line: LinkId) -> &Settings {
     &topology.links()[usize::from(line.0)].settings
 }
 
-/// `node:port`, ports counted from 0 in the order of the table.
+/// Returns the name `node:port` of a member; ports are counted from 0 in the order of the table.
 fn member(topology: &Topology, segment: &Segment, place: usize) -> String {
     let id = segment.interfaces[place];
     let own = topology.interfaces()[usize::from(id.0)].node;

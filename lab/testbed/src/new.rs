@@ -69,7 +69,7 @@ impl Simulator<'_> {
         Some(Ok(object))
     }
 
-    /// Creates an object of another class, which only records; `None` for an unsupported class.
+    /// Creates an object of a class that only draws or records; `None` for an unsupported class.
     pub(crate) fn new_recorder(&mut self, class: &Word) -> Option<String> {
         let top = class.text.split('/').next().unwrap_or_default();
         RECORDERS.contains(&top).then(|| self.add(Object::Recorder))

@@ -7,7 +7,7 @@ use crate::tcl::{Word, WordError};
 /// A class, an attribute and its value.
 type Default = (&'static str, &'static str, &'static str);
 
-/// One attribute of a class a line.
+/// The defaults, from a text with one attribute of a class on each line.
 static DEFAULTS: LazyLock<Vec<Default>> = LazyLock::new(|| {
     let lines = include_str!("ns-default.txt").lines().filter(|line| !line.starts_with('#'));
     let default = |line: &'static str| {

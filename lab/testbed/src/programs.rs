@@ -21,7 +21,7 @@ pub struct Program {
     pub directory: Option<String>,
     /// When the program starts; `None`: when its node is up.
     pub start: Option<Duration>,
-    /// When the program is asked to end, if ever.
+    /// When the program is asked to end; `None`: never.
     pub stop: Option<Duration>,
     /// Archives for its node: the directory, and the name of the file.
     pub archives: Vec<(String, String)>,
@@ -40,7 +40,7 @@ struct Draft {
     node: Option<usize>,
     command: Option<String>,
     directory: Option<String>,
-    /// An agent that only runs when started.
+    /// Whether the program belongs to a program agent, which runs only when it is started.
     is_agent: bool,
     starts: Vec<Duration>,
     stops: Vec<Duration>,
@@ -114,7 +114,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// `$ns at 60.0 "$prog start"`
+    /// Executes `start` or `stop` of a program agent at a time of the run: `$ns at 60.0 "$prog start"`.
     fn schedule_program(&mut self, index: usize, verb: &str) -> String {
         let now = self.schedule.now.unwrap_or_default();
         let program = &mut self.programs.all[index];

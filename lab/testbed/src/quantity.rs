@@ -51,8 +51,8 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
     }
 }
 
-/// Parses the bit rate of a link; in scripts of ns a bare number is bit/s, which is at least 1000 unless it
-/// lacks its unit.
+/// Parses the bit rate of a link; in scripts of ns a number without a unit is in bit/s. One below 1000 is rejected,
+/// because its unit has probably been forgotten.
 pub(crate) fn link_rate(word: &Word, is_emulab: bool) -> Result<BitRate, WordError> {
     let bare = word.text.parse::<f64>().ok().filter(|bits| !is_emulab && (1e3..1e18).contains(bits));
     match bare.and_then(|bits| BitRate::from_bits_per_second(bits.round() as u64)) {
@@ -61,8 +61,8 @@ pub(crate) fn link_rate(word: &Word, is_emulab: bool) -> Result<BitRate, WordErr
     }
 }
 
-/// Parses the delay of a link; in scripts of ns a bare number is seconds, of which there is less than one
-/// unless milliseconds are meant.
+/// Parses the delay of a link; in scripts of ns a number without a unit is in seconds. One second or more is rejected,
+/// because milliseconds are probably meant.
 pub(crate) fn link_delay(word: &Word, is_emulab: bool) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if !is_emulab && (0.0..1.0).contains(&number) => Ok(Duration::from_secs_f64(number)),

@@ -20,7 +20,7 @@ pub(crate) struct Queue {
     min: Option<f64>,
     max: Option<f64>,
     weight: Option<f64>,
-    /// The inverse of the greatest probability of an early drop.
+    /// The inverse of the maximum probability of an early drop.
     linterm: Option<f64>,
     packet: Option<u64>,
     marks: bool,
@@ -38,7 +38,7 @@ enum Kind {
     Pie,
 }
 
-/// Attributes that change nothing, or only what is not sent.
+/// Attributes without effect on the packets that are sent.
 const IDLE_ATTRIBUTES: [&str; 8] = [
     "blocked_",
     "unblock_on_resume_",
@@ -50,7 +50,7 @@ const IDLE_ATTRIBUTES: [&str; 8] = [
     "idle_pktsize_",
 ];
 
-/// Attributes that hol has with one value alone, which is ns's.
+/// Attributes that hol supports with a single value, which is ns's default.
 const FIXED_ATTRIBUTES: [(&str, &[&str]); 19] = [
     ("interleave_", &["0", "false"]),
     ("acksfirst_", &["0", "false"]),
@@ -134,7 +134,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Returns whether it draws random numbers.
+    /// Returns whether the queue draws random numbers.
     pub fn draws(&self) -> bool {
         matches!(self.kind, Kind::Red | Kind::Pie)
     }
@@ -209,13 +209,13 @@ impl Queue {
         self.packet.unwrap_or(500)
     }
 
-    /// RED counts octets in ns 2.35 unless told otherwise.
+    /// Returns whether the queue counts octets instead of packets, the default of RED in ns 2.35.
     fn is_in_bytes(&self, is_emulab: bool) -> bool {
         self.in_bytes.unwrap_or(self.kind == Kind::Red && !is_emulab)
     }
 }
 
-/// A number above zero; `None` for others, where ns has a rule.
+/// Parses a number above zero; `None` for other numbers, for which ns computes the value by a rule.
 fn chosen(value: &Word) -> Result<Option<f64>, WordError> {
     match value.text.parse::<f64>() {
         Ok(number) if number <= 0.0 => Ok(None),

@@ -1,5 +1,5 @@
-//! The random numbers of ns: the generator MRG32k3a with streams and substreams (L'Ecuyer, Simard, Chen and
-//! Kelton 2002; ns 2.35, `tools/rng.cc`), so that a script draws the numbers that it draws in ns.
+//! The random numbers of ns: the generator MRG32k3a with streams and substreams (L'Ecuyer, Simard, Chen and Kelton
+//! 2002; ns 2.35, `tools/rng.cc`), so that a script draws the same numbers as in ns.
 
 /// The two moduli of the generator.
 const MODULI: [u64; 2] = [4_294_967_087, 4_294_944_443];
@@ -41,7 +41,7 @@ pub(crate) const MAX_RANDOM: u64 = 2_147_483_647;
 /// The state of the two components.
 type State = [[u64; 3]; 2];
 
-/// Where the next stream begins.
+/// The state at which the next stream begins.
 #[derive(Debug)]
 pub(crate) struct Streams {
     next: State,
@@ -51,7 +51,7 @@ pub(crate) struct Streams {
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     state: State,
-    /// The beginning of the substream, and of the stream.
+    /// The states at the beginning of the substream and of the stream.
     substream: State,
     start: State,
 }
@@ -70,7 +70,7 @@ impl Streams {
         Stream { state: start, substream: start, start }
     }
 
-    /// Returns the stream of a seed. All streams that are made after it follow it, as in `RNG::set_seed`.
+    /// Returns the stream of a seed. All streams that are created later follow this stream, as in `RNG::set_seed`.
     pub fn seeded(&mut self, seed: u64) -> Stream {
         self.next = [[seed; 3]; 2];
         self.stream()
@@ -140,7 +140,7 @@ impl Stream {
         self.state[0][0]
     }
 
-    /// Goes on with the next substream.
+    /// Continues with the next substream.
     pub fn next_substream(&mut self) {
         self.substream = advance(self.substream, &SUBSTREAM_STEP);
         self.state = self.substream;
@@ -157,7 +157,7 @@ impl Stream {
     }
 }
 
-/// Returns the state that a matrix makes of another.
+/// Returns the state after multiplication by the matrices.
 fn advance(state: State, step: &[Matrix; 2]) -> State {
     let mut result = state;
     for component in 0..2 {

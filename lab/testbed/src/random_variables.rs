@@ -1,8 +1,8 @@
 //! Random numbers in scripts: `RNG`, `RandomVariable/…`, `ns-random` and the procedures `uniform`,
 //! `exponential` and `integer`.
 //!
-//! A script draws the numbers that it draws in ns (`tools/ranvar.cc`, `tcl/lib/ns-random.tcl`); losses and
-//! marks of the run itself derive from the experiment's seed.
+//! A script draws the same numbers as in ns (`tools/ranvar.cc`, `tcl/lib/ns-random.tcl`); losses and marks of the run
+//! itself derive from the experiment's seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,9 +28,9 @@ struct RandomVariable {
     /// The attributes with their values.
     values: BTreeMap<String, f64>,
     generator: usize,
-    /// The values of an empirical distribution, each with the share that is not above it.
+    /// The values of an empirical distribution, each with the share of draws that are not above it.
     table: Vec<[f64; 2]>,
-    /// The error models that draw from it.
+    /// The error models that draw from this variable.
     error_models: BTreeSet<usize>,
 }
 
@@ -77,7 +77,7 @@ impl RandomVariable {
         self.values.contains_key(name)
     }
 
-    /// Returns the value of an empirical distribution that a share leads to.
+    /// Returns the value at which an empirical distribution reaches a share.
     fn of_table(&self, share: f64) -> f64 {
         // The first share is looked at apart, and the last is not.
         let (Some(first), Some(last)) = (self.table.first(), self.table.len().checked_sub(1)) else {
@@ -105,7 +105,7 @@ impl Randoms {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
     }
 
-    /// Notes that an error model draws from a variable, and no more from a former one.
+    /// Notes that an error model draws from a variable, and no longer from its former one.
     pub fn use_in(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
         if let Some(former) = former {
             self.variables[former].error_models.remove(&error_model);

@@ -1,4 +1,4 @@
-//! What is due during a run, in the order of time.
+//! The commands and packets that are due during a run, in the order of time.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::quantity::seconds;
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
 
-/// The time of the run, and what is due.
+/// The time of the run, and the commands and packets that are due.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    /// The time of the run, once it has started.
+    /// The time of the run; `None` before it has started.
     pub now: Option<Duration>,
-    /// What is due during the run, in order.
+    /// The commands and packets that are due during the run, in order.
     due: BTreeMap<(Duration, u64), Due>,
     /// When each of the commands is due, by its number.
     due_times: BTreeMap<u64, Duration>,
@@ -23,14 +23,14 @@ pub(crate) struct Schedule {
     pub is_over: bool,
 }
 
-/// What is due at a time of the run.
+/// An item that is due at a time of the run.
 #[derive(Debug)]
 enum Due {
     /// Commands of the script.
     Commands(Word),
-    /// The first packet of an application over FullTcp, in its start of this number.
+    /// The first packet of an application over FullTcp, in the start with this number.
     Opening { application: usize, start: u32 },
-    /// The last packet of a burst of an application, in its start of this number.
+    /// The last packet of a burst of an application, in the start with this number.
     Burst { application: usize, start: u32 },
 }
 
@@ -48,8 +48,8 @@ impl Schedule {
         self.commands
     }
 
-    /// Adds the last packet of a burst: behind the commands of the script at that time, and in the order of
-    /// the bursts.
+    /// Adds the last packet of a burst. It is due after the commands of the script at the same time, and in the order
+    /// of the bursts.
     pub fn add_burst(&mut self, at: Duration, application: usize, start: u32) {
         self.add_packet(at, Due::Burst { application, start });
     }
@@ -103,7 +103,7 @@ impl Simulator<'_> {
         None
     }
 
-    /// `$ns at 0.5 "$ftp start"`: whatever the words say is run at that time of the run.
+    /// `$ns at 0.5 "$ftp start"`: executes the commands at that time of the run.
     pub(crate) fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
         let (at, now) = (seconds(time)?, self.schedule.now.unwrap_or_default());
         if at < now {
@@ -116,7 +116,7 @@ impl Simulator<'_> {
         self.schedule.add_commands(at, script.clone()).to_string()
     }
 
-    /// The script ends itself: during the run, all traffic ends with it.
+    /// Executes `exit`: the script ends, and during the run all traffic ends with it.
     pub(crate) fn exit(&mut self, at: usize) -> Outcome {
         let Some(now) = self.schedule.now else {
             return error_at(
@@ -129,7 +129,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns whether the time of the run is not zero any more.
+    /// Returns whether the time of the run is later than zero.
     pub(crate) fn has_begun(&self) -> bool {
         self.schedule.now.is_some_and(|now| now > Duration::ZERO)
     }

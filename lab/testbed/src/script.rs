@@ -46,11 +46,11 @@ pub struct ScriptError {
 /// available.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
-/// A function that returns why a network is refused before its routes are computed: one from every node to
-/// every address.
+/// A function that returns why a network is refused. It is called before the routes are computed, of which there is one
+/// from every node to every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
-/// How errors begin in scripts that others read.
+/// How errors begin that indicate a script which other scripts read.
 const IN_FRAGMENTS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.

@@ -37,9 +37,9 @@ pub(crate) enum Object {
     Generator(usize),
     /// A random variable.
     Variable(usize),
-    /// What only draws or records.
+    /// An object that only draws or records.
     Recorder,
-    /// Unknown: commands for it are not understood either.
+    /// An object of an unknown class, whose commands are unknown, too.
     Unknown,
 }
 
@@ -56,27 +56,27 @@ pub(crate) struct Simulator<'t> {
     pub ignored: Vec<Ignored>,
     /// Errors so far.
     pub unknown: Vec<WordError>,
-    /// What hol does not model, so that nothing of the script can be; the gravest so far.
+    /// The most serious feature so far that hol does not model, because of which the whole script is refused.
     pub cause: Option<Cause>,
     /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
     pub is_emulab: bool,
     pub schedule: Schedule,
     pub randoms: Randoms,
     pub has_simulator: bool,
-    /// Octets of what may be kept: all commands with their texts, and what they copy.
+    /// Octets that the script has made hol keep: all commands with their texts, and the copies that they make.
     octets: usize,
-    /// The files that the script has opened, which are not.
+    /// The number of files that the script has opened; hol does not really open them.
     opened: u32,
-    /// Where commands stand that are ignored.
+    /// Positions in the script of ignored commands.
     pub ignored_at: BTreeSet<usize>,
-    /// The lines of these commands, and their texts.
+    /// The lines of ignored commands, and their texts.
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Octets that a script may make hol keep.
+/// Maximum octets that a script may make hol keep.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
-/// Octets that a value, an end of a link or a change counts for besides its text.
+/// Octets that a value, an end of a link or a change counts as, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
 /// The result of a command.
@@ -134,7 +134,7 @@ impl Host for Simulator<'_> {
         Some(self.emulab(words, form))
     }
 
-    /// Nodes, links and LANs are named after the first variable that holds them; `node(3)` gives `node-3`.
+    /// Names a node, link or LAN after the first variable that contains it; `node(3)` becomes `node-3`.
     fn name_after_variable(&mut self, variable: &str, value: &str) {
         let Some(object) = handle(value).and_then(|index| self.objects.get(index)) else { return };
         let name = match *object {
@@ -242,7 +242,7 @@ impl<'t> Simulator<'t> {
         ("defaultRNG", self.add(Object::Generator(0)))
     }
 
-    /// Runs a command of an object: of the simulator, or of something that it created.
+    /// Runs a command of an object: of the simulator, or of an object that it created.
     fn method(&mut self, object: Object, words: &[Word]) -> Outcome {
         let Some(method) = words.get(1) else {
             return error_at(words[0].at, "the command of an object is missing, as in $ns node");
@@ -296,7 +296,8 @@ impl<'t> Simulator<'t> {
         }
     }
 
-    /// Counts octets that a command makes hol keep or copy; servers read scripts of strangers.
+    /// Counts the octets that a command makes hol keep or copy. They are limited because servers read scripts of
+    /// strangers.
     pub(crate) fn hold(&mut self, at: usize, octets: usize) -> Result<(), WordError> {
         self.octets = self.octets.saturating_add(octets);
         if self.octets > MAX_OCTETS {

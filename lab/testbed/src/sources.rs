@@ -1,9 +1,9 @@
 //! The texts of a script: its own, and those of the files that it reads with `source`.
 
-/// Octets of all files together.
+/// Maximum octets of all files together.
 const MAX_SCRIPT_OCTETS: usize = 4 << 20;
 
-/// The texts one behind another, so that an offset identifies the file and the position of a word.
+/// The texts in sequence, so that an offset identifies the file and the position of a word.
 #[derive(Debug)]
 pub(crate) struct Sources {
     texts: Vec<Source>,
@@ -14,7 +14,7 @@ struct Source {
     name: String,
     text: String,
     base: usize,
-    /// Where its lines begin.
+    /// Offsets at which the lines of the file begin.
     lines: Vec<usize>,
 }
 
@@ -77,7 +77,7 @@ impl Sources {
         own.text.get(at - own.base..end).unwrap_or_default()
     }
 
-    /// Returns the words of all texts outside of comments and of what is printed, with their offsets.
+    /// Returns the words of all texts, without comments and printed text, with their offsets.
     pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
         self.texts.iter().flat_map(|Source { text, base, .. }| {
             let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));

@@ -18,7 +18,7 @@ pub(crate) struct Traffic {
     pub end: Option<Duration>,
 }
 
-/// Applications of one agent.
+/// Maximum number of applications of one agent.
 const MAX_OF_AGENT: usize = 1000;
 
 impl Traffic {
@@ -43,7 +43,7 @@ impl Traffic {
         self.of_agents.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the first application of an agent that is as asked.
+    /// Returns the first application of an agent that satisfies the condition.
     pub fn find(&self, agent: usize, is_wanted: impl Fn(&Application) -> bool) -> Option<usize> {
         self.applications_of(agent).iter().copied().find(|index| is_wanted(&self.applications[*index]))
     }

@@ -1,13 +1,13 @@
 //! Parts of ns that hol does not model: one sentence with the cause, instead of a list of unknown commands.
 //!
-//! A script may give several causes, such as a class of its own and then wireless nodes; the gravest is
-//! reported, whichever comes first. If a script is refused for anything else, the words of the commands that
-//! were not reached count, too.
+//! A script may have several causes, such as a class of its own and wireless nodes. The most serious one is reported,
+//! not the first. If a script is refused for any other reason, the words of the commands that were not executed count,
+//! too.
 
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
 
-/// A kind of cause, the gravest first.
+/// A kind of cause, the most serious first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Satellite,
@@ -34,7 +34,7 @@ pub(crate) struct Cause {
 }
 
 impl Kind {
-    /// Returns what is not modelled, and what there is instead.
+    /// Returns the sentence that names the feature which is not modelled, and the alternative.
     const fn reason(self) -> &'static str {
         match self {
             Self::Satellite => {
@@ -72,7 +72,7 @@ impl Cause {
         Self { kind, error: WordError { at, problem: format!("{what:?}: {}", kind.reason()) } }
     }
 
-    /// Returns what this word gives away.
+    /// Returns the unsupported feature that this word indicates.
     pub fn of_word(word: &str, at: usize) -> Option<Self> {
         let is_like = |known: &str| match known.strip_suffix('*') {
             Some(beginning) => word.starts_with(beginning),
@@ -87,12 +87,12 @@ impl Cause {
         Self { kind: Kind::Routing, error: WordError { at, problem: problem.to_owned() } }
     }
 
-    /// Returns whether no other cause can matter more, so that the rest of the script need not be read.
+    /// Returns whether this cause is reported whatever else the script contains, so that the rest need not be read.
     pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
 
-    /// Returns whether this cause is to be reported rather than another one.
+    /// Returns whether this cause is more serious than another one and must be reported instead of it.
     pub fn is_graver_than(&self, other: &Self) -> bool {
         self.kind < other.kind
     }
@@ -103,7 +103,7 @@ impl Cause {
     }
 }
 
-/// Words that give a script away; `*` stands for any end.
+/// Words that indicate an unsupported feature; `*` stands for any ending.
 const REVEALING_WORDS: [(&str, Kind); 67] = [
     ("Node/SatNode*", Kind::Satellite),
     ("Phy/Sat*", Kind::Satellite),
@@ -174,7 +174,7 @@ const REVEALING_WORDS: [(&str, Kind); 67] = [
     ("Application/TcpApp", Kind::Messages),
 ];
 
-/// Returns what a command as a whole gives away.
+/// Returns the unsupported feature that a command as a whole indicates.
 pub(crate) fn of_command(words: &[Word]) -> Option<Cause> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     match texts[..] {
@@ -196,7 +196,8 @@ pub(crate) fn is_on(value: &str) -> bool {
     !matches!(value, "0" | "false" | "off")
 }
 
-/// `$ns node-config -option value …`: wireless, unless an option says what else; wired ones name none.
+/// `$ns node-config -option value …`: the nodes are wireless unless an option indicates another kind. Wired nodes need
+/// no such command.
 fn node_config(words: &[Word]) -> Option<Cause> {
     let known = words[2..].iter().find_map(|word| Cause::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
@@ -227,14 +228,14 @@ const CALLBACKS: [&str; 17] = [
     "sched-stop",
 ];
 
-/// Methods that only scripts call, so that a class below ns's may define them and call ns's with `next`.
+/// Methods that only scripts call, so a subclass of ns's class may define them and call ns's method with `next`.
 const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce", "producemore"];
 
 /// The methods of ns itself, by class.
 const OF_NS: &str = include_str!("ns-methods.txt");
 
-/// Returns why a script may not define this method of a class of ns, or of a class or object below it if it
-/// `extends` one.
+/// Returns why a script may not define this method of a class of ns, or, if it `extends` one, of a subclass or an
+/// object of that class.
 pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
@@ -246,7 +247,7 @@ pub(crate) fn method(class: &Word, method: &Word, extends: bool) -> Option<Cause
     (!is_free && is_of_ns(&class.text, &method.text)).then(|| Cause::new(Kind::Replaced, &what(), method.at))
 }
 
-/// Returns whether ns has a method of this name for a class, or for one above it.
+/// Returns whether ns has a method of this name for a class or one of its superclasses.
 fn is_of_ns(class: &str, method: &str) -> bool {
     let is_above = |above: &str| match above {
         "Link" => class == "SimpleLink" || class == above,
@@ -272,19 +273,19 @@ pub(crate) const LIBRARY_FILES: [&str; 11] = [
 ];
 
 impl Simulator<'_> {
-    /// Returns whether the script is refused, whatever else it says.
+    /// Returns whether the script is refused whatever its other commands are.
     pub(crate) fn is_refused(&self) -> bool {
         self.cause.as_ref().is_some_and(Cause::outranks_all_others)
     }
 
-    /// Notes what hol does not model; the gravest cause is reported.
+    /// Notes a feature that hol does not model; the most serious one is reported.
     pub(crate) fn refuse(&mut self, cause: Cause) {
         if self.cause.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
             self.cause = Some(cause);
         }
     }
 
-    /// Notes what a command says that hol does not model.
+    /// Notes the features of a command that hol does not model.
     pub(crate) fn look_for_causes(&mut self, words: &[Word]) {
         let checked = match words[0].text.as_str() {
             "new" => words,
@@ -298,8 +299,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns why a script is refused: what its commands say, or, if it is refused anyway, what stands in
-    /// those that were not reached.
+    /// Returns why a script is refused: the cause in its executed commands or, if it is refused in any case, the cause
+    /// in the commands that were not executed.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached =
             self.sources.words().filter(|_| is_refused).filter_map(|(word, at)| Cause::of_word(word, at));
@@ -311,7 +312,7 @@ impl Simulator<'_> {
         all.map(Cause::into_error)
     }
 
-    /// Returns whether no command of the script creates a simulator, reached or not.
+    /// Returns whether no command of the script, executed or not, creates a simulator.
     pub fn is_fragment(&self) -> bool {
         !self.has_simulator && !self.sources.words().any(|(word, _)| word == "Simulator")
     }

@@ -33,7 +33,7 @@ struct Writer<'t> {
     script: String,
 }
 
-/// The names given out so far, each a variable of the script.
+/// The names used so far, each a variable of the script.
 #[derive(Default)]
 struct Names(Vec<String>);
 
@@ -80,7 +80,7 @@ impl<'t> Writer<'t> {
         writeln!(self.script, "\n{simulator} rtproto Static\n{simulator} run")
     }
 
-    /// A variable for the simulator that is the name of nothing else.
+    /// Returns a name for the simulator's variable that nothing else has.
     fn simulator(&self) -> String {
         let labels = self.topology.segments().iter().map(|segment| &segment.label);
         let names: Vec<&String> = self.topology.node_names().iter().chain(labels).collect();
@@ -163,7 +163,8 @@ impl<'t> Writer<'t> {
         self.unsaid(label, settings)
     }
 
-    /// The attributes of a queue that differ from those which ns gives it; `red` is whether it is one already.
+    /// Writes the attributes of a queue that differ from ns's defaults; `red` is whether the queue already is a RED
+    /// queue.
     fn queue(&mut self, queue: &str, settings: &Settings, red: bool) -> std::fmt::Result {
         let mut set =
             |attribute: &str, value: String| writeln!(self.script, "{queue} set {attribute} {value}");
@@ -280,7 +281,7 @@ fn loss(settings: &Settings) -> Ratio {
     }
 }
 
-/// A threshold as ns counts it: always in packets.
+/// Returns a threshold in packets, as ns counts it.
 fn packets(threshold: QueueLimit, packet: ByteCount) -> f64 {
     match threshold {
         QueueLimit::Packets(packets) => packets as f64,

@@ -1,7 +1,7 @@
-//! Random early detection in Linux: drops by the average queue. tc-red(8).
+//! Random early detection (RED) in Linux, which drops packets by the average length of the queue. tc-red(8).
 //!
-//! Settings that Linux cannot express are rejected by name. Its weights are powers of two, it counts octets
-//! including the overhead of the link, and while the link is idle the average falls in coarse steps.
+//! A setting that Linux cannot express is an error that names the setting. Linux supports only weights that are powers of two.
+//! It counts octets including the overhead of the link, and while the link is idle the average falls in coarse steps.
 
 use hol_base::{QueueLimit, Ratio};
 use hol_network::{RedSpec, Settings};

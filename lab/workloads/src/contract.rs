@@ -31,7 +31,7 @@ pub enum Input {
     Full(Outgoing),
     /// The connection accepts messages again.
     Writable(ConnectionId),
-    /// The peer sends no more on this connection.
+    /// The peer sends no more data on this connection.
     PeerClosed(ConnectionId),
     /// The connection was closed in order.
     Closed(ConnectionId),
@@ -62,14 +62,14 @@ pub struct Outgoing {
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How this message is delivered; `None`: as the transport's options say.
+    /// How this message is delivered; `None`: as the transport's options specify.
     pub delivery: Option<DeliveryOptions>,
     /// Entry of the message in the application's ledger.
     pub(crate) entry: Option<EntryId>,
 }
 
 impl Outgoing {
-    /// Returns whether this is a message of the workload. A session setup is none, so repeating it is no
+    /// Returns whether this is a message of the workload. A session setup is not such a message, so repeating it is not
     /// progress.
     pub const fn is_message(&self) -> bool {
         self.entry.is_some()

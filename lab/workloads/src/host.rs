@@ -13,8 +13,8 @@ use crate::{PendingRequests, Processor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
-    /// How a middlebox on this host enforces its rules before it replies; `nftables` in the kernel world
-    /// only. Default `none`.
+    /// How a middlebox on this host enforces its rules before it replies: `"none"`, or `"nftables"` (kernel world
+    /// only). Default `"none"`.
     pub filter: Filter,
     /// Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
     pub service: Duration,
@@ -38,7 +38,7 @@ pub enum Filter {
     Nftables,
 }
 
-/// What a host provides to an application on it.
+/// The resources that a host provides to its application.
 #[derive(Debug, Default)]
 pub struct Host {
     /// Packet filter of the host, if it has one.

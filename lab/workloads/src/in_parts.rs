@@ -9,7 +9,7 @@ use crate::contract::{ConnectionId, Outgoing};
 #[derive(Debug, Default)]
 pub(crate) struct InParts {
     connections: BTreeMap<ConnectionId, StreamBuffer>,
-    /// Whether it returns only the rest of a message that it cannot accept, as the model does.
+    /// Whether the transport returns only the part of a message that it cannot accept, as the model does.
     returns_rest: bool,
 }
 

@@ -18,10 +18,10 @@ pub struct Ledger {
     pub(crate) sent_messages: Window<SentEntry>,
     #[serde(rename = "answered")]
     pub(crate) received_messages: Window<Option<ReceivedEntry>>,
-    /// Records of several messages, by entry number.
+    /// Records that consist of several messages, by entry number.
     #[serde(default, rename = "wholes")]
     pub(crate) composites: BTreeMap<u32, CompositeEntry>,
-    /// When the transport accepted the first part of a reply that has several, by message.
+    /// When the transport accepted the first part of a reply that has several parts, by message.
     #[serde(default, rename = "begun")]
     pub(crate) reply_starts: BTreeMap<u32, Time>,
     /// Maximum number of messages from the peer.
@@ -30,7 +30,7 @@ pub struct Ledger {
     last_due: Option<Time>,
     /// Number of messages in either window that are done: answered, or received.
     pub(crate) done: u64,
-    /// Whether messages were settled that have not arrived; they may still arrive.
+    /// Whether messages were settled that had not arrived, but may still arrive.
     pub(crate) gave_up: bool,
 }
 
@@ -59,9 +59,9 @@ pub(crate) struct SentEntry {
 /// A record that consists of several messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CompositeEntry {
-    /// The message whose delivery ends the record: the first, until another one has ended it.
+    /// The message whose delivery ends the record: the first message, until a later one is known to end the record.
     pub(crate) message: u32,
-    /// The part of the reply to that message.
+    /// Which part of the reply to that message ends the record: the first or the last.
     pub(crate) part: Part,
 }
 
@@ -92,7 +92,7 @@ pub struct MessageArrival {
     pub delivered: Time,
 }
 
-/// What a sender notes when a message comes due.
+/// The note that a sender makes when a message comes due.
 #[derive(Debug, Clone, Copy)]
 pub struct DueMessage {
     /// Scheduled time of the message.

@@ -14,21 +14,22 @@ use crate::{ENDLESS, OnwardClient, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
-    /// Messages per second and source. Default 100/s.
+    /// Messages per second and source, such as `"100/s"`. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
     /// accepted the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Distribution of the intervals between messages. Default periodic; Poisson for rpc.
+    /// Distribution of the intervals between messages: `"periodic"` or `"poisson"`. Default `"periodic"`; for rpc
+    /// `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run ends this long, but at least
-    /// 120 s, after the last scheduled message. Default: no limit.
+    /// Abort the run if the transport has not accepted a message this long after its scheduled time. The run then ends
+    /// this time, but at least 120 s, after the last scheduled message. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }

@@ -17,7 +17,7 @@ use crate::ledger::Ledger;
 #[derive(Debug, Clone)]
 pub struct Processor {
     service: Duration,
-    /// When it has served all messages read so far, in ns; shared by clones with different clocks.
+    /// When the processor has served all messages read so far, in ns; shared by clones with different clocks.
     idle_from: Arc<AtomicU64>,
     /// The zero of this clone's clock, in ns.
     zero: u64,

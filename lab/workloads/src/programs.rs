@@ -11,7 +11,8 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// The times that are measured: of programs, of connections, or of HTTP/1 requests. Default `program`.
+    /// The times that are measured: those of programs (`"program"`), of connections (`"connection"`), or of HTTP/1
+    /// requests (`"transaction"`). Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
     /// Virtual time after which programs that still run are ended. Default 10 min.

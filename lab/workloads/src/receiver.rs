@@ -12,7 +12,7 @@ use crate::ledger::{Ledger, MessageArrival};
 
 /// The replies of a workload.
 pub(crate) trait ReplySource: fmt::Debug {
-    /// Returns the number of the message that a request carries; `None` if it carries none.
+    /// Returns the number of the message that a request carries; `None` if it carries no message.
     fn number(&self, request: &Bytes) -> Option<u32>;
 
     /// Returns the reply to a request, if any.
@@ -51,7 +51,7 @@ pub(crate) struct Receiver<A> {
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
-    /// Connections on which the peer sends no more.
+    /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
     ledger: Ledger,
@@ -114,7 +114,7 @@ impl<A: ReplySource> Receiver<A> {
         self.served += 1;
     }
 
-    /// Passes on the replies whose work is done; returns when the next one is.
+    /// Passes on the replies whose processing has ended; returns when that of the next one ends.
     #[inline]
     fn release_served(&mut self, now: Time) -> Time {
         if self.in_service.is_empty() {

@@ -26,8 +26,8 @@ pub(crate) trait RequestSource: fmt::Debug {
         None
     }
 
-    /// Returns the message that sets up the session of a connection, with its turn among the lanes; `None` if
-    /// the workload has no sessions. `attempt` counts earlier ones.
+    /// Returns the message that sets up the session of a connection, with its turn among the lanes; `None` if the
+    /// workload has no sessions. `attempt` is the number of earlier attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
@@ -81,9 +81,9 @@ pub(crate) struct Sender<R> {
     openings: ConnectionOpenings,
     setups: SessionSetups,
     rejected: RejectedMessages,
-    /// The rest of a message whose head was just written.
+    /// The remaining part of a message whose head was just written.
     rest: Option<Outgoing>,
-    /// Connections on which the peer sends no more.
+    /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
     ledger: Ledger,
@@ -308,7 +308,7 @@ impl<R: RequestSource> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Records the rest of the schedule as never sent; an endless schedule has no rest.
+    /// Records all remaining messages of the schedule as never sent; an endless schedule has no remaining messages.
     fn end(&mut self, now: Time) -> bool {
         const PART_OCTETS: u64 = 4096;
         if self.endless {

@@ -29,12 +29,11 @@ pub struct WorkloadSpec {
     /// Time from the start of the run until the client connects. Default 0.
     #[serde(default)]
     pub start: Duration,
-    /// Delay the start by a random time of up to this, drawn for each repetition. Default none.
+    /// Delay the start by a random time of up to this length, drawn for each repetition. Default none.
     ///
-    /// A host's timers expire at the ticks of its clock. Where nothing else is random, runs that start at
-    /// the same tick are identical, and an interval of ± 0 means nothing (phase effects: Floyd and Jacobson
-    /// 1992). 256 ms is one slot of Linux' timer wheel for timeouts of 2 to 16 s, and covers all finer
-    /// slots.
+    /// A host's timers expire at the ticks of its clock. If nothing else is random, runs that start at the same tick
+    /// are identical, and an interval of ± 0 has no meaning (phase effects: Floyd and Jacobson 1992). 256 ms is one
+    /// slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
     #[serde(default)]
     pub spread: Duration,
     /// End the run if a connection is not open after this time. Default: wait as long as the transport tries.
@@ -82,7 +81,7 @@ impl WorkloadSpec {
         self.kind.workload_mut().sizes_mut()
     }
 
-    /// Returns messages per second and source; `None` if messages are not due by time.
+    /// Returns messages per second and source; `None` if messages do not come due at given times.
     pub fn rate(&self) -> Option<Frequency> {
         self.load().and_then(Load::rate)
     }

@@ -21,7 +21,8 @@ pub struct Handshake {
     pub hello: u16,
     /// Octets of the server's message: `ServerHello` to `Finished`.
     pub answer: u16,
-    /// Octets of the client's second message: `Finished`, after `EndOfEarlyData` if it sent any.
+    /// Octets of the client's second message: `Finished`, preceded by `EndOfEarlyData` if the client has sent early
+    /// data.
     pub finished: u16,
     /// Whether the client sends application data with its first message.
     pub is_early: bool,

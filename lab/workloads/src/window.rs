@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Consecutive notes from a message number on; settled ones are removed at the front.
+/// Consecutive notes from a message number on; notes on settled messages are removed at the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Window<T> {
     start: u32,

@@ -15,7 +15,7 @@ pub trait Workload {
     fn name(&self) -> &'static str;
     /// Returns a one-line description for lists of workloads.
     fn about(&self) -> &'static str;
-    /// Returns its own keys, without those of its load.
+    /// Returns the workload's own keys, without those of its load.
     fn own_keys(&self) -> &'static [&'static str];
     /// Sets every default.
     fn set_defaults(&mut self) {
@@ -23,7 +23,7 @@ pub trait Workload {
             load.set_defaults();
         }
     }
-    /// Rejects contradictions among its own keys.
+    /// Rejects contradictions among the workload's own keys.
     fn check_own(&self) -> Result<(), WorkloadError>;
     /// Rejects contradictory keys.
     fn check(&self) -> Result<(), WorkloadError> {
@@ -46,7 +46,7 @@ pub trait Workload {
     }
     /// Returns the octets per message; `None` if sizes differ.
     fn size(&self) -> Option<u64>;
-    /// Returns the octets of its longest message, if it is not determined by its load.
+    /// Returns the octets of the longest message, if the workload's load does not determine it.
     fn longest(&self) -> Option<u64> {
         self.size()
     }

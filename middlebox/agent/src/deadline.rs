@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hol_base::Duration;
 
-/// A point in time, or never.
+/// A point in time, or no deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
@@ -18,7 +18,7 @@ impl Deadline {
         Self(Instant::now().checked_add(to_std(patience)))
     }
 
-    /// Returns the remaining time, zero if it is over; `None` if never.
+    /// Returns the time until the deadline, zero if it has passed; `None` if there is no deadline.
     pub fn remaining(self) -> Option<std::time::Duration> {
         self.0.map(|end| end.saturating_duration_since(Instant::now()))
     }

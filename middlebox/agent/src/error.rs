@@ -22,7 +22,7 @@ pub enum SessionError {
     /// The server does not accept a connection.
     #[error("cannot connect to {server}: {source}; check that the middlebox runs and listens there")]
     Connect {
-        /// Its address.
+        /// The address of the server.
         server: Box<Server>,
         /// The system's error.
         source: io::Error,

@@ -24,7 +24,7 @@ pub enum SecretFileError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// The permissions of the file.
         mode: u32,
     },
     /// The file belongs to another user, who can change it.
@@ -32,7 +32,7 @@ pub enum SecretFileError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// Its owner.
+        /// The user ID of the file's owner.
         owner: u32,
     },
 }

@@ -62,7 +62,7 @@ impl Server {
         Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, patience }
     }
 
-    /// Resolves its name.
+    /// Resolves the name of the server to addresses.
     pub fn addresses(&self) -> Result<Vec<SocketAddr>, SessionError> {
         let resolved = (self.host.as_str(), self.port).to_socket_addrs();
         let unknown = |source| SessionError::UnknownHost { host: self.host.clone(), source };

@@ -21,13 +21,13 @@ pub(crate) struct Connection {
     /// The agent of the connection, which takes turns with others.
     pub agent: TurnAgent,
     stage: Stage,
-    /// The events for which the poller watches it.
+    /// The events for which the poller watches the connection.
     pub interest: Interest,
-    /// True if it waits for its turn to be read.
+    /// True if the connection waits for its turn to be read.
     pub is_queued: bool,
-    /// True if its data exceeded a turn, so that it must be processed again even without new data.
+    /// True if the received data exceeded a turn, so that the connection must be processed again even without new data.
     pub has_waiting_messages: bool,
-    /// True if it has notifications of others' changes, which are sent in its next turn.
+    /// True if notifications of other sessions' changes are waiting, which are sent in the connection's next turn.
     pub has_notifications: bool,
     /// When the connection is closed for inactivity.
     pub deadline: Option<Time>,
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
 enum Stage {
     /// Messages are exchanged.
     Open,
-    /// Queued messages are sent, and no more are read.
+    /// Queued messages are sent, and no further messages are read.
     Closing,
     /// Everything is sent and our sending side is shut down. Closing the socket before the peer has read
     /// everything might lose the last messages: TCP resets a connection with unread data (RFC 1122 section
@@ -67,7 +67,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns its log level.
+    /// Returns the log level of the connection.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::HandshakeFailed(_) => Level::Debug,

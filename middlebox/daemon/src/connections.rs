@@ -21,12 +21,12 @@ pub(crate) struct Connections {
     deadlines: BTreeSet<(Time, SessionId)>,
     /// Connections to flush before the turn ends.
     to_flush: BTreeSet<SessionId>,
-    /// Connections with pending notifications, of which some are sent each turn: writing to thousands of
-    /// sockets takes too long.
+    /// Connections with pending notifications. Only some notifications are sent per turn, because writing to thousands
+    /// of sockets takes too long.
     notified: VecDeque<SessionId>,
     /// Connections to read.
     turns: Turns,
-    /// Octets queued on all of them.
+    /// Octets queued on all connections.
     queued_octets: usize,
 }
 

@@ -153,8 +153,8 @@ impl Daemon {
         })
     }
 
-    /// Makes the filter contain exactly the rules of the middlebox, except missing ones, which follow
-    /// gradually; then reports that agents can connect. From now on the filter passes no other packets.
+    /// Makes the filter contain the rules of the middlebox and no others; missing rules are added gradually; then
+    /// reports that agents can connect. From now on the filter passes no other packets.
     pub(crate) fn begin(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.ledger.repair(now, &self.middlebox)?;
@@ -243,7 +243,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Returns the time until the next action; `None` if only events cause any.
+    /// Returns the time until the next action; `None` if the next action depends on an event.
     fn time_to_next_action(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
@@ -427,7 +427,7 @@ impl Daemon {
         self.standby_at = now + Self::GAUGE_INTERVAL;
     }
 
-    /// Closes a connection at once. Its session ends, its rules stay. RFC 3989 section 2.2.4.
+    /// Closes a connection at once. Its session ends; its rules remain in force. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, why: &EndReason) {
         self.middlebox.disconnect(id);
         self.without_session.remove(id);

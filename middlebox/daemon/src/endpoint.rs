@@ -1,7 +1,7 @@
 //! The HTTP/1.1 endpoint for Prometheus, which supports only `GET /metrics`. RFC 9112.
 //!
-//! It accepts readers on its own thread and serves each on a thread of its own, with timeouts, so that none blocks the
-//! event loop or another reader.
+//! The endpoint accepts readers on its own thread, and serves each reader on a separate thread with timeouts, so that
+//! no reader blocks the event loop or another reader.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::metrics::{MIME_TYPE, Metrics};
 
 /// Maximum time for each piece received, and for sending.
 const IO_TIMEOUT: Duration = Duration::from_millis(250);
-/// Maximum concurrent readers; further ones are rejected.
+/// Maximum concurrent readers; further readers are rejected.
 const MAX_READERS: usize = 64;
 /// Maximum octets of a request and of a piece, and maximum pieces.
 const MAX_OCTETS: usize = 4096;

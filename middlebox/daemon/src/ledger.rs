@@ -67,7 +67,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns the changes that caused it; `None` if all did.
+    /// Returns the changes that caused the failure; `None` if all changes did.
     fn changes(&self, all: &[Change]) -> Option<Vec<usize>> {
         match self {
             Self::Filter(FilterError::Refused { changes, .. }) => Some(changes.clone()),
@@ -89,7 +89,7 @@ impl LedgerError {
         }
     }
 
-    /// Returns true if it is unknown what is recorded, so that only a restart can continue.
+    /// Returns true if the content of the journal is unknown, so that only a restart can continue.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
     }
@@ -102,7 +102,7 @@ impl Ledger {
     const MAX_REPEATS: usize = 2;
     /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
     const REJECTED_BATCH_COST: u64 = 5_000_000;
-    /// Maximum time before the journal's mark is synced. A turn that syncs it waits for the disk once more.
+    /// Maximum time before the journal's mark is synced. A turn that syncs the mark waits for the disk once more.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
     const COMPACTION_RETRY: Duration = Duration::from_secs(60);
@@ -345,8 +345,8 @@ impl Ledger {
     }
 }
 
-/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that
-/// change anything. Those are refused. Returns false if there are none.
+/// Repeats a batch without the requests that caused these changes, or, with `None`, without all requests that change
+/// anything. These requests are refused. Returns false if there are no such requests.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,

@@ -10,7 +10,7 @@ use crate::{DaemonError, SetupError};
 /// Limits of the resources that agents and hosts can make the daemon use.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Maximum connections. A further one replaces the oldest without a session, or else waits in the
+    /// Maximum connections. A further connection replaces the oldest one without a session, or else waits in the
     /// kernel's queue.
     pub connections: usize,
     /// Maximum octets queued for an agent that does not read. The agent is read again only when none are
@@ -18,7 +18,7 @@ pub struct Limits {
     pub output: usize,
     /// Maximum octets queued for all agents together. Beyond that, those with the most are disconnected.
     pub backlog: usize,
-    /// How long an agent may read none of its queued octets.
+    /// Time for which an agent may fail to read any of its queued octets.
     pub patience: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Limits {
     const MAX_TURN_OCTETS: usize = 1 << 20;
     /// Cost after which the requests of a turn are answered, in units of about a nanosecond.
     pub(crate) const TURN_WORK: u64 = 10_000_000;
-    /// The share of one agent before others get their turn, in the same units.
+    /// The work of one agent before other agents get their turn, in the same units.
     pub(crate) const AGENT_SHARE: u64 = 1_000_000;
     /// Minimum of `output`: half of it holds the longest list, which is the longest reply.
     pub(crate) const MIN_OUTPUT: u64 = 2 << 16;

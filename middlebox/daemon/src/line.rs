@@ -31,7 +31,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
         self.waiting() > 0
     }
 
-    /// Sends as much as the kernel takes; returns the number of octets.
+    /// Sends as many octets as the kernel accepts; returns their number.
     fn flush(&mut self) -> io::Result<usize>;
 
     /// Shuts down the sending side.
@@ -43,7 +43,7 @@ pub(crate) trait Line: AsFd + fmt::Debug + Send {
 pub(crate) enum ReadOutcome {
     /// Octets, framed as the transport does.
     Octets(Bytes),
-    /// No octets yet, but this cost in units of about a nanosecond.
+    /// The read returned no octets yet, but had this cost, in units of about a nanosecond.
     Work(u64),
     /// The connection is now encrypted, and the peer has authenticated with these names; `None` without a
     /// certificate.

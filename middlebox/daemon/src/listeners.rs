@@ -92,7 +92,7 @@ impl Listeners {
     /// Interval before a retry when there are too many connections.
     const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-    /// Opens and watches all sockets; protected ones are bound to this interface.
+    /// Opens and watches all sockets; protected sockets are bound to this interface.
     pub fn open(
         all: &[ListenAddress],
         interface: Option<&str>,
@@ -119,7 +119,7 @@ impl Listeners {
         self.tls = tls;
     }
 
-    /// Accepts an agent; `None` if none waits.
+    /// Accepts an agent; `None` if no agent waits.
     pub fn accept(&self, number: u32) -> io::Result<Option<Arrival>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {

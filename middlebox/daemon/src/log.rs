@@ -149,7 +149,7 @@ struct RepeatedEvents(BTreeMap<(&'static str, String), (Time, u64)>);
 
 impl RepeatedEvents {
     const REPEAT_PERIOD: Duration = Duration::from_secs(60);
-    /// Maximum distinct events; beyond that all further ones of a name count as equal.
+    /// Maximum number of distinct events; all further events with the same name count as equal.
     const MAX_EVENTS: usize = 256;
 
     /// Returns the number of occurrences if the event must be written now.

@@ -49,7 +49,7 @@ pub(crate) struct Numbers {
     pub accepted: u64,
     /// Rules in the table.
     pub rules: u64,
-    /// What each agent uses, by name.
+    /// The resources that each agent uses, by the agent's name.
     pub usage: BTreeMap<String, Usage>,
     /// Ports that the NAT can assign for each protocol.
     pub ports: u64,

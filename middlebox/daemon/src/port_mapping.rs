@@ -54,7 +54,7 @@ struct Host {
 /// A pending request to the middlebox.
 #[derive(Debug)]
 struct PendingRequest {
-    /// The host that waits for the answer; `None` if none does.
+    /// The host that waits for the answer; `None` if no host waits.
     host: Option<Host>,
     mapping_request: MappingRequest,
     octets: Vec<u8>,
@@ -295,7 +295,8 @@ impl PortMapper {
         Ok(Outcome::Pending)
     }
 
-    /// Mappings that a host gets even when few are free: the last quarter is reserved for hosts with fewer.
+    /// Number of mappings that a host gets even when few are free: the last quarter of the mappings is reserved for
+    /// hosts with fewer mappings.
     const FEW_MAPPINGS: usize = 4;
 
     /// Returns true if no more than a quarter of the agent's mappings is free.
@@ -381,7 +382,7 @@ impl PortMapper {
         Ok(session)
     }
 
-    /// Returns true if this is one of its sessions.
+    /// Returns true if port mapping uses this session.
     pub fn has_session(&self, session: SessionId) -> bool {
         self.sessions.values().any(|ours| *ours == session)
     }
@@ -477,7 +478,7 @@ impl PortMapper {
     }
 }
 
-/// Fails if the policy does not permit the agent what one of its hosts requests.
+/// Fails if the policy does not permit the agent the request of one of its hosts.
 fn check_rights(
     PendingRequest { mapping_request, agent, .. }: &PendingRequest,
     middlebox: &Middlebox,
@@ -488,7 +489,7 @@ fn check_rights(
 }
 
 /// Returns true if a requested outside address and port differ from an existing one. An unspecified address matches
-/// any.
+/// every address.
 fn differs(requested: SocketAddr, outside: SocketAddr) -> bool {
     outside.port() != requested.port() || !requested.ip().is_unspecified() && outside.ip() != requested.ip()
 }

@@ -11,8 +11,8 @@ use rustix::thread::{
 /// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; without `filters`, drops that one
 /// too. Child processes cannot regain any.
 ///
-/// Applies to this thread and those that it starts: call it when everything is open, before there are other
-/// threads.
+/// Applies to this thread and to threads that it starts: call this function when all files and sockets are open, before
+/// there are other threads.
 pub fn drop_privileges(filters: bool) -> io::Result<()> {
     let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     set_no_new_privs(true)?;

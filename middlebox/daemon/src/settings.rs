@@ -96,7 +96,7 @@ pub struct TlsSettings {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
-    /// The interface; these sockets accept no traffic from others.
+    /// The interface of these sockets, which accept no traffic from other interfaces.
     pub interface: Option<String>,
     /// TCP addresses.
     #[serde(deserialize_with = "socket_addresses")]
@@ -190,7 +190,7 @@ pub struct LimitSettings {
     pub output: ByteCount,
     /// Maximum octets queued for all agents together.
     pub backlog: ByteCount,
-    /// How long an agent may read none of its queued octets.
+    /// Time for which an agent may fail to read any of its queued octets.
     pub patience: Duration,
 }
 

@@ -155,10 +155,10 @@ pub enum SetupError {
     /// No agent could open a session: all must authenticate, but there are no secrets.
     #[error("{}: agents must authenticate, but there are no secrets; set secrets = FILE, or `anonymous` in the policy", .0.display())]
     NoAuthentication(PathBuf),
-    /// No agent could open a session: without a policy each needs a secret, and the file has none.
+    /// No agent could open a session: without a policy each agent needs a secret, and the file contains none.
     #[error("{}: the file contains no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
     NoSecrets(PathBuf),
-    /// No agent could open a session: none of the policy has a secret.
+    /// No agent could open a session: no agent of the policy has a secret.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
     NoAgentHasSecret {
         /// The file that names the agents.
@@ -194,15 +194,15 @@ pub enum SetupError {
     BelowMinimum {
         /// The setting.
         key: &'static str,
-        /// Its minimum.
+        /// The minimum of the setting.
         min: &'static str,
     },
-    /// A limit has no effect, because another is smaller.
+    /// A limit has no effect, because another limit is smaller.
     #[error("{key} must be at most {max}")]
     AboveMaximum {
         /// The setting.
         key: &'static str,
-        /// Its maximum.
+        /// The maximum of the setting.
         max: &'static str,
     },
     /// There is no socket for agents.
@@ -444,8 +444,8 @@ impl Settings {
         Limits { connections, output, backlog, patience: self.limits.patience }
     }
 
-    /// Restores the recorded rules. One that the current settings do not permit ends. A full disk does not prevent
-    /// the start: what cannot be written now is written later.
+    /// Restores the recorded rules. A rule that the current settings do not permit ends. A full disk does not prevent
+    /// the start: changes that cannot be written now are written later.
     fn restore(
         &self,
         directory: &Path,
@@ -497,7 +497,7 @@ impl Settings {
         Ok(RestoredState { journal, unrecorded, unsaved_clock })
     }
 
-    /// Warns of missing interfaces. One may appear later, but with a misspelt name a firewall passes all
+    /// Warns of missing interfaces. An interface may appear later, but if its name is misspelt, a firewall passes all
     /// packets.
     fn warn_of_missing_interfaces(&self, clock: Clock, log: &mut Log) {
         let NftablesSettings { inside, outside, .. } = &self.nftables;
@@ -588,8 +588,8 @@ impl Settings {
         }
     }
 
-    /// Reads the policy. Without one, every agent with a secret has all rights, and without secrets every
-    /// agent.
+    /// Reads the policy. Without a policy every agent with a secret has all rights; without secrets every agent has
+    /// them.
     fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
         let (path, policy) = match (&self.policy, &self.secrets, secrets) {
             (Some(path), ..) => (path, Policy::parse(&read(path)?)),

@@ -137,7 +137,7 @@ impl Line for Tls {
         self.waiting() > 0 || self.session.wants_write()
     }
 
-    /// Sends one record at a time, so that at most one is stored besides the messages themselves.
+    /// Sends one record at a time, so that at most one record is stored in addition to the messages.
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.waiting();
         while self.send_records()? {

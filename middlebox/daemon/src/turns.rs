@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_simco::{AgentId, SessionId};
 
-/// The agent of a connection. All unauthenticated ones count as one.
+/// The agent of a connection. All unauthenticated connections count as one agent.
 pub(crate) type TurnAgent = Option<AgentId>;
 
 /// Connections that wait to be read.
@@ -16,7 +16,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Adds a connection behind the others of its agent.
+    /// Adds a connection after the other connections of its agent.
     pub fn push(&mut self, agent: TurnAgent, id: SessionId) {
         let waiting = self.waiting_sessions.entry(agent).or_default();
         if waiting.is_empty() {
@@ -25,7 +25,7 @@ impl Turns {
         waiting.push_back(id);
     }
 
-    /// Removes the next connection; its agent is now behind the others.
+    /// Removes the next connection, and moves its agent to the end of the order.
     pub fn next(&mut self) -> Option<SessionId> {
         let agent = self.agents.pop_front()?;
         let waiting = self.waiting_sessions.get_mut(&agent)?;

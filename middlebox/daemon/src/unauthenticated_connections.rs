@@ -55,7 +55,8 @@ impl UnauthenticatedConnections {
         self.arrivals.len()
     }
 
-    /// Returns the connection to close in favour of a new one: the oldest of the source that has most.
+    /// Returns the connection to close in favour of a new one: the oldest connection of the source with the most
+    /// connections.
     pub fn next_to_displace(&self) -> Option<SessionId> {
         let (_, _, source) = self.ranks.last()?;
         self.sources.get(source)?.values().next().copied()

@@ -49,7 +49,7 @@ pub struct Interfaces {
     pub outside: String,
 }
 
-/// What happens to forwarded packets without a rule.
+/// The treatment of forwarded packets without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DefaultPolicy {
     /// Packets without a rule are dropped: a firewall.
@@ -105,7 +105,7 @@ impl Config {
         Ok(Self { interfaces: Some(interfaces), ..self })
     }
 
-    /// Sets what happens to packets without a rule.
+    /// Sets the treatment of packets without a rule.
     pub fn with_default_policy(self, default_policy: DefaultPolicy) -> Self {
         Self { default_policy, ..self }
     }
@@ -135,7 +135,7 @@ impl Config {
         self.interfaces.as_ref()
     }
 
-    /// Returns what happens to packets without a rule.
+    /// Returns the treatment of packets without a rule.
     pub fn default_policy(&self) -> DefaultPolicy {
         self.default_policy
     }

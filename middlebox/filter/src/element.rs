@@ -25,7 +25,7 @@ pub(crate) enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Element {
     pub role: Role,
-    /// IP protocol number; `None` is any, which implies any port.
+    /// IP protocol number; `None`: any protocol, which implies any port.
     pub protocol: Option<u8>,
     pub source: End,
     pub destination: End,
@@ -38,7 +38,7 @@ pub(crate) struct End {
     pub address: IpAddr,
     /// Bits of the prefix.
     pub length: u8,
-    /// Port or block of ports; `None` is any.
+    /// Port or block of ports; `None`: any port.
     pub port: Option<Block>,
 }
 

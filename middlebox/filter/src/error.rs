@@ -63,13 +63,13 @@ pub enum FilterError {
     Socket(#[from] io::Error),
 }
 
-/// What a filter does not support.
+/// A feature that a filter does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     /// nftables has no NAT64.
     #[error("nftables does not translate between IPv4 and IPv6")]
     ProtocolTranslation,
-    /// Each pair of ports is an element, in each direction.
+    /// The rule covers too many pairs of ports: each pair needs one set element per direction.
     #[error("a rule of this kind may have {max} pairs of ports, not {flows}; use a wildcard port at one end")]
     TooManyPorts {
         /// Number of pairs of ports, or of blocks of ports.

@@ -34,7 +34,7 @@ struct Flows<'a> {
     pairs: Pairs,
 }
 
-/// What happens to the packets of a flow.
+/// The effect of a rule on the packets of a flow.
 #[derive(Debug, Clone, Copy)]
 enum Effect {
     Pass { inbound: bool, outbound: bool },
@@ -43,9 +43,9 @@ enum Effect {
 
 /// How the ports of both ends are combined.
 enum Pairs {
-    /// This many pairs: each port with the one at the same position in the other range.
+    /// A number of pairs: each port with the port at the same position in the other range.
     Parallel(usize),
-    /// Each block of one end with each block of the other.
+    /// Each block of one end is combined with each block of the other end.
     Crossed(Vec<Option<Block>>, Vec<Option<Block>>),
 }
 

@@ -1,6 +1,6 @@
 //! Packet filters, which enforce the policy rules of a SIMCO middlebox.
 //!
-//! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux' own filter,
+//! A [`PacketFilter`] applies the [`Change`]s of a batch, all or none. [`Nftables`] is Linux's own filter,
 //! [`NullFilter`] lets measurements leave it out, [`RecordingFilter`] is for tests. `docs/simco-filter.md`
 //! shows the resulting ruleset.
 
@@ -32,7 +32,7 @@ pub trait PacketFilter: Send {
     /// ends a rule at most five seconds after [`Rule::expires`] on the clock of `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
-    /// Makes exactly these rules apply, and returns the necessary corrections. If it takes long, some
+    /// Makes exactly these rules apply, and returns the necessary corrections. If the reconciliation takes long, some
     /// elements are missing until [`continue_reconciliation`](Self::continue_reconciliation) reports completion.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError>;
 
@@ -58,7 +58,7 @@ pub trait PacketFilter: Send {
 pub enum Progress {
     /// Some required elements are missing.
     AddingMissing,
-    /// All required elements are present. A search for surplus ones continues; call again in a second.
+    /// All required elements are present. A search for surplus elements continues; call again in a second.
     SearchingSurplus,
     /// Exactly the required elements are present.
     Done,

@@ -11,8 +11,8 @@ use crate::element::{Element, Target};
 use crate::flow::elements;
 use crate::shape::Shape;
 
-/// All required elements with the rules that require them. Several rules may require the same one, which
-/// stays until the last of them ends.
+/// All required elements with the rules that require them. Several rules may require the same element, which exists
+/// until the last of these rules ends.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredElements {
     targets: BTreeMap<(Element, Time, Pid), Option<Target>>,
@@ -126,7 +126,7 @@ impl RequiredElements {
 }
 
 impl RequiredElements {
-    /// Counts one element less of this shape.
+    /// Decreases the number of elements with this shape.
     fn release_shape(&mut self, shape: Shape) {
         let count = self.shapes.get_mut(&shape).expect("each shape in use is counted");
         *count -= 1;

@@ -24,7 +24,7 @@ pub(crate) struct Shape {
 struct EndShape {
     /// Bits of the prefix.
     length: u8,
-    /// Significant bits of the port: all for one port, fewer for a block.
+    /// Number of significant bits of the port: all for a single port, fewer for a block.
     port: Option<u8>,
 }
 

@@ -9,8 +9,8 @@ use crate::frame::{self, FramePosition};
 use crate::lasting_entries::LastingEntries;
 use crate::segment::{self, Start};
 
-/// Size of a frame in octets at which the next one starts. Each frame is synced by itself, so that a
-/// concurrent record does not wait for the whole segment.
+/// Size in octets at which a frame ends and the next frame starts. Each frame is synced by itself, so that a concurrent
+/// record does not wait for the whole segment.
 const MIN_FRAME_OCTETS: usize = 1 << 18;
 
 /// Replaces the last of these segments by one that starts from nothing and has the meaning of all of them,

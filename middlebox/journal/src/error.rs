@@ -29,10 +29,10 @@ pub enum JournalError {
     Version {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format version of the file.
         version: u8,
     },
-    /// The content differs from what was written.
+    /// The content differs from the octets that were written.
     #[error(
         "{path}: octet {offset}: {what}; later records are unreliable: restore the directory from a copy, or \
          move it away to start without rules"
@@ -45,7 +45,7 @@ pub enum JournalError {
         /// The problem.
         what: &'static str,
     },
-    /// The end of the journal is missing: there are fewer acknowledged records than its mark counts.
+    /// The end of the journal is missing: there are fewer records than the mark counts as acknowledged.
     #[error(
         "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to continue without these \
          records (a copy made while a middlebox was recording lacks the end if the mark was copied last)"
@@ -70,7 +70,7 @@ pub enum JournalError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why it could not grow.
+        /// The reason for which the journal could not grow.
         source: io::Error,
     },
     /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this

@@ -42,7 +42,7 @@ impl Format {
 pub(crate) struct FramePosition {
     /// Counted from 1.
     sequence: u64,
-    /// The checksum of the previous frame; for the first, that of the segment's number.
+    /// The checksum of the previous frame; for the first frame, the checksum of the segment's number.
     previous_checksum: u32,
 }
 
@@ -127,7 +127,7 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
 pub(crate) enum SegmentItem<'a> {
     /// The entries of a complete frame, and its offset.
     Frame(u64, &'a [u8]),
-    /// A complete frame at this offset that does not follow the previous one.
+    /// A complete frame at this offset whose position does not follow that of the previous frame.
     OutOfSequence(u64),
     /// The end.
     End,

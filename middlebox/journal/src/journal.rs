@@ -104,7 +104,7 @@ impl Journal {
         self
     }
 
-    /// Returns what was cut off at the end when the journal was opened.
+    /// Returns the incomplete frame that was cut off at the end when the journal was opened.
     pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
         self.truncated_tail.as_ref()
     }
@@ -184,8 +184,8 @@ impl Journal {
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
-    /// Moves the mark to the end of the journal, all of which is on the disk. If that fails, the mark stays behind but the
-    /// record is safe; [`sync_mark`](Self::sync_mark) reports the error.
+    /// Moves the mark to the end of the journal, all of which is on the disk. If that fails, the mark is not moved, but
+    /// the record is safe; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
         let position = self.position();
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
@@ -224,7 +224,7 @@ impl Journal {
         }
     }
 
-    /// Syncs what was recorded, which matters only with [`Durability::Buffered`].
+    /// Syncs the recorded changes, which matters only with [`Durability::Buffered`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.appender.sync()?;
         match &mut self.mark {
@@ -302,7 +302,7 @@ fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
     segments.iter().map(length).sum()
 }
 
-/// Continues after the complete frames of a segment, and cuts off the rest.
+/// Continues after the complete frames of a segment, and cuts off the octets after them.
 fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
     if is_truncated {

@@ -29,7 +29,7 @@ pub(crate) struct LastingEntries {
 /// The end of a segment's complete frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentEnd {
-    /// Its offset, in octets.
+    /// The offset of the end, in octets.
     pub offset: u64,
     pub format: Format,
     /// The position of the next frame.

@@ -21,13 +21,13 @@ pub(crate) struct RecoveredState {
     pub entries: u64,
     /// The segments with these entries.
     pub segments: Vec<u64>,
-    /// The end of the last one's complete frames; `None` if there is none.
+    /// The end of the complete frames of the last segment; `None` if there is no segment.
     pub end: Option<SegmentEnd>,
     /// The incomplete data after those frames.
     pub truncated_tail: Option<TruncatedTail>,
 }
 
-/// Reads all relevant segments, and removes the others.
+/// Reads all relevant segments, and removes the other segments.
 pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let mark = mark::read(dir)?;
     let SegmentList { numbers, unfinished } = segment::list(dir)?;
@@ -93,8 +93,8 @@ pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64,
     Ok(relevant)
 }
 
-/// Returns what follows the complete frames of a segment, if it can be torn: one batch is written at a time,
-/// so a complete frame after it means another kind of damage.
+/// Returns the tail after the complete frames of a segment, if it can be an incomplete write. One batch is written at a
+/// time, so a complete frame after the tail means another kind of damage.
 fn truncated_tail_of(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {

@@ -1,7 +1,7 @@
 //! The copy of a journal on another host, which can take over.
 //!
-//! It receives entries: first one for each rule, which replace its previous content, then those of each batch. An entry
-//! contains the whole rule, not a change, so the copy may already have some entries of a batch.
+//! The copy receives entries: first one for each rule, which replace the copy's previous content, then those of each
+//! batch. An entry contains the whole rule, not a change, so the copy may already have some entries of a batch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn write_entry(recorded: &RecordedRule, out: &mut Vec<u8>) {
 }
 
 impl Replica {
-    /// Opens the copy in this directory, or begins one.
+    /// Opens the copy in this directory, or creates a new one.
     pub fn open(dir: &Path) -> Result<Self, JournalError> {
         let (journal, rules) = Journal::open(dir)?;
         let current = rules.iter().map(|recorded| recorded.rule.pid).collect();
@@ -45,7 +45,7 @@ impl Replica {
         self.current.len()
     }
 
-    /// Returns true if it has no rule.
+    /// Returns true if the copy has no rule.
     pub fn is_empty(&self) -> bool {
         self.current.is_empty()
     }

@@ -18,11 +18,11 @@ const TCP: u8 = 6;
 pub enum Request {
     /// The gateway's outside address.
     Address,
-    /// A mapping of one of its ports.
+    /// A mapping of one of the host's ports.
     Map {
         /// TCP or UDP, as an IP protocol number.
         protocol: u8,
-        /// Its port; 0 with a lifetime of 0 is all of them.
+        /// The host's port; 0 together with a lifetime of 0 means all ports.
         port: u16,
         /// The preferred outside port; 0 is any.
         external: u16,

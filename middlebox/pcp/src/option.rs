@@ -16,9 +16,9 @@ const FILTER_OPTION: u8 = 3;
 pub struct Filter {
     /// Prefix length in bits.
     pub prefix_length: u8,
-    /// Their address.
+    /// Address of the remote hosts.
     pub address: IpAddr,
-    /// Their port; 0 is any.
+    /// Port of the remote hosts; 0 is any.
     pub port: u16,
 }
 
@@ -50,7 +50,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Adds a filter; one of prefix length zero removes earlier ones.
+    /// Adds a filter; a filter of prefix length zero removes earlier filters.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), Refusal> {
         if value.len() != Filter::FILTER_LENGTH {
             return Err(Refusal::MalformedOption);

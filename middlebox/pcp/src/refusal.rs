@@ -24,7 +24,7 @@ pub enum Refusal {
     UnsupportedProtocol = 9,
     /// The host has reached its quota.
     UserExceedsQuota = 10,
-    /// The requested address and port are not available, and no others are accepted.
+    /// The requested address and port are not available, and the request accepts no others.
     CannotProvideExternal = 11,
     /// The source address differs from the one in the request: there is a NAT in between.
     AddressMismatch = 12,

@@ -55,9 +55,9 @@ pub enum Operation {
 pub struct Mapping {
     /// Required to change or delete the mapping.
     pub nonce: [u8; 12],
-    /// IP protocol number; 0 is all of them.
+    /// IP protocol number; 0: all protocols.
     pub protocol: u8,
-    /// The host's port; 0 is all of them.
+    /// The host's port; 0: all ports.
     pub port: u16,
     /// The requested outside address and port; the unspecified address and port 0 mean any.
     pub external: SocketAddr,
@@ -130,7 +130,7 @@ impl Operation {
         }
     }
 
-    /// Returns the mapping, to fill in what was granted.
+    /// Returns the mapping, so that the granted values can be filled in.
     pub fn mapping_mut(&mut self) -> Option<&mut Mapping> {
         match self {
             Self::Announce => None,

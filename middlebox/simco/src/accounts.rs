@@ -63,16 +63,17 @@ pub(crate) struct Claim {
 }
 
 impl Accounts {
-    /// Shapes that an agent gets even when few are free: the last quarter is reserved for agents with fewer.
+    /// Number of shapes that an agent gets even when few are free: the last quarter of the shapes is reserved for
+    /// agents with fewer shapes.
     const FEW_SHAPES: usize = 4;
-    /// Sessions that an agent gets even when few are free.
+    /// Number of sessions that an agent gets even when few are free.
     const FEW_SESSIONS: usize = 4;
 
     pub fn new(footprint: Option<FootprintFn>, limits: ResourceLimits) -> Self {
         Self { footprint, limits, agents: BTreeMap::new(), sessions: 0, elements: 0, shapes: BTreeMap::new() }
     }
 
-    /// Returns what each agent uses.
+    /// Returns the resources that each agent uses.
     pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
         self.agents.iter().map(|(agent, account)| {
             let Account { sessions, rules, elements, addresses, ports, .. } = *account;

@@ -22,10 +22,10 @@ pub struct Agent {
 #[derive(Debug)]
 enum State {
     Closed,
-    /// SE or SA has no reply yet.
+    /// The SE or SA request has no reply yet.
     Establishing(Exchange),
     Open,
-    /// ST has no reply yet.
+    /// The ST request has no reply yet.
     Terminating,
 }
 
@@ -72,7 +72,7 @@ pub enum AgentError {
     #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
     /// The message is a reply to no request, a reply of the wrong kind, or a request.
-    #[error("the middlebox sent a reply without a request: TID {}", .0.0)]
+    #[error("the middlebox sent an unexpected message with transaction ID {}, which answers no pending request", .0.0)]
     Unexpected(Tid),
 }
 

@@ -1,7 +1,7 @@
 //! Authentication by challenges and tokens, RFC 4540 sections 4.3.2 and 7.2.
 //!
-//! The RFC defines where they are sent and leaves their content open. These traits define the content; a
-//! [shared secret](crate::SharedSecrets) is one implementation.
+//! The RFC defines where challenges and tokens are sent, and leaves their content open. These traits define the
+//! content; a [shared secret](crate::SharedSecrets) is one implementation.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub trait Authentication: fmt::Debug + Send {
     /// Returns a challenge that was never used before.
     fn challenge(&mut self) -> Challenge;
 
-    /// Answers the agent's challenge; the empty token if it cannot.
+    /// Answers the agent's challenge; returns the empty token if that is impossible.
     fn prove(&self, exchange: &Exchange) -> Token;
 
     /// Returns the name of the agent that answered our challenge with this token; `None` if unknown.
@@ -34,7 +34,7 @@ pub trait Credentials: fmt::Debug + Send {
     /// middlebox.
     fn challenge(&mut self) -> Option<Challenge>;
 
-    /// Answers the middlebox's challenge; the empty token if it cannot.
+    /// Answers the middlebox's challenge; returns the empty token if that is impossible.
     fn prove(&self, exchange: &Exchange) -> Token;
 
     /// Returns true if the token answers our challenge.

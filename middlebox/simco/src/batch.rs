@@ -1,5 +1,4 @@
-//! The result of requests before it takes effect: changes to apply, and messages that must be sent after
-//! them.
+//! The result of requests before they take effect: changes to apply, and messages that must be sent after them.
 
 use std::collections::VecDeque;
 
@@ -171,8 +170,8 @@ impl Batch {
         }
     }
 
-    /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share`
-    /// before others get their turn.
+    /// Returns the batch with a limit of [work](Self::work), of which each session gets at most `share` before other
+    /// sessions get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
         Self { max_work: max, share_work: share, share_end: share, ..self }
     }
@@ -280,7 +279,7 @@ impl Batch {
         Some((cause, outputs))
     }
 
-    /// Adds work for a session, also that of the layers below.
+    /// Adds work for a session, including that of the layers below.
     pub fn count(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }

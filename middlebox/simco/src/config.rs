@@ -17,7 +17,7 @@ pub struct Config {
     pub inside: Vec<IpAddr>,
     /// Ports of those addresses.
     pub ports: RangeInclusive<u16>,
-    /// Outside addresses whose other ports serve flows without a rule: none is assigned as a whole.
+    /// Outside addresses whose other ports serve flows without a rule, so that no rule gets such an address as a whole.
     pub shared: Vec<IpAddr>,
     /// Maximum policy rules; more are refused.
     pub max_rules: usize,

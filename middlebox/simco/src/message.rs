@@ -11,7 +11,7 @@ use crate::{Lifetime, Pid, Refusal, Reply, Request, Tid, Version};
 pub struct Message {
     /// Transaction identifier.
     pub tid: Tid,
-    /// Its content.
+    /// Content of the message.
     pub body: Body,
 }
 

@@ -58,13 +58,13 @@ pub struct Middlebox {
 /// Why a recorded rule contradicts existing ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
-    /// Another rule has its PID.
+    /// Another rule has the same PID.
     #[error("policy rule {}: another rule has this identifier", .0.0)]
     PidInUse(Pid),
-    /// Its group has another owner. RFC 3989 section 2.1.5.
+    /// The rule's group has another owner. RFC 3989 section 2.1.5.
     #[error("policy rule {}: its group {} belongs to another agent", .0.0, .1.0)]
     GroupOfAnother(Pid, Gid),
-    /// Its addresses are in use or invalid.
+    /// The rule's addresses are in use or invalid.
     #[error("policy rule {}: its addresses or ports at the middlebox are in use or invalid", .0.0)]
     AddressesInUse(Pid),
 }
@@ -72,7 +72,7 @@ pub enum RestoreError {
 impl Middlebox {
     /// Timeout of the rest of a message, and of the session on a new connection. RFC 4540 section 6, step 2.
     pub const PATIENCE: Duration = Duration::from_secs(60);
-    /// Maximum rules that a sweep ends at once, so that other sessions need not wait.
+    /// Maximum number of rules that a sweep ends in one step, so that other sessions need not wait.
     const MAX_ENDS: usize = 64;
     /// Maximum notifications at once for the rules that a sweep ends.
     const MAX_NOTIFICATIONS: usize = 16_384;
@@ -167,7 +167,7 @@ impl Middlebox {
         }
     }
 
-    /// Removes a lost connection. Its session ends, its rules stay. RFC 3989 sections 2.2.3 and 2.2.4.
+    /// Removes a lost connection. Its session ends; its rules remain in force. RFC 3989 sections 2.2.3 and 2.2.4.
     pub fn disconnect(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         if let Some(deadline) = session.deadline {
@@ -312,7 +312,7 @@ impl Middlebox {
         Ok(())
     }
 
-    /// Delays the reuse of the PID of a rule that ended before a restart, as if it had ended after it.
+    /// Delays the reuse of the PID of a rule that ended before a restart, as if the rule had ended after the restart.
     pub fn delay_pid_reuse(&mut self, pid: Pid) {
         self.rules.delay_pid_reuse(pid);
     }
@@ -378,7 +378,7 @@ impl Middlebox {
         }
     }
 
-    /// Returns how many rules a sweep may end at once: fewer if many sessions must be notified of each.
+    /// Returns how many rules a sweep may end in one step: fewer if many sessions must be notified of each end.
     fn max_ends(&self) -> usize {
         (Self::MAX_NOTIFICATIONS / self.established.max(1)).clamp(1, Self::MAX_ENDS)
     }

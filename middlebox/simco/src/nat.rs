@@ -18,7 +18,7 @@ pub(crate) struct Nat {
     pub inside: Pool,
 }
 
-/// Addresses on one side.
+/// The addresses on one side of the NAT.
 #[derive(Debug)]
 pub(crate) struct Pool {
     location: Location,
@@ -28,11 +28,11 @@ pub(crate) struct Pool {
     indices: BTreeMap<IpAddr, usize>,
 }
 
-/// The taken resources of an address: all of it, or ports of protocols.
+/// The taken resources of an address: the whole address, or ports of protocols.
 #[derive(Debug, Default)]
 struct Address {
     is_taken: bool,
-    /// True if its other ports serve flows without a rule, so that it is not assigned as a whole.
+    /// True if other ports of the address serve flows without a rule, so that it is not assigned as a whole.
     is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct PoolRequest {
 pub(crate) enum RequestedPorts {
     /// All ports of the protocol.
     All,
-    /// This many consecutive ports, the first of this parity.
+    /// A number of consecutive ports, and the parity of the first.
     Range(u16, ReservedParity),
 }
 

@@ -77,8 +77,8 @@ impl Overlaps {
         self.v4.is_empty() && self.others.is_empty()
     }
 
-    /// Returns all rules that overlap with these tuples at both ends, possibly others too, and some more than
-    /// once. Each item stands for two examined rules.
+    /// Returns all rules that overlap with these tuples at both ends. The result may contain other rules, and some more
+    /// than once. Each item counts as two examined rules.
     pub fn candidates(
         &self,
         internal: &AddressTuple,
@@ -89,8 +89,7 @@ impl Overlaps {
     }
 }
 
-/// An interruptible search: finds all rules that overlapped at its start and still exist when it reaches
-/// them.
+/// An interruptible search: finds all rules that overlapped when it started and still exist when it examines them.
 ///
 /// Thus one request does not make all others wait while a million rules are examined.
 #[derive(Debug)]
@@ -135,7 +134,7 @@ impl Sweep {
         (self.v4, self.others) = (SweepPosition::End, SweepPosition::End);
     }
 
-    /// Examines `max` rules, or one more, and returns those that may overlap; some more than once.
+    /// Examines `max` rules, or one more, and returns the rules that may overlap, some of them more than once.
     pub fn next_overlaps(&mut self, rules: &Overlaps, max: usize) -> Vec<Pid> {
         let search = SearchTuples::of(&self.internal, &self.external);
         let (mut examined, mut found) = (0, Vec::new());

@@ -42,9 +42,9 @@ codes!(
 codes!(
     /// The kind of address translation. RFC 4540 section 4.3.9.
     NatMode {
-        /// On one side.
+        /// The NAT translates on one side.
         Traditional = 0b01,
-        /// On both sides.
+        /// The NAT translates on both sides.
         Twice = 0b10,
     }
 );

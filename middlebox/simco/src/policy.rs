@@ -1,4 +1,4 @@
-//! The middlebox's policy: which agent may do what. RFC 3989 section 2.1.5.
+//! The middlebox's policy, which defines the rights of each agent. RFC 3989 section 2.1.5.
 
 mod succession;
 
@@ -71,7 +71,7 @@ struct Permit {
     name: String,
     may: Vec<Right>,
     accesses: Accesses,
-    /// Hosts that its rules may cover; `None` is all.
+    /// Hosts that the agent's rules may cover; `None`: all hosts.
     internal: Option<Vec<Prefix>>,
     external: Option<Vec<Prefix>>,
     /// Hosts whose port mapping requests belong to this agent.
@@ -182,7 +182,7 @@ impl Policy {
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
-    /// Returns a policy that gives these agents all rights after authentication, and others none.
+    /// Returns a policy that gives these agents all rights after authentication, and other agents no rights.
     pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
         let permit =
             |name: &str| Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing(name) };

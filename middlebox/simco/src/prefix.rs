@@ -21,7 +21,7 @@ pub struct Prefix {
 pub struct PrefixError(String);
 
 impl Prefix {
-    /// Creates the prefix of the first `length` bits of `address`; `None` if it has fewer.
+    /// Creates the prefix of the first `length` bits of `address`; `None` if the address has fewer bits.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         (length <= IpVersion::of(address).address_bits()).then_some(Self { address, length })
     }
@@ -35,7 +35,7 @@ impl Prefix {
         Self { address, length: 0 }
     }
 
-    /// Returns an address whose first bits are the prefix; the others have no meaning.
+    /// Returns an address whose first bits are the prefix; its other bits have no meaning.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
@@ -72,13 +72,13 @@ impl Prefix {
         }
     }
 
-    /// Returns its first address, which is unique among prefixes of one length.
+    /// Returns the first address of the prefix, which is unique among prefixes of one length.
     pub(crate) fn first(&self) -> IpAddr {
         *self.addresses().start()
     }
 
-    /// Returns the range of first addresses of the prefixes of this length that overlap with it; a single one
-    /// if `length` is not greater than its own.
+    /// Returns the range of first addresses of the prefixes of length `length` that overlap with this prefix; a single
+    /// address if `length` is not greater than this prefix's.
     pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
         if length > self.length {
             return self.addresses();

@@ -33,7 +33,8 @@ impl Quota {
 }
 
 impl Default for Quota {
-    /// Returns at most a third of what `simcod` has by default, and no whole address, since there may be only one.
+    /// Returns the default quota: at most a third of the default limits of `simcod`, and no whole address, since there
+    /// may be only one.
     fn default() -> Self {
         Self { sessions: 64, rules: 100_000, elements: 100_000, shapes: 16, addresses: 0, ports: 8192 }
     }

@@ -39,7 +39,7 @@ pub enum Reply {
     Prs {
         /// The rule.
         rule: GrantedRule,
-        /// Its owner.
+        /// The owner of the rule.
         owner: Owner,
     },
     /// Status of an enabled rule, section 5.3.14.
@@ -62,7 +62,7 @@ pub enum Reply {
 pub struct GrantedRule {
     /// The rule.
     pub pid: Pid,
-    /// Its group.
+    /// The group of the rule.
     pub gid: Gid,
     /// The remaining lifetime.
     pub lifetime: Lifetime,
@@ -77,7 +77,7 @@ pub struct GrantedRule {
 pub struct EnabledRule {
     /// The rule.
     pub pid: Pid,
-    /// Its group.
+    /// The group of the rule.
     pub gid: Gid,
     /// Parity and direction.
     pub parameters: PerParameters,
@@ -91,7 +91,7 @@ pub struct EnabledRule {
     pub external: AddressTuple,
     /// The remaining lifetime.
     pub lifetime: Lifetime,
-    /// Its owner.
+    /// The owner of the rule.
     pub owner: Owner,
 }
 
@@ -106,7 +106,7 @@ pub struct DisabledRule {
     pub external: AddressTuple,
     /// The remaining lifetime.
     pub lifetime: Lifetime,
-    /// Its owner.
+    /// The owner of the rule.
     pub owner: Owner,
 }
 

@@ -32,14 +32,14 @@ pub enum Request {
         parameters: PrrParameters,
         /// The requested lifetime.
         lifetime: Lifetime,
-        /// The group that the rule joins; if absent, it starts one.
+        /// The group that the rule joins; if absent, the rule starts a new group.
         gid: Option<Gid>,
     },
     /// Policy enable rule, section 5.3.3.
     Per {
         /// The data to enable.
         enable: Enable,
-        /// The group that the rule joins; if absent, it starts one.
+        /// The group that the rule joins; if absent, the rule starts a new group.
         gid: Option<Gid>,
     },
     /// Policy enable rule after reservation, section 5.3.4.
@@ -62,7 +62,7 @@ pub enum Request {
     Plc {
         /// The rule.
         pid: Pid,
-        /// The new lifetime from now on; zero deletes the rule.
+        /// The new lifetime, counted from now; zero deletes the rule.
         lifetime: Lifetime,
     },
     /// Policy rule status, section 5.3.6.

@@ -10,13 +10,13 @@ use crate::{
 /// A policy rule in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Its identifier.
+    /// Identifier of the rule.
     pub pid: Pid,
     /// The agent that established it.
     pub owner: AgentId,
     /// The end of its lifetime.
     pub expires: Time,
-    /// Its effect.
+    /// Effect of the rule.
     pub action: Action,
 }
 
@@ -75,7 +75,7 @@ impl Rule {
         Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
     }
 
-    /// Returns its group.
+    /// Returns the group of the rule.
     pub fn gid(&self) -> Option<Gid> {
         match self.action {
             Action::Reserve { gid, .. } | Action::Enable { gid, .. } => Some(gid),

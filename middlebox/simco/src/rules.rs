@@ -50,7 +50,7 @@ struct Group {
     members: u32,
 }
 
-/// The number of slots, and so the distance between the PIDs of one slot.
+/// The number of slots, which is also the distance between successive PIDs of a slot.
 const SLOT_COUNT: u32 = 1 << 24;
 /// A slot is reused only when more than this many are free, so that the PID of an ended rule is not reused
 /// soon.
@@ -200,7 +200,7 @@ impl Rules {
         }
     }
 
-    /// Delays the reuse of the PID of a recorded rule that has ended, as if it had ended now.
+    /// Delays the reuse of the PID of a recorded rule that has ended, as if the rule had ended now.
     pub fn delay_pid_reuse(&mut self, pid: Pid) {
         let slot = slot_of(pid);
         self.add_slots_to(slot);
@@ -231,7 +231,7 @@ impl Rules {
         slot
     }
 
-    /// Removes the rule before the change, and adds the one after it.
+    /// Replaces the state of the rule before the change with the state after it.
     pub fn apply(&mut self, change: &Change) {
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => self.replace(before, after),

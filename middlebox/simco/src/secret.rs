@@ -61,7 +61,7 @@ pub enum SecretError {
     TooShort {
         /// The agent.
         name: String,
-        /// Its octets.
+        /// Length of the secret in octets.
         octets: usize,
     },
     /// The file lacks this agent's secret.

@@ -119,7 +119,8 @@ impl AddressTuple {
         self.addresses.ip_version()
     }
 
-    /// Returns the addresses; all of the version if it names protocols only. RFC 4540 section 8.3.1.
+    /// Returns the addresses of the tuple; all addresses of the IP version if it names protocols only. RFC 4540 section
+    /// 8.3.1.
     pub fn prefix(&self) -> Prefix {
         match self.addresses {
             Addresses::Full { address, .. } => {
@@ -129,8 +130,8 @@ impl AddressTuple {
         }
     }
 
-    /// Returns the first and last port; all of them if ports are a wildcard. The last is above 65,535 if
-    /// there are fewer ports than the tuple requests.
+    /// Returns the first and the last port; those of the whole range if ports are a wildcard. The last is above 65,535
+    /// if there are fewer ports than the tuple requests.
     pub fn ports(&self) -> (u32, u32) {
         match self.addresses {
             Addresses::Full { port, port_range, .. } if self.protocol != 0 && port != 0 => {
@@ -140,7 +141,7 @@ impl AddressTuple {
         }
     }
 
-    /// Returns true if it covers more than one address. RFC 4540 section 8.3.1.
+    /// Returns true if the tuple covers more than one address. RFC 4540 section 8.3.1.
     pub fn has_address_wildcard(&self) -> bool {
         match self.addresses {
             Addresses::Full { .. } => self.prefix_length < self.ip_version().address_bits(),
@@ -148,12 +149,12 @@ impl AddressTuple {
         }
     }
 
-    /// Returns true if it covers every protocol, and so every port. RFC 4540 section 8.3.1.
+    /// Returns true if the tuple covers every protocol, and so every port. RFC 4540 section 8.3.1.
     pub fn has_protocol_wildcard(&self) -> bool {
         self.protocol == 0
     }
 
-    /// Returns true if it covers every port of its protocol. RFC 4540 section 8.3.1.
+    /// Returns true if the tuple covers every port of its protocol. RFC 4540 section 8.3.1.
     pub fn has_port_wildcard(&self) -> bool {
         let names_no_port =
             matches!(self.addresses, Addresses::Full { port: 0, .. } | Addresses::ProtocolsOnly(_));

@@ -19,7 +19,7 @@ pub struct Clear {
 }
 
 impl Clear {
-    /// Removes the table; there may be none.
+    /// Removes the table, if there is one.
     pub fn run(&self) -> Result<(), Failure> {
         let settings = self.config.as_deref().map_or_else(|| Ok(Settings::default()), Settings::read);
         Ok(settings.map_err(DaemonError::from)?.clear()?)

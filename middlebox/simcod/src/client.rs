@@ -29,13 +29,13 @@ pub struct Client {
     /// File with a line NAME = "SECRET", accessible only to its owner
     #[arg(long, value_name = "FILE", requires = "name")]
     secret: Option<PathBuf>,
-    /// Name of this agent: the NAME in that file
+    /// Name of this agent: the NAME in the file of --secret
     #[arg(long, value_name = "AGENT", requires = "secret")]
     name: Option<String>,
     /// Use TLS, and accept middleboxes certified by an authority in this file (PEM)
     #[arg(long, value_name = "FILE")]
     tls: Option<PathBuf>,
-    /// This agent's certificate (PEM), for --tls; its name identifies the agent
+    /// This agent's certificate (PEM), for --tls; the name in it identifies the agent
     #[arg(long, value_name = "FILE", requires = "key", requires = "tls")]
     certificate: Option<PathBuf>,
     /// Private key of the certificate, accessible only to its owner

@@ -18,7 +18,7 @@ pub struct Disable {
     external: FlowEnd,
     #[command(flatten)]
     protocol: Protocol,
-    /// Lifetime; the middlebox may grant less
+    /// Lifetime of the rule; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// End rules now, before their lifetime is over.
 #[derive(Debug, Args)]
 pub struct Disallow {
-    /// PIDs of the rules
+    /// Policy rule identifiers (PIDs), as `simcod list` shows them
     #[arg(required = true)]
     pids: Vec<u32>,
 }

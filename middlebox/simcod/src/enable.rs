@@ -19,16 +19,16 @@ pub struct Enable {
     protocol: Protocol,
     #[command(flatten)]
     way: DirectionOptions,
-    /// Lifetime; the middlebox may grant less
+    /// Lifetime of the rule; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
-    /// At a NAT: keep the parity of the port
+    /// At a NAT: translate an even port to an even one, and an odd port to an odd one
     #[arg(long)]
     same_parity: bool,
-    /// Join the group with this GID
+    /// Add the rule to the group with this group identifier (GID)
     #[arg(long, value_name = "GID", conflicts_with = "reservation")]
     group: Option<u32>,
-    /// Use the reservation with this PID
+    /// Use the addresses and ports of the reservation with this policy rule identifier (PID)
     #[arg(long, value_name = "PID")]
     reservation: Option<u32>,
 }
@@ -37,13 +37,13 @@ pub struct Enable {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct DirectionOptions {
-    /// From outside to inside (default)
+    /// Let packets pass from outside to inside only (default)
     #[arg(long)]
     inbound: bool,
-    /// From inside to outside
+    /// Let packets pass from inside to outside only
     #[arg(long)]
     outbound: bool,
-    /// Both directions; needs single hosts and ports
+    /// Let packets pass in both directions; needs single hosts and ports
     #[arg(long)]
     both_ways: bool,
 }
@@ -73,7 +73,7 @@ impl DirectionOptions {
     }
 }
 
-/// Checks that both ends have the same number of ports, or one has any port. RFC 4540 section 8.3.1.
+/// Checks that both ends have the same number of ports, or that one end has any port. RFC 4540 section 8.3.1.
 pub fn check_ports(internal: &FlowEnd, external: &FlowEnd) -> Result<(), Failure> {
     match (internal.port_count(), external.port_count()) {
         (Some(inside), Some(outside)) if inside != outside => {

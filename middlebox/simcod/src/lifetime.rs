@@ -9,9 +9,9 @@ use crate::{RequestCommand, lifetime_text};
 /// Change the lifetime of a rule, from now on.
 #[derive(Debug, Args)]
 pub struct Lifetime {
-    /// PID of the rule
+    /// Policy rule identifier (PID), as `simcod list` shows it
     pid: u32,
-    /// New lifetime from now on, such as 5m; the middlebox may grant less
+    /// New lifetime, counted from now, such as 5m; the middlebox may grant less
     #[arg(value_parser = lifetime_text::parse)]
     lifetime: hol_simco::Lifetime,
 }

@@ -16,7 +16,7 @@ pub struct List {
 }
 
 impl List {
-    /// Requests the list, then the status of all its rules at once.
+    /// Requests the list of rules, then the status of all of them together.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {

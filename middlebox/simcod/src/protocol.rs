@@ -27,7 +27,7 @@ pub struct Protocol {
     /// TCP
     #[arg(long)]
     tcp: bool,
-    /// Another protocol, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
+    /// Any protocol, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
     #[arg(long, value_name = "PROTOCOL", value_parser = parse)]
     protocol: Option<u8>,
 }

@@ -17,25 +17,25 @@ pub struct Reserve {
     /// Number of consecutive ports; 65535 reserves all ports of an address
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     ports: u16,
-    /// Start at an even port
+    /// Start the range at an even port
     #[arg(long, conflicts_with = "odd")]
     even: bool,
-    /// Start at an odd port
+    /// Start the range at an odd port
     #[arg(long)]
     odd: bool,
-    /// At a twice NAT: reserve on the inside as well
+    /// At a twice NAT: also reserve addresses and ports on the inside
     #[arg(long)]
     twice: bool,
-    /// IP version inside [default: either]
+    /// IP version on the inside [default: either]
     #[arg(long, value_name = "VERSION")]
     inside: Option<Version>,
-    /// IP version outside [default: either]
+    /// IP version on the outside [default: either]
     #[arg(long, value_name = "VERSION")]
     outside: Option<Version>,
-    /// Lifetime; the middlebox may grant less
+    /// Lifetime of the reservation; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
-    /// Join the group with this GID
+    /// Add the reservation to the group with this group identifier (GID)
     #[arg(long, value_name = "GID")]
     group: Option<u32>,
 }

@@ -54,13 +54,13 @@ pub struct Serve {
     /// Interface to internal hosts, for --filter nftables; needs --outside
     #[arg(long, value_name = "INTERFACE")]
     inside: Option<String>,
-    /// Interface to external hosts; only data between the two is filtered
+    /// Interface to external hosts; only packets between the two interfaces are filtered
     #[arg(long, value_name = "INTERFACE")]
     outside: Option<String>,
     /// Directory in which rules are recorded; without it they are lost on exit
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Policy file: who may do what; without it, agents with a secret may do everything
+    /// Policy file, which lists what each agent may do; without it, agents with a secret may do everything
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// The agents' secrets, one line each: name = "secret"; agents must authenticate
@@ -69,7 +69,7 @@ pub struct Serve {
     /// Maximum lifetime of a rule, such as 24h
     #[arg(long, value_name = "TIME", value_parser = lifetime_text::parse)]
     max_lifetime: Option<Lifetime>,
-    /// Only read and check the settings
+    /// Check the settings and exit
     #[arg(long)]
     check: bool,
 }
@@ -78,7 +78,7 @@ pub struct Serve {
 enum Filter {
     /// Do not filter; for measurements
     None,
-    /// Use nftables, with a table of its own
+    /// Use nftables, with a separate table
     Nftables,
 }
 

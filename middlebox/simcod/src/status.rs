@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// Show rules with their addresses, state, owner and remaining lifetime.
 #[derive(Debug, Args)]
 pub struct Status {
-    /// PIDs of the rules
+    /// Policy rule identifiers (PIDs), as `simcod list` shows them
     #[arg(required = true)]
     pids: Vec<u32>,
 }

@@ -23,7 +23,7 @@ pub struct Watch {
     /// Stop after this many events
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Stop after this time without an event
+    /// Stop after this time without an event, such as 30s
     #[arg(long, value_name = "30s")]
     quiet: Option<Duration>,
     #[command(flatten)]

@@ -23,7 +23,8 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-/// Performs one step of splitmix64, the mixer that fills states and separates names.
+/// Performs one step of splitmix64, the mixer that initialises states and makes the seeds of different names
+/// independent.
 const fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -79,7 +80,8 @@ impl Rng {
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-    /// Returns true with `probability`. It always draws once, so that streams stay in step.
+    /// Returns true with `probability`. Always draws one number, so the number of draws does not depend on
+    /// `probability`.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }

@@ -2,7 +2,7 @@
 
 use crate::nearest;
 
-/// Rewrites an error of serde or of the TOML parser in plain words, with what to do about it.
+/// Rewrites an error of serde or of the TOML parser in plain words, with a remedy.
 pub fn plain_words(message: &str) -> String {
     let message = message.trim_end();
     if let Some((found, expected)) = split_mismatch(message) {

@@ -26,7 +26,7 @@ impl Dctcp {
         Self { alpha: Self::MAX_ALPHA, window_end: None, delivered: 0, marked: 0 }
     }
 
-    /// Counts `units` delivered, `marked` of them with a mark; `una` and `nxt` are SND.UNA and SND.NXT.
+    /// Counts delivered `units`, of which `marked` had a mark; `una` and `nxt` are SND.UNA and SND.NXT.
     pub(crate) fn on_delivered(&mut self, units: u32, marked: u32, (una, nxt): (u32, u32)) {
         self.delivered += units;
         self.marked += marked;

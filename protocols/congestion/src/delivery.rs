@@ -27,7 +27,7 @@ impl Departure {
     }
 }
 
-/// A sample: what was delivered between sending a segment and its acknowledgment, section 3.1.3.
+/// A sample: the amount delivered between the transmission of a segment and its acknowledgment. Section 3.1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// Units delivered before the segment was sent.

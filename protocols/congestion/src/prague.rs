@@ -10,11 +10,11 @@ use crate::pacing::Pacing;
 
 /// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.
 const GAIN: f64 = 1.0 / 16.0;
-/// The round-trip time that replaces all shorter ones. Draft, section 2.4.4; RTT_TARGET.
+/// The round-trip time that replaces all shorter round-trip times. Draft, section 2.4.4; RTT_TARGET.
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// The round-trip time above which there is no scaling: MAX_SCALED_RTT.
 const MAX_SCALED: Duration = Duration::from_millis(100);
-/// Round trips after slow start from which short ones are scaled: DEFAULT_RTT_TRANSITION.
+/// Number of round trips after slow start from which on short round trips are scaled: DEFAULT_RTT_TRANSITION.
 const RTT_TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
 const MIN_WINDOW: f64 = 2.0;

@@ -5,7 +5,7 @@
 pub(crate) struct Credit(u32);
 
 impl Credit {
-    /// Returns the quanta earned by `acked` units if one costs `price` units.
+    /// Returns the quanta earned by `acked` units if one quantum costs `price` units.
     pub(crate) fn earn(&mut self, acked: u32, price: u32) -> u32 {
         // Credit saved at a higher price buys at most one quantum, to avoid a burst.
         let mut earned = 0;
@@ -25,7 +25,7 @@ impl Credit {
     }
 }
 
-/// Returns ssthresh after a loss: half of what was in use, at least two quanta. RFC 5681 equation 4.
+/// Returns ssthresh after a loss: half of the window that was in use, at least two quanta. RFC 5681 equation 4.
 pub(crate) fn ssthresh(in_use: u32, quantum: u32) -> u32 {
     (in_use / 2).max(2 * quantum)
 }

@@ -92,8 +92,8 @@ impl Window {
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles a mark in the round trip after a reduction: the window stays, and its growth is counted anew.
-    /// Linux: `sctp_transport_lower_cwnd`.
+    /// Handles a mark in the round trip after a reduction: the window does not change, and counting towards its growth
+    /// starts again. Linux: `sctp_transport_lower_cwnd`.
     pub const fn on_mark_again(&mut self) {
         self.partial_bytes_acked = 0;
     }

@@ -184,7 +184,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the congestion event is a mark: Prague has its own reduction for marks.
+    /// Notes that the congestion event is an ECN mark, for which Prague has its own reduction.
     pub fn on_mark(&mut self) {
         if let Control::Prague(prague) = &mut self.control {
             prague.on_mark();
@@ -236,7 +236,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Sets the window to at least one unit.
+    /// Sets the window to `cwnd`, but not below one unit.
     pub fn set_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(1);
     }
@@ -274,8 +274,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the transmission of a segment; `outstanding`: whether others are, `in_flight`: their units,
-    /// `lost`: units ever considered lost; returns the state to store with it.
+    /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding`: whether other
+    /// segments are in flight; `in_flight`: the units of those; `lost`: all units ever considered lost.
     #[inline]
     pub fn depart(
         &mut self,
@@ -523,7 +523,7 @@ mod tests {
 
     #[test]
     fn a_delay_that_grows_ends_the_first_slow_start() {
-        // RFC 9438 section 4.10, as in Linux' HyStart: from a window of 16 segments on.
+        // RFC 9438 section 4.10, as in Linux's HyStart: from a window of 16 segments on.
         assert_eq!(grown_delay(20_000, u32::MAX).ssthresh(), 20_000);
         assert_eq!(grown_delay(15_999, u32::MAX).ssthresh(), u32::MAX);
         assert_eq!(grown_delay(20_000, 18_000).ssthresh(), 18_000, "which is over");

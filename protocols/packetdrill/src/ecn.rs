@@ -1,5 +1,5 @@
-//! The ECN field before a packet: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`. Without it an inbound packet is Not-ECT, and an outbound one may
-//! have any codepoint.
+//! The ECN field before a packet: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`. Without this field an inbound packet is
+//! Not-ECT, and an outbound packet may have any codepoint.
 
 use hol_wire::Ecn;
 

@@ -33,15 +33,16 @@ const MAX_SCRIPT: u64 = 16 << 20;
 /// The rules by which a script is played.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
-    /// The stack to use, instead of those in the script. `None`: the stacks that the script names, otherwise all.
+    /// The stack to use instead of the stacks in the script. `None`: the stacks that the script names, or all stacks if
+    /// it names none.
     pub stack: Option<String>,
     /// The names for which `#ifdef` holds.
     pub defines: Vec<String>,
     /// The largest deviation of a step's time, unless the script sets another.
     pub tolerance: Duration,
-    /// Whether every outbound packet must be in the script, calls do not block, and Nagle's algorithm is off
-    /// unless the script enables it. Otherwise the rules are packetdrill's: packets before a call or at the
-    /// end may be missing in the script, and sockets have their usual defaults.
+    /// Whether every outbound packet must be in the script. In this mode calls do not block, and Nagle's algorithm is off unless
+    /// the script enables it. Otherwise packetdrill's rules apply: the script may omit packets before a call or at the end, and
+    /// sockets have their usual defaults.
     pub strict: bool,
 }
 

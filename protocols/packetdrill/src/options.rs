@@ -9,13 +9,13 @@ use crate::tokens::{integer, number};
 /// The effect of a setsockopt() call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOption {
-    /// None: our endpoints always behave like this.
+    /// No effect, because our endpoints always behave like this.
     Nothing,
-    /// It sets options of a specification.
+    /// Sets options of a specification.
     Settings(Vec<Setting>),
-    /// It sets whether close() resets the connection.
+    /// Sets whether close() resets the connection.
     Linger(bool),
-    /// It resets or adds streams.
+    /// Resets or adds streams.
     Reconfiguration(Reconfiguration),
 }
 

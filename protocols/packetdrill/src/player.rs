@@ -1,4 +1,4 @@
-//! Performs the steps of a script and compares the endpoint's packets and results with it.
+//! Performs the steps of a script, and compares the endpoint's packets and results with the script.
 
 use std::collections::VecDeque;
 

@@ -52,7 +52,7 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 /// The reason for which code fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EvaluationError {
-    /// It cannot be parsed.
+    /// The code cannot be parsed.
     Unsupported(String),
     /// An assertion does not hold.
     Fails(String),
@@ -205,7 +205,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Operators and brackets, longer ones first.
+/// Operators and brackets, the longer ones first.
 const OPERATOR_SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",

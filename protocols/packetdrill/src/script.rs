@@ -40,7 +40,7 @@ pub(crate) struct Step {
 /// A parsed script.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
-    /// The stacks that it names; empty if none.
+    /// The stacks that the script names; empty if it names none.
     stacks: Vec<String>,
     /// Options that override the stack's values, as in a specification: `sack=false`.
     options: Vec<String>,

@@ -59,7 +59,7 @@ pub(crate) struct BlockedCall<'a> {
 /// The outcome of a call.
 enum Answer {
     Returns(Outcome),
-    /// It blocks, or fails with this error if the socket is non-blocking.
+    /// The call blocks, or fails with this error if the socket is non-blocking.
     Blocks(&'static str),
 }
 

@@ -7,9 +7,9 @@ use crate::tokens::number;
 /// The time of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepTime {
-    /// This long after the start of the script.
+    /// Time since the start of the script.
     At(Duration),
-    /// This long after the previous step.
+    /// Time since the previous step.
     After(Duration),
     /// Between these times after the previous step.
     Within(Duration, Duration),

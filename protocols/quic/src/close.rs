@@ -28,7 +28,7 @@ pub(crate) struct CloseState {
 }
 
 impl CloseState {
-    /// Returns whether both sides have announced that they send no more.
+    /// Returns whether both sides have announced that they send no more data.
     pub(crate) fn both_sides_ended(&self) -> bool {
         self.control_ended && self.peer_ended
     }

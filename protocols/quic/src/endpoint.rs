@@ -131,7 +131,7 @@ impl<S: PacketForm> Endpoint<S> {
         connection.poll_timeout().map(clock::time)
     }
 
-    /// Returns whether another message is accepted. If not, the endpoint reports later when one is.
+    /// Returns whether another message is accepted. If not, the endpoint reports later that it accepts messages again.
     pub(crate) fn has_room_or_will_report(&self) -> bool {
         let fits = self.has_room();
         if !fits {

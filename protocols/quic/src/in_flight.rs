@@ -8,7 +8,7 @@ use std::time::Instant;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-/// Creates congestion controllers that count the data in flight; each wraps one of another factory.
+/// Creates congestion controllers that count the data in flight; each wraps a controller of another factory.
 pub(crate) struct InFlightCounterFactory(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
 struct InFlightCounter {

@@ -1,4 +1,5 @@
-//! Keys without encryption: the tag contains what a receiver of encrypted packets would know, and is checked.
+//! Keys without encryption: the tag contains the information that a receiver of encrypted packets would have, and is
+//! checked.
 
 use bytes::BytesMut;
 use hol_wire::quic::PacketNumber;

@@ -1,4 +1,4 @@
-//! The forms of packets: unencrypted ones, whose content is visible, and ones that TLS encrypts.
+//! The forms of packets: unencrypted packets, whose content is visible, and packets that TLS encrypts.
 
 use hol_base::Time;
 use hol_transport::{DeliveryTimes, Event, Statistics};

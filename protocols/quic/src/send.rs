@@ -17,14 +17,14 @@ pub(crate) struct Outgoing {
     pub(crate) control: Option<StreamId>,
     /// The QUIC stream of each stream of the contract.
     pub(crate) streams: Vec<StreamId>,
-    /// Messages that wait for room; while there are any, no new ones are accepted.
+    /// Messages that wait for room. While any message waits, no new messages are accepted.
     pub(crate) waiting_messages: VecDeque<WaitingMessage>,
 }
 
-/// A message, or the rest of one, that waits for room.
+/// A message, or the unsent part of a message, that waits for room.
 #[derive(Debug)]
 pub(crate) struct WaitingMessage {
-    /// The stream of the message, if it already has one.
+    /// The stream of the message; `None` if none has been opened yet.
     stream: Option<StreamId>,
     octets: Bytes,
 }

@@ -1,4 +1,4 @@
-//! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other.
+//! TLS 1.3 by rustls, as in RFC 9001: a server with its own certificate, and clients that trust no other certificate.
 //!
 //! The certificate is padded so that the server's flight has the configured length, whatever the random
 //! length of its transport parameters. It is always valid, because a guest's clock may show any time. There

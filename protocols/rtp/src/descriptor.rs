@@ -2,7 +2,7 @@
 
 use crate::Malformed;
 
-/// An ADU frame in a payload, or the part of one.
+/// An ADU frame in a payload, or a part of an ADU frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AduFragment<'p> {
     /// Whether the octets continue an ADU frame of the previous packet: the C flag.
@@ -39,7 +39,7 @@ pub fn split(adu: &[u8], room: usize) -> impl Iterator<Item = Vec<u8>> {
         .map(move |(index, octets)| [&descriptor(adu.len(), index > 0)[..], octets].concat())
 }
 
-/// Returns the ADU frames, or the part of one, in a payload.
+/// Returns the ADU frames, or the part of an ADU frame, in a payload.
 ///
 /// # Errors
 /// If descriptors do not fit the octets after them.

@@ -28,8 +28,8 @@ impl InterleavingNumber {
     }
 }
 
-/// Returns the order of a cycle of this size: first odd numbers, then the others. Up to half a cycle of
-/// consecutive lost packets leaves no two neighbours missing.
+/// Returns the order of a cycle of this size: first odd numbers, then the others. Even if up to half a cycle of
+/// consecutive packets is lost, no two adjacent units are missing.
 pub fn odd_numbers_first(size: u8) -> Vec<u8> {
     (0..size).filter(|index| index % 2 == 1).chain((0..size).filter(|index| index % 2 == 0)).collect()
 }

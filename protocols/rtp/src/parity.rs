@@ -51,8 +51,8 @@ const LENGTH_FIELD: usize = 2;
 /// Octets by which a parity payload exceeds the longest packet of its group.
 pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD;
 
-/// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from
-/// `first` on; as many as `code` has, however many packets the group has.
+/// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from `first` on.
+/// Returns as many payloads as `code` defines, however many packets the group has.
 ///
 /// # Panics
 /// If the group has more packets than the code, or one of 64 kB.

@@ -1,5 +1,5 @@
-//! A parity packet, the XOR of a group, that restores any one packet of it. RFC 5109, with one level of
-//! protection for whole packets.
+//! Parity packets: the XOR of a group of packets, which restores any single lost packet of the group. RFC 5109, with
+//! one level of protection for whole packets.
 //!
 //! Not supported: levels above 0, which are skipped, and FEC as redundant coding (section 14.2).
 
@@ -19,7 +19,7 @@ const HEADER_LENGTH: usize = 10;
 /// Octets of the protection length before the mask.
 const LENGTH_FIELD: usize = 2;
 
-/// Returns the octets by which the parity packet of `k` others exceeds the longest of them.
+/// Returns the octets by which the parity packet of `k` packets is longer than the longest of these packets.
 pub const fn overhead(k: u8) -> usize {
     HEADER_LENGTH + LENGTH_FIELD + mask_octets(k > SHORT_MASK_BITS)
 }

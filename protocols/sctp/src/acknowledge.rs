@@ -27,7 +27,7 @@ pub(crate) struct Acknowledgements {
 /// The acknowledgement that the DATA chunks of one packet require.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
-    /// Whether there was a DATA chunk, or one that counts like it.
+    /// Whether the packet contained a DATA chunk, or a chunk that counts like DATA.
     pub(crate) has_data: bool,
     /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk without room.
     pub(crate) at_once: bool,

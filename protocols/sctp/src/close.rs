@@ -17,7 +17,7 @@ impl Endpoint {
         }
     }
 
-    /// Continues the shutdown once everything is delivered; returns whether it did.
+    /// Continues the shutdown if all data have been delivered; returns whether it did so.
     pub(crate) fn shutdown_if_delivered(&mut self, now: Time) -> bool {
         let closing = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
         if !closing

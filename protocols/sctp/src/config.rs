@@ -35,7 +35,7 @@ pub struct Config {
     /// Count user data as the memory block in which Linux stores it, until its whole message is acknowledged; as long as there is any
     /// room, a message of any length is accepted.
     pub send_buffer_blocks: bool,
-    /// The smallest of these blocks, in octets; the others are powers of two.
+    /// The smallest of these blocks, in octets; the larger blocks are powers of two.
     pub send_buffer_small_block: ByteCount,
 
     /// Fail for a message longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
@@ -87,7 +87,8 @@ pub struct Config {
     pub nagle_delays_retransmissions: bool,
     /// The number of miss indications that trigger a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
     pub missing_reports: u32,
-    /// Fast-retransmit a lost fast retransmission again, once data sent after it is acknowledged.
+    /// Fast-retransmit a chunk again if its fast retransmission is lost, as soon as data sent after that retransmission
+    /// are acknowledged.
     pub fast_retransmit_again: bool,
     /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived; otherwise only those by data that
     /// was sent after it. Has an effect with `fast_retransmit_again`.
@@ -114,8 +115,8 @@ pub struct Config {
     pub fast_recovery_holds_window: bool,
     /// The smallest cwnd after a fast retransmit in MTUs: 4 in RFC 9260 section 7.2.3.
     pub fast_retransmit_window: u32,
-    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd
-    /// counts as fully used when less than one MTU of it is free.
+    /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd counts as
+    /// fully used when less than one MTU is free.
     pub last_chunk_exceeds_window: bool,
     /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows an implementation to
     /// limit only the number of packets.
@@ -126,19 +127,19 @@ pub struct Config {
     /// The event at which the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
-    /// Send data on all paths at once, each with its own window: concurrent multipath transfer.
+    /// Send data on all paths at the same time, each with its own window: concurrent multipath transfer.
     pub cmt: bool,
 
     /// Offer FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to
-    /// the DATA in its packet. By RFC 3758 section 3.6 an outdated one is only acknowledged, and counts like
-    /// DATA.
+    /// Process each FORWARD TSN even if its TSN is known, and count it for the delayed SACK in addition to the DATA in
+    /// its packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
     pub forward_tsn_always_counts: bool,
-    /// Let a SACK first abandon each message that has reached its limit, and only then acknowledge the others: with `retransmissions=0`
-    /// all that are in flight. Messages abandoned like this neither open the window nor end a round-trip measurement, and their unsent
-    /// fragments are dropped without a TSN. Otherwise a message that the SACK acknowledges is not abandoned, and a limit of
-    /// retransmissions is reached when one more is due. RFC 3758 section 3.5, RFC 7496 section 3.
+    /// Let a SACK first abandon each message that has reached its limit (with `retransmissions=0` all messages in
+    /// flight), and only then acknowledge the other messages. Messages abandoned like this neither open the window nor
+    /// end a round-trip measurement, and their unsent fragments are dropped without a TSN. Otherwise a message that the
+    /// SACK acknowledges is not abandoned, and a limit of retransmissions is reached when one more is due. RFC 3758
+    /// section 3.5, RFC 7496 section 3.
     pub sack_checks_limits_first: bool,
     /// Offer I-DATA, with which messages of several streams may be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
@@ -156,7 +157,7 @@ pub struct Config {
     /// Accept a checksum of zero, and send it if the peer accepts it. The lower layer must detect errors like
     /// DTLS: RFC 9653 section 6 defines no other method.
     pub zero_checksum: bool,
-    /// Offer ECN: routers may mark packets instead of dropping them. RFC 4960 appendix A.
+    /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
 
     /// Offer chunk authentication. RFC 4895.
@@ -165,14 +166,15 @@ pub struct Config {
     pub auth_hash: Hash,
     /// Offer dynamic address reconfiguration, by which associations survive a change of addresses. RFC 5061.
     pub addip: bool,
-    /// Send one change per ASCONF, and with the addition of an address the deletion of the last one before it. If the peer rejects the
-    /// deletion, only ASCONF chunks are sent until the next ASCONF is acknowledged, and the deletion is requested once more. Otherwise all
-    /// changes are sent together (RFC 5061 section 4.1.1).
+    /// Send one change per ASCONF; only the addition of an address is sent together with the deletion of the previous
+    /// last address. If the peer rejects the deletion, only ASCONF chunks are sent until the next ASCONF is
+    /// acknowledged, and the deletion is requested once more. Otherwise all changes are sent together (RFC 5061 section
+    /// 4.1.1).
     pub asconf_apart: bool,
     /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
     pub asconf_keeps_lookup: bool,
-    /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for its T3-rtx or for miss
-    /// indications; otherwise they are lost.
+    /// Count data in flight to an address that the peer deletes as sent to another one, where they wait for the T3-rtx
+    /// timer of that address or for miss indications; otherwise the data are lost.
     pub deleted_flight_moves: bool,
 
     /// Send heartbeats to idle paths. RFC 9260 section 8.3.

@@ -38,7 +38,7 @@ pub(crate) struct Peer {
     pub(crate) reconfig: bool,
     /// Whether it lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
-    /// Its authentication parameters. RFC 4895 section 6.1.
+    /// The peer's authentication parameters. RFC 4895 section 6.1.
     pub(crate) offer: Option<Offer>,
     /// The source address of its packet, then the addresses that it lists.
     pub(crate) addresses: SmallVec<[Address; 2]>,
@@ -107,7 +107,7 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
     Ok(addresses)
 }
 
-/// Returns whether it may be the address of one host. Section 8.4.
+/// Returns whether the address may belong to a single host. Section 8.4.
 pub(crate) fn is_unicast(address: Address) -> bool {
     let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     !address.is_multicast() && !is_broadcast && !address.is_unspecified()

@@ -1,4 +1,4 @@
-//! One end of an association: takes packets and commands, returns packets and events.
+//! One end of an association, which takes packets and commands and returns packets and events.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -303,7 +303,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues a message; one for a stream that the peer does not accept is abandoned at once.
+    /// Queues a message. A message for a stream that the peer does not accept is abandoned at once.
     fn on_send(&mut self, now: Time, message: Message) {
         assert!(!message.payload.is_empty(), "a message without user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {

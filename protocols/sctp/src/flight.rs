@@ -48,7 +48,7 @@ pub(crate) enum Limit {
 pub(crate) struct SentChunk {
     /// The chunk as on the wire.
     pub(crate) data: Data,
-    /// Its position within its message, for I-DATA.
+    /// The position of the chunk within its message, for I-DATA.
     pub(crate) place: FragmentId,
     pub(crate) state: ChunkState,
     /// The path of the latest copy.
@@ -60,9 +60,9 @@ pub(crate) struct SentChunk {
     /// TSN.Missing.Report.
     pub(crate) missing_reports: u32,
     pub(crate) fast_retransmit: FastRetransmit,
-    /// Only acknowledgements of TSNs from this one on indicate that the latest copy is missing.
+    /// Only acknowledgements of this and later TSNs indicate that the latest copy of the chunk is missing.
     pub(crate) recover: Tsn,
-    /// Whether its acknowledgement gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
+    /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
     pub(crate) limit: Limit,
     /// Whether its message was abandoned, so that the chunk must be abandoned too.

@@ -19,16 +19,17 @@ pub(crate) struct InterleavedReassembly {
 /// A delivery caused by a chunk or an I-FORWARD-TSN.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A whole message, of which this many octets have been delivered already.
+    /// A whole message, and the number of its octets that have been delivered already.
     Whole(Received, usize),
-    /// This many octets of an incomplete message.
+    /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
 
 /// The ordered or the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
-    /// The next message. Earlier ordered ones are delivered or abandoned, earlier unordered ones are abandoned.
+    /// The next message. Earlier ordered messages have been delivered or abandoned; earlier unordered messages have
+    /// been abandoned.
     next: Mid,
     /// Incomplete messages, by ascending number.
     messages: VecDeque<Incoming>,
@@ -192,7 +193,7 @@ impl Incoming {
         self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
     }
 
-    /// Inserts a fragment; returns the added octets, 0 for a duplicate or one after the last.
+    /// Inserts a fragment; returns the added octets, 0 for a duplicate or a fragment after the last one.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
         let behind_last = self.last_fsn.is_some_and(|last| fsn.after(last));

@@ -59,7 +59,8 @@ impl Endpoint {
         widest.unwrap_or(self.paths.retransmission)
     }
 
-    /// Returns the path that stores whether `path` is in fast recovery: itself, or the first one for the whole association.
+    /// Returns the path that stores whether `path` is in fast recovery: with multipath transfer `path` itself,
+    /// otherwise the first path for the whole association.
     pub(crate) fn recovers_with(&self, path: usize) -> usize {
         if self.config.cmt { path } else { 0 }
     }

@@ -58,10 +58,10 @@ impl OwnAddresses {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its
-    /// addition (section 5.4), and the last address is not deleted before another one is added (section 5.3
-    /// F5). `apart`: only one of them; if the host `moves`, an addition together with the first
-    /// waiting deletion.
+    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition
+    /// (section 5.4), and the last address is not deleted before another one is added (section 5.3 F5). With `apart`
+    /// only one request is returned; if the host `moves`, an addition is returned together with the first waiting
+    /// deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting_operations.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
@@ -82,7 +82,8 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first ones.
+    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first
+    /// addresses.
     fn may_move(&self) -> bool {
         !self.ended && if self.state.is_up() { self.addip } else { self.config.addip }
     }
@@ -110,7 +111,7 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Handles the loss of an address. If it was the last, the association waits for a new one without limit.
+    /// Handles the loss of an address. If it was the last address, the association waits for a new one without limit.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;
@@ -159,7 +160,7 @@ impl Endpoint {
         self.send_asconf(now, path);
     }
 
-    /// Sends the pending ASCONF to `path`, or to another one if it has become unreachable.
+    /// Sends the pending ASCONF to `path`, or to another path if `path` has become unreachable.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
         let Some((asconf, took)) = &mut self.own_addresses.outstanding else { return };
@@ -168,8 +169,8 @@ impl Endpoint {
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Returns the path of an ASCONF; without an address that the peer knows, the ASCONF is sent from the new
-    /// one (section 5.3 F1), to an address in the same network.
+    /// Returns the path of an ASCONF; if the host has no address that the peer knows, the ASCONF is sent from the new
+    /// address (section 5.3 F1), to an address in the same network.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };

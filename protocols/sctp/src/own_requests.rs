@@ -30,7 +30,7 @@ struct QueuedRequest {
 struct OutstandingRequest {
     queued: QueuedRequest,
     serial: ReconfigSerial,
-    /// The request as it is sent and retransmitted.
+    /// The request chunk, as sent and retransmitted.
     request: Reconfig,
     /// The path of the latest copy.
     path: usize,
@@ -61,21 +61,22 @@ impl OwnRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request by one of its own. If ours waited for that, both would wait forever.
+    /// Returns whether the peer answers the outstanding request with a request of its own. If our request waited for
+    /// the peer's, both would wait forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|outstanding| {
             matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
         })
     }
 
-    /// Returns the outstanding request if it answers this one of the peer.
+    /// Returns the outstanding request if it answers the peer's request `serial`.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
         let answer =
             self.outstanding.as_ref().filter(|outstanding| outstanding.queued.answers == Some(serial));
         answer.map(|outstanding| &outstanding.request)
     }
 
-    /// Returns whether a queued request answers this one of the peer.
+    /// Returns whether a queued request answers the peer's request `serial`.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
         self.waiting_requests.iter().any(|queued| queued.answers == Some(serial))
     }

@@ -135,7 +135,7 @@ impl Endpoint {
         (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Abandons the unsent rest of a message whose sent chunks are `sent`; returns false if there is none.
+    /// Abandons the unsent fragments of a message whose sent chunks are `sent`; returns false if there are none.
     fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
         let Some(last) = sent.last().copied() else { return false };
         if self.flight.get(last).data.flags.contains(DataFlags::END) {

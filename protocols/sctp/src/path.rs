@@ -15,23 +15,24 @@ use crate::rtt::RttEstimator;
 #[derive(Debug)]
 pub struct Path {
     pub(crate) address: Address,
-    /// The source address of packets to it.
+    /// The source address of packets on this path.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
     /// Whether the host has lost its source address, and has no other.
     pub(crate) stranded: bool,
-    /// Whether the peer added it by ASCONF: it carries no DATA until it is confirmed. RFC 5061 section 5.3 F1.
+    /// Whether the peer added the address by ASCONF; the path then carries no DATA until it is confirmed. RFC 5061
+    /// section 5.3 F1.
     pub(crate) added: bool,
     /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
     pub(crate) is_given: bool,
     /// Whether the peer deleted it by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
-    /// Whether it is confirmed: the peer has answered from it. RFC 9260 section 5.4.
+    /// Whether the path is confirmed: the peer has answered from this address. RFC 9260 section 5.4.
     pub(crate) confirmed: bool,
     pub(crate) window: Window,
     /// Octets of user data in flight.
     pub(crate) flight_size: u64,
-    /// Octets that were in flight on a path that the peer deleted, and now depend on the T3-rtx of this one.
+    /// Octets that were in flight on a path that the peer deleted, and now depend on the T3-rtx of this path.
     pub(crate) inherited: u64,
     pub(crate) rtt: RttEstimator,
     /// Whether a chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
@@ -92,18 +93,19 @@ impl Path {
         }
     }
 
-    /// Returns whether it may carry DATA: it is confirmed, or needs no confirmation. RFC 5061 section 5.3 F1.
+    /// Returns whether the path may carry DATA, because it is confirmed or needs no confirmation. RFC 5061 section 5.3
+    /// F1.
     pub(crate) fn may_carry_data(&self) -> bool {
         self.confirmed || !self.added
     }
 
-    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent to it: only after it is
+    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent on the path: only after it is
     /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
     pub(crate) fn may_be_answered(&self) -> bool {
         self.confirmed || self.is_given || self.added
     }
 
-    /// Removes octets from the data in flight, or from the inherited ones.
+    /// Removes octets from the data in flight, or from the inherited data.
     pub(crate) fn remove_in_flight(&mut self, size: u64, inherited: bool) {
         if inherited { self.inherited -= size } else { self.flight_size -= size }
     }
@@ -113,7 +115,7 @@ impl Path {
         self.flight_size + self.inherited > 0
     }
 
-    /// Stops its timers, because no answer is expected any more.
+    /// Stops the timers of the path, because no answer is expected any more.
     pub(crate) fn stop_timers(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
         self.rack.stop();
@@ -124,7 +126,7 @@ impl Path {
         self.address
     }
 
-    /// Returns its status; an address from which the peer has not yet answered is inactive.
+    /// Returns the status of the path; an address from which the peer has not yet answered is inactive.
     pub fn status(&self) -> PathStatus {
         self.status
     }

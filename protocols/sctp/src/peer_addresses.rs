@@ -17,7 +17,7 @@ pub(crate) struct PeerAddresses {
 }
 
 impl PeerAddresses {
-    /// Creates the state before any ASCONF; the first one has the number of the peer's first TSN. Section 5.1 A2.
+    /// Creates the state before any ASCONF; the first ASCONF has the number of the peer's first TSN. Section 5.1 A2.
     pub(crate) fn new(first: AsconfSerial) -> Self {
         Self { serial: first - 1, answer: None }
     }

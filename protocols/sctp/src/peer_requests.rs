@@ -32,7 +32,7 @@ struct DeferredReset {
 }
 
 impl PeerRequests {
-    /// Creates the state before any request; the first one has the number of the peer's first TSN. Section 4.1.
+    /// Creates the state before any request; the first request has the number of the peer's first TSN. Section 4.1.
     pub(crate) fn new(first: ReconfigSerial) -> Self {
         Self { last_serial: first - 1, answers: Vec::new(), deferred: None }
     }

@@ -1,4 +1,4 @@
-//! RACK: a chunk is lost if one sent sufficiently later on the same path has been delivered. RFC 8985 section 6.
+//! RACK: a chunk is lost if a chunk sent sufficiently later on the same path has been delivered. RFC 8985 section 6.
 //!
 //! TSNs replace sequence numbers, and the duplicate TSNs of a SACK replace D-SACK. Miss indications are not
 //! counted: the reordering window replaces them, on paths with and without reordering.
@@ -16,7 +16,7 @@ const PERSISTENT_RECOVERIES: u32 = 16;
 /// The purpose of the timer of RACK-TLP, which has one deadline. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To detect chunks that are lost unless they are acknowledged by then.
+    /// To mark chunks as lost that have not been acknowledged when the timer expires.
     Reordering,
     /// To send a tail loss probe.
     Probe,
@@ -218,7 +218,8 @@ impl Endpoint {
         (quarter * u64::from(rack.window_steps)).min(srtt.unwrap_or(rack.rtt))
     }
 
-    /// Marks the lost chunks of a path, and starts the reordering timer if others may be lost. RFC 8985 section 6.2, step 5.
+    /// Marks the lost chunks of a path, and starts the reordering timer if other chunks may be lost. RFC 8985 section
+    /// 6.2, step 5.
     fn detect_losses(&mut self, now: Time, path: usize) {
         let rack = &self.paths.list[path].rack;
         let Some(newest) = rack.newest else { return };

@@ -36,9 +36,9 @@ struct Assembly {
 /// A delivery caused by fragments.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A whole message, of which this many octets have been delivered already.
+    /// A whole message, and the number of its octets that have been delivered already.
     Whole(Ssn, Received, usize),
-    /// This many octets of an incomplete message.
+    /// Part of an incomplete message: the number of octets.
     Part(usize),
 }
 

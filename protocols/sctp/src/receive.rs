@@ -39,10 +39,10 @@ impl ArrivingData {
     }
 }
 
-/// What to do with a chunk of user data.
+/// How to handle a chunk of user data.
 enum Admission {
     Deliver,
-    /// Ignore it.
+    /// Ignore the chunk.
     Ignore,
     /// The chunk has ended the association.
     Stop,
@@ -257,7 +257,7 @@ impl Endpoint {
         });
     }
 
-    /// Handles a chunk of an extension that was not negotiated like one of an unknown type.
+    /// Handles a chunk of an extension that was not negotiated, in the same way as a chunk of an unknown type.
     fn on_foreign_chunk(&mut self, chunk: &Chunk) -> bool {
         let mut whole = Vec::new();
         chunk.emit(&mut whole);
@@ -331,7 +331,7 @@ impl Endpoint {
         true
     }
 
-    /// Notes a chunk of user data, and decides what to do with it. Section 6.2.
+    /// Notes a chunk of user data, and decides how to handle it. Section 6.2.
     #[inline]
     fn admit_data(
         &mut self,
@@ -425,7 +425,8 @@ pub(crate) fn take(reader: &mut ReceivingApplication, now: Time, delivery: inter
     }
 }
 
-/// Passes a delivery to the application in the order of its stream. A partially delivered message has no earlier one to wait for.
+/// Passes a delivery to the application in the order of its stream. A partially delivered message need not wait for an
+/// earlier one.
 pub(crate) fn take_in_order(
     streams_in: &mut StreamsIn,
     reader: &mut ReceivingApplication,

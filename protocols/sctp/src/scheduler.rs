@@ -30,8 +30,8 @@ impl Scheduler {
     }
 }
 
-/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last one is for all further
-/// streams. Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
+/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last number applies to all further streams.
+/// Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamValues(Vec<u16>);
 

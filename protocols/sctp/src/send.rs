@@ -28,7 +28,7 @@ pub(crate) struct Bundle {
     has_sack: bool,
     has_cookie_echo: bool,
     has_auth: bool,
-    /// Whether it is a tail loss probe: one packet, not a train.
+    /// Whether the transmission is a tail loss probe, which consists of one packet.
     pub(crate) is_probe: bool,
 }
 
@@ -110,9 +110,9 @@ impl Endpoint {
         !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
     }
 
-    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: from an address
-    /// that the peer has not accepted only ASCONF, to an unconfirmed one only ASCONF-ACK and chunks that
-    /// confirm it.
+    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: from an address that the
+    /// peer has not accepted, only ASCONF may be sent; to an unconfirmed address, only ASCONF-ACK and chunks that
+    /// confirm the address.
     fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
             // RFC 9260 section 3.2.2: bundled with the COOKIE ECHO, otherwise not before COOKIE ACK.
@@ -396,7 +396,7 @@ impl Endpoint {
         bundle.length + length > room as usize
     }
 
-    /// Sends the packet and starts one to `path`.
+    /// Sends the packet, and starts a new packet to `path`.
     fn switch_path(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);

@@ -43,7 +43,7 @@ impl SendBuffer {
         room
     }
 
-    /// Returns true once when there is room for a refused request.
+    /// Returns true a single time when there is room for a refused request.
     pub(crate) fn has_room_again(&self) -> bool {
         let Some(wanted) = self.refused_size.take() else { return false };
         self.has_room(wanted)

@@ -35,7 +35,8 @@ impl StreamsIn {
         self.streams.resize(count, Stream::default());
     }
 
-    /// Resets a stream; waiting messages are delivered, because the missing ones cannot arrive any more. RFC 6525 section 5.2.2 E3.
+    /// Resets a stream; waiting messages are delivered, because the missing messages can no longer arrive. RFC 6525
+    /// section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(Received)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {

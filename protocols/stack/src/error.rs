@@ -47,7 +47,7 @@ pub enum SpecError {
         key: String,
         /// The given value.
         value: String,
-        /// What is wrong with it.
+        /// The reason for which the value is invalid.
         problem: String,
     },
 }

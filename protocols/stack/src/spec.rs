@@ -21,7 +21,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache from one connection for the next.
+        /// The metrics that hosts cache from one connection for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -49,7 +49,7 @@ pub enum Protocol {
         config: hol_tcp::Config,
         /// Parallel connections; messages use them in turn.
         connections: u16,
-        /// What hosts cache from one subflow for the next.
+        /// The metrics that hosts cache from one subflow for the next.
         metrics_cache: MetricsCache,
         /// How TLS begins on each connection, if it is used.
         tls: Option<Tls>,
@@ -140,7 +140,7 @@ impl TransportSpec {
         )
     }
 
-    /// Returns what hosts cache from one connection for the next.
+    /// Returns the metrics that hosts cache from one connection for the next.
     pub const fn metrics_cache(&self) -> MetricsCache {
         match self.protocol {
             Protocol::Tcp { metrics_cache, .. } | Protocol::Mptcp { metrics_cache, .. } => metrics_cache,

@@ -27,11 +27,11 @@ const FRACTION_BITS: u32 = 6;
 /// The state of accurate ECN feedback.
 #[derive(Debug)]
 pub(crate) struct AccurateEcn {
-    /// Whether we request it.
+    /// Whether we request accurate ECN.
     requested: bool,
-    /// Whether we accept it.
+    /// Whether we accept accurate ECN.
     accepted: bool,
-    /// Whether both sides support it.
+    /// Whether both sides support accurate ECN.
     agreed: bool,
     /// The codepoint of our packets.
     codepoint: Ecn,

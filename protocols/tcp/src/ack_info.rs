@@ -54,8 +54,8 @@ pub(crate) struct AckInfo {
 }
 
 impl AckInfo {
-    /// Returns whether this is a duplicate acknowledgment: no new data acknowledged, no new window, no data
-    /// in it. RFC 5681 section 2.
+    /// Returns whether this is a duplicate acknowledgment: the segment acknowledges no new data, has no new window, and
+    /// contains no data. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acked())
     }
@@ -64,7 +64,8 @@ impl AckInfo {
         self.data_acked || self.syn_acked
     }
 
-    /// Returns whether it acknowledges only one segment, smaller than `mss` and sent once, up to `una`: it may have been delayed.
+    /// Returns whether the acknowledgment covers only one segment, smaller than `mss` and sent once, up to `una`. Such
+    /// an acknowledgment may have been delayed.
     pub(crate) fn is_runt(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

@@ -32,8 +32,8 @@ impl Endpoint {
         self.end(Event::Failed { reason: Failure::Aborted });
     }
 
-    /// Handles that the host has lost an address. If the system destroys the sockets on it, the peer is not informed, because no packet
-    /// can be sent from it.
+    /// Handles the loss of an address of the host. If the system destroys the sockets on this address, the peer is not
+    /// informed, because no packet can be sent from the address.
     pub(crate) fn on_address_removed(&mut self, address: Address) {
         let lives = !matches!(self.machine.state(), State::Closed | State::Listen | State::TimeWait);
         if self.config.address_loss_aborts && lives && self.local.0 == address {

@@ -30,8 +30,8 @@ pub struct Config {
     /// receive buffer the sum is rounded up to a power of two; the window then starts at half of that buffer and grows with large
     /// segments. With 0 the buffers count payload only.
     pub packet_head: ByteCount,
-    /// The initial limit of data that waits for the application, and thereby of the window: in octets of payload, or in octets of memory if
-    /// `packet_head` is set.
+    /// The initial limit of data that waits for the application, and so of the window. The unit is octets of payload,
+    /// or octets of memory if `packet_head` is set.
     pub receive_buffer: ByteCount,
     /// The limit to which the receive buffer grows with the octets that the application reads per round
     /// trip; a smaller value disables growth.
@@ -94,7 +94,8 @@ pub struct Config {
     pub byte_counting: bool,
     /// Increase the window only with an acknowledgment that arrives while the window is fully used.
     pub grows_when_full: bool,
-    /// Offer ECN: routers may mark data instead of dropping them. RFC 3168. `congestion = "dctcp"` implies it.
+    /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 3168. `congestion = "dctcp"` implies
+    /// it.
     pub ecn: bool,
     /// Offer and accept accurate ECN, by which the receiver counts marks. RFC 9768. `congestion = "prague"` implies it.
     pub accurate_ecn: bool,
@@ -104,7 +105,7 @@ pub struct Config {
     pub accurate_ecn_option: bool,
     /// Accept ECN if the peer offers it.
     pub ecn_if_offered: bool,
-    /// Keep ECN even if a SYN did not offer it, as a retransmitted one does not; RFC 3168 section 6.1.1 forbids that.
+    /// Keep ECN even if a SYN did not offer it, as a retransmitted SYN does not; RFC 3168 section 6.1.1 forbids that.
     pub ecn_after_plain_syn: bool,
     /// Leave the first slow start when the delay rises or the ACK train is as long as the round trip. CUBIC only.
     pub hystart: bool,
@@ -119,7 +120,7 @@ pub struct Config {
     pub dupthresh: u32,
     /// Send new data on the first duplicate acknowledgments. RFC 3042.
     pub limited_transmit: bool,
-    /// Spread the reduction of the window over the recovery (PRR, RFC 6937); otherwise reduce it at once.
+    /// Spread the reduction of the window over the recovery (PRR, RFC 6937); otherwise reduce the window at once.
     pub prr: bool,
     /// Reduce the window by one segment with every second acknowledgment during recovery. Not together with
     /// `prr`.

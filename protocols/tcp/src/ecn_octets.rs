@@ -13,7 +13,7 @@ const COUNTER_MASK: u32 = 0xff_ffff;
 /// Number of counters.
 const COUNTERS: usize = 3;
 
-/// What the peer's options were like. `TCP_ACCECN_OPT_*_SEEN`.
+/// The kinds of options that the peer has sent so far. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PeerOption {
     None,
@@ -47,7 +47,7 @@ impl EcnOctets {
         }
     }
 
-    /// Returns whether the peer sends the option, so that it gets ours.
+    /// Returns whether the peer sends the option, in which case we send it, too.
     pub(crate) fn peer_sends_it(&self) -> bool {
         self.peer_option != PeerOption::None
     }

@@ -307,7 +307,7 @@ impl Endpoint {
         self.is_send_buffer_short |= self.offloads() && !self.is_writable();
     }
 
-    /// Handles that the application has processed its data and polls again before it sleeps. Linux:
+    /// Handles the end of the application's turn: it has processed its data, and polls again before it sleeps. Linux:
     /// fs/eventpoll.c ep_send_events puts a ready socket back on the list and polls it once more.
     pub(crate) fn end_turn(&mut self) {
         if self.turn_start.take().is_some() {

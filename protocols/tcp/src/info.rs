@@ -16,7 +16,7 @@ pub struct Info {
     pub retransmitted: u32,
     /// The number of segments delivered out of order that indicates a loss.
     pub reordering: u32,
-    /// Linux' number of the sender's phase: 0 to 4 for open, disorder, reduced, recovery, loss.
+    /// Linux's number of the sender's phase: 0 to 4 for open, disorder, reduced, recovery, loss.
     pub phase: u8,
     /// Octets of payload in a full-sized segment.
     pub mss: u32,

@@ -14,8 +14,8 @@ const MAX_BLOCK: u32 = 65_343;
 const WINDOW_DIVISOR: u32 = 3;
 /// A block lasts 1/1024 s at the current rate. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
-/// Unit of the round trip, 2⁹ µs: below one unit a block may have the largest size, which is halved for each
-/// further unit. Linux: net.ipv4.tcp_tso_rtt_log.
+/// Unit of the round trip, 2⁹ µs: if the round trip is below one unit, a block may have the largest size; for each
+/// further unit this size is halved. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
 /// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const MIN_SEGMENTS: u32 = 2;
@@ -72,8 +72,8 @@ impl Endpoint {
         ((octets / segment as u64) as u32).max(fewest)
     }
 
-    /// Returns how many segments the congestion window allows now, but at most half of it, so that two blocks are in flight. Linux:
-    /// tcp_cwnd_test.
+    /// Returns how many segments the congestion window allows now, but at most half of the window, so that two blocks
+    /// are in flight. Linux: tcp_cwnd_test.
     fn quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.cwnd.cwnd(), self.in_flight());
         cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1))
@@ -141,8 +141,8 @@ impl Endpoint {
         if waits { needed - partial } else { needed }
     }
 
-    /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows more of it, and whether the
-    /// congestion window is the cause. Linux: tcp_tso_should_defer.
+    /// Returns whether a block waits for the next acknowledgment, which is expected soon and allows a larger part of
+    /// the block, and whether the congestion window is the cause. Linux: tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, max: u32) -> Option<bool> {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;

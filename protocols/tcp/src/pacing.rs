@@ -20,9 +20,9 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Accounts for octets sent at `rate` octets per second. If they were late, the next may be as much
-    /// early, but at most by half of its time. Linux: tcp_update_skb_after_send, which counts per burst; this
-    /// counts per segment.
+    /// Accounts for octets sent at `rate` octets per second. If they were sent late, the next segment may be sent early
+    /// by the same time, but at most by half of its own transmission time. Linux: tcp_update_skb_after_send, which
+    /// counts per burst; this counts per segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);

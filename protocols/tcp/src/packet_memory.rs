@@ -35,8 +35,8 @@ impl PacketMemory {
         }
     }
 
-    /// Returns the memory of a packet with its data in one buffer. The data of a single packet were copied
-    /// into the buffer from pages; those of a packet `cut` from a block were created in it.
+    /// Returns the memory of a packet with its data in one buffer. If the packet arrived alone, its data were copied
+    /// into the buffer from pages. If it was `cut` from a block, they were created in the buffer.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.head == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }

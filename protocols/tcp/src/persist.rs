@@ -53,8 +53,8 @@ impl Endpoint {
         self.timers.arm(now, Purpose::Persist, left);
     }
 
-    /// Returns the rest of the user timeout, counted from the first probe; `None` without a user timeout.
-    /// Linux: tcp_clamp_probe0_to_user_timeout.
+    /// Returns the remaining user timeout, counted from the first probe; `None` without a user timeout. Linux:
+    /// tcp_clamp_probe0_to_user_timeout.
     fn until_probes_time_out(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
         let probed = self.timers.ticks_between(self.episode.persist.first_expiry?, now);

@@ -1,4 +1,4 @@
-//! RACK: a segment is lost if one sent sufficiently later has been delivered. RFC 8985 section 6.
+//! RACK: a segment is lost if a segment sent sufficiently later has been delivered. RFC 8985 section 6.
 
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
@@ -27,7 +27,7 @@ pub(crate) struct Rack {
     persist: u32,
     /// Whether a D-SACK arrived that reordering can explain.
     dsack_seen: bool,
-    /// The window was widened; it is widened again only after this is acknowledged.
+    /// The reordering window was widened; it is widened again only after this sequence number is acknowledged.
     widened_until: SeqNum,
 }
 
@@ -102,7 +102,7 @@ impl Endpoint {
         (quarter * u64::from(episode.rack.window_steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
-    /// Marks lost segments, and returns the time until the next ones count as lost. RFC 8985 section 6.2, step 5.
+    /// Marks lost segments, and returns the time until further segments count as lost. RFC 8985 section 6.2, step 5.
     fn detect_losses(&mut self, now: Time) -> Option<Duration> {
         let window = self.reordering_window();
         let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);

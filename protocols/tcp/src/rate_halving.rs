@@ -12,9 +12,8 @@ pub(crate) struct RateReduction {
 }
 
 impl Endpoint {
-    /// Handles an acknowledgment during a reduction: at most one segment is sent for each. Linux 2.6.16:
-    /// net/ipv4/tcp_input.c tcp_cwnd_down, net/ipv4/tcp_cong.c tcp_reno_min_cwnd, net/ipv4/tcp_bic.c
-    /// bictcp_min_cwnd.
+    /// Handles an acknowledgment during a reduction: at most one segment is sent for each acknowledgment. Linux 2.6.16:
+    /// net/ipv4/tcp_input.c tcp_cwnd_down, net/ipv4/tcp_cong.c tcp_reno_min_cwnd, net/ipv4/tcp_bic.c bictcp_min_cwnd.
     pub(crate) fn halve_rate(&mut self) {
         let (quantum, ssthresh) = (self.cwnd.quantum(), self.cwnd.ssthresh());
         let floor = if self.config.rate_halving == RateHalving::ToSsthresh { ssthresh } else { ssthresh / 2 };

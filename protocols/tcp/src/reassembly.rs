@@ -30,7 +30,7 @@ pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
     octets: usize,
     memory: u32,
-    /// The SACK blocks, the one that changed last first. RFC 2018 section 4.
+    /// The SACK blocks, the most recently changed block first. RFC 2018 section 4.
     blocks: SackBlocks,
     /// The duplicate to be reported by the next acknowledgment. RFC 2883.
     duplicate: Option<SackBlock>,
@@ -92,7 +92,8 @@ impl Reassembly {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 
-    /// Takes the first `count` blocks for a segment; a duplicate comes first and is reported once. RFC 2883 section 4.
+    /// Takes the first `count` blocks for a segment; a D-SACK block comes first and is reported once. RFC 2883 section
+    /// 4.
     pub(crate) fn take_sack_blocks(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
             return SackBlocks::new();

@@ -115,8 +115,8 @@ impl ReceiveBuffer {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
-    /// Returns the memory of a segment. One `cut` from a block has its own buffer; a single one has the
-    /// memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
+    /// Returns the memory of a segment. A segment `cut` from a block has its own buffer. A segment that arrived alone
+    /// has the memory that its sender allocated, as with veth between network namespaces. ixgbe accounts for every
     /// segment like the first kind: half a page, 2304 octets (ixgbe_build_skb, __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
@@ -131,13 +131,13 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the free octets after a segment's data, for the data of a later one.
+    /// Returns the free octets after a segment's data, which the data of a later segment may use.
     pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
         self.memory.tailroom(octets, cut)
     }
 
-    /// Queues a piece for the application; a packet that fits after the last one uses no further memory. Linux: tcp_queue_rcv and
-    /// tcp_ofo_queue.
+    /// Queues a piece for the application. A packet that fits into the free space of the previous packet's buffer is copied there
+    /// and uses no further memory. Linux: tcp_queue_rcv and tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
             return;
@@ -210,8 +210,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Increases the window that segments have earned, for one with `octets` in this much `memory`; returns
-    /// whether it grew. Linux: tcp_grow_window.
+    /// Increases the window that segments have earned, for a segment with `octets` that occupies `memory`. Returns
+    /// whether the window grew. Linux: tcp_grow_window.
     pub(crate) fn earn(&mut self, (octets, memory): (u32, u32), early: u32, mss: u32, segment: u32) -> bool {
         let room = self.clamp.min(self.space(early)).saturating_sub(self.earned);
         if !self.is_counted() || room == 0 {
@@ -242,9 +242,8 @@ impl ReceiveBuffer {
         false
     }
 
-    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a
-    /// segment; windows are multiples of 2^`scale`, and `offered` was the last one. Linux:
-    /// __tcp_select_window.
+    /// Returns the window to advertise. `early` is the memory of out-of-order data, `segment` the octets of a segment;
+    /// windows are multiples of 2^`scale`, and `offered` is the last advertised window. Linux: __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> Offer {
         let (mut free, whole) = (self.space(early), self.full_space());
         let max = self.clamp.min(whole);

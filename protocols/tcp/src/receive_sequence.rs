@@ -59,7 +59,7 @@ impl ReceiveSequence {
         self.nxt = nxt;
     }
 
-    /// Returns the rest of the window that the peer knows.
+    /// Returns the remaining part of the window that was last advertised to the peer.
     pub(crate) fn window(&self) -> u32 {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
@@ -94,7 +94,7 @@ impl ReceiveSequence {
         self.edge = self.edge.latest(self.nxt + window);
     }
 
-    /// Limits `free` to what a window field can express.
+    /// Limits `free` to the largest value that a window field can express.
     pub(crate) fn limited(&self, free: u32) -> u32 {
         free.min(u32::from(u16::MAX) << self.scale)
     }

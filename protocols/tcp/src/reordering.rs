@@ -31,7 +31,8 @@ impl Reordering {
         self.seen = true;
     }
 
-    /// Notes that a segment never retransmitted was delivered after others sent up to `distance` segments later.
+    /// Notes that a segment which was never retransmitted was delivered after segments sent up to `distance` segments
+    /// later.
     pub(crate) fn note_distance(&mut self, distance: u32) {
         self.dupthresh = self.dupthresh.max(distance.min(MAX_REORDERING));
         self.seen = true;

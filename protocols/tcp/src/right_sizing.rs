@@ -29,7 +29,7 @@ pub(crate) struct RightSizing {
     round_trip: Option<u64>,
     /// The timestamp of the last sample.
     echo: Option<u32>,
-    /// The end of a window of data, which takes a round trip to arrive, and the time at which it started.
+    /// The end of a window of data, which takes a round trip to arrive, and the start time of the measurement.
     window: Option<(SeqNum, Time)>,
     /// Maximum number of octets read in a round trip.
     max_read: u32,
@@ -55,8 +55,8 @@ impl RightSizing {
         self.max_read = self.max_read.min(clamp);
     }
 
-    /// Processes a sample from timestamps; larger ones have a weight of an eighth, because a pause of the
-    /// sender may have caused them. Linux: tcp_rcv_rtt_update.
+    /// Processes a sample from timestamps. A sample above the estimate has a weight of an eighth, because a pause of
+    /// the sender may have caused them. Linux: tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration, may_rise: bool) {
         let micros = round_trip.as_nanos() / 1000;
         let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
@@ -132,7 +132,7 @@ impl Endpoint {
         }
     }
 
-    /// Accounts for in-order data: takes a round-trip sample, and lets them earn a larger window.
+    /// Accounts for in-order data: takes a round-trip sample, and increases the window that the data have earned.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
         if octets >= MIN_SEGMENT {

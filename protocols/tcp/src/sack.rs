@@ -116,7 +116,7 @@ impl Endpoint {
         true
     }
 
-    /// Notes reordering: a segment never retransmitted was delivered after one sent later.
+    /// Notes reordering: a segment that was never retransmitted was delivered after a segment sent later.
     pub(crate) fn reordering_seen(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.negotiated.mss());
         self.episode.reordering.note_distance(distance);

@@ -140,12 +140,13 @@ impl Scoreboard {
         self.out
     }
 
-    /// Returns what the peer has SACKed (without SACK: one segment for each duplicate acknowledgment).
+    /// Returns the segments and octets that the peer has SACKed (without SACK: one segment for each duplicate
+    /// acknowledgment).
     pub(crate) fn sacked(&self) -> Tally {
         self.sacked
     }
 
-    /// Returns what is considered lost.
+    /// Returns the segments and octets that are considered lost.
     pub(crate) fn lost(&self) -> Tally {
         self.lost
     }
@@ -333,8 +334,8 @@ impl Scoreboard {
         }
     }
 
-    /// Returns whether the segment is the last of a block and was retransmitted together with the previous
-    /// segment. Only the last one has an overhead.
+    /// Returns whether the segment is the last of a block and was retransmitted together with the previous segment.
+    /// Only the last segment of a block has an overhead.
     pub(crate) fn ends_block_resent(&self, index: usize) -> bool {
         let segment = &self.segments[index];
         let before = index.checked_sub(1).map(|before| &self.segments[before]);

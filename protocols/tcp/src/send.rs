@@ -1,4 +1,4 @@
-//! Sending: what may be sent now, and in which segments. RFC 9293 section 3.10.2 and 3.8.6.2.1.
+//! Sending: decides which octets may be sent now, and in which segments. RFC 9293 section 3.10.2 and 3.8.6.2.1.
 
 use bytes::Bytes;
 use hol_base::Time;
@@ -78,8 +78,8 @@ impl Endpoint {
         self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
     }
 
-    /// Appends to the last block and to new ones. A full block may be sent before the write ends;
-    /// `is_partial`: the write continues later. Linux: tcp_sendmsg_locked.
+    /// Appends data to the last block and to new blocks. A full block may be sent before the write ends; `is_partial`:
+    /// the write continues later. Linux: tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
         if self.queue.blocks() == 0 && octets.len() <= self.always_fits() && !is_partial {
             self.snd.on_written(octets.len() as u32);
@@ -209,7 +209,7 @@ impl Endpoint {
         max as usize - options
     }
 
-    /// Sends as much as the peer's window allows, however little. RFC 9293 section 3.8.6.2.1.
+    /// Sends as many octets as the peer's window allows, even if they are few. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn send_partial(&mut self, now: Time) {
         let open = self.snd.usable_window() as usize;
         let first = self.queue.first_block().map_or(self.queue.length(), |block| block.length);

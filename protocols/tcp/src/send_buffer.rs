@@ -13,8 +13,8 @@ const LONG_WRITE: usize = 1024;
 
 /// A queue of octets that returns whole writes without copying them.
 ///
-/// A greedy sender keeps it full, with megabytes for each connection, of messages that are zeros after a few octets. These zeros are shared
-/// instead of stored.
+/// A greedy sender keeps the queue full, with megabytes for each connection. Its messages consist of a few octets and
+/// zeros. These zeros are shared instead of stored.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     writes: VecDeque<Bytes>,

@@ -77,7 +77,7 @@ impl SendQueue {
         self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }
 
-    /// Appends octets to the last block, or as a new one.
+    /// Appends octets to the last block, or as a new block.
     pub(crate) fn append(&mut self, octets: Bytes, is_new: bool) {
         match self.blocks.back_mut().filter(|_| !is_new) {
             Some(last) => last.length += octets.len(),
@@ -107,7 +107,7 @@ impl SendQueue {
         self.fin_pushed
     }
 
-    /// Fills the first block up to `length` from the next one. Linux: tcp_grow_skb.
+    /// Fills the first block up to `length` from the next block. Linux: tcp_grow_skb.
     pub(crate) fn grow_first_block(&mut self, length: usize) {
         let Some(second) = self.blocks.get(1).copied() else { return };
         let first = self.blocks[0];

@@ -81,7 +81,7 @@ impl SendSequence {
         self.una + self.wnd
     }
 
-    /// Returns U, the octets of the peer's window beyond what is sent. RFC 9293 section 3.8.6.2.1.
+    /// Returns U, the unused octets of the peer's window. RFC 9293 section 3.8.6.2.1.
     pub(crate) fn usable_window(&self) -> u32 {
         self.window_from(self.nxt)
     }

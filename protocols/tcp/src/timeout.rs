@@ -31,8 +31,8 @@ impl Timeouts {
         self.of_syn
     }
 
-    /// Ends F-RTO: the data that would have shown a spurious timeout could not be sent, or have shown a
-    /// genuine one.
+    /// Ends F-RTO: the data that would have shown a spurious timeout could not be sent, or have shown that the timeout
+    /// was genuine.
     pub(crate) fn end_frto(&mut self) {
         self.frto = false;
     }
@@ -102,7 +102,8 @@ impl Endpoint {
         Some(Duration::from_nanos((read(now) - read(since)) * tick))
     }
 
-    /// Returns the rest of the user timeout, at least one tick; `None` without a user timeout. Linux: tcp_clamp_rto_to_user_timeout.
+    /// Returns the remaining user timeout, at least one tick; `None` without a user timeout. Linux:
+    /// tcp_clamp_rto_to_user_timeout.
     fn until_user_timeout(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
         Some(self.timers.in_ticks(limit.saturating_sub(self.unanswered_for(now)?)))

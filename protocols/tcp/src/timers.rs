@@ -28,14 +28,14 @@ pub(crate) enum ExpiredTimer {
     Sender(Purpose),
     DelayedAck,
     CompressedAck,
-    /// A compressed acknowledgment, sent at the deadline of an earlier delayed one.
+    /// A compressed acknowledgment, sent at the deadline of an earlier delayed acknowledgment.
     HastenedAck,
     Departure,
     TimeWait,
     KeepAlive,
 }
 
-/// The timers of which only one runs at a time: when everything is sent and acknowledged, nothing is paced.
+/// The timers of which only one runs at a time: when all data are sent and acknowledged, no data are paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExclusiveTimer {
     /// Pacing allows a segment. Exact.
@@ -62,9 +62,10 @@ pub(crate) struct Timers {
     sender_slot: Option<Slot>,
     delayed_ack: Option<Slot>,
     ack_slot: Option<Slot>,
-    /// The timer of compressed acknowledgments; exact, unlike the others.
+    /// The timer of compressed acknowledgments, which is exact, unlike the other timers.
     compressed_ack: Option<Time>,
-    /// The deadline of a delayed acknowledgment at which the compressed one is sent, if it is earlier.
+    /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment, which is
+    /// then sent at this time.
     hastened_ack: Option<Time>,
     last: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,

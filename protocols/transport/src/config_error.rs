@@ -11,8 +11,8 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Checks rules in turn and returns an error for the first violated one. A rule has three parts: whether
-    /// it holds, the key, the requirement.
+    /// Checks the rules one after another, and returns an error for the first violated rule. A rule has three parts:
+    /// whether it holds, the key, the requirement.
     pub fn check<const N: usize>(rules: [(bool, &'static str, &'static str); N]) -> Result<(), ConfigError> {
         match rules.into_iter().find(|(is_kept, ..)| !is_kept) {
             Some((_, key, requirement)) => Err(Self { key, requirement }),

@@ -231,8 +231,8 @@ pub struct Statistics {
     pub timeout_retransmissions: u64,
     /// Expiries of the retransmission timer (RTO, T3-rtx).
     pub timeouts: u64,
-    /// Expiries of the timer that follow another one without an acknowledgement in between, so that the
-    /// timer had been doubled. TCP and SCTP only.
+    /// Expiries of the timer that follow another expiry without an acknowledgement in between, so that the timer had
+    /// been doubled. TCP and SCTP only.
     pub backoffs: u64,
     /// Tail loss probes. RFC 8985 section 7; TCP only.
     pub tail_loss_probes: u64,

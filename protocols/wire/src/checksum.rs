@@ -7,7 +7,7 @@ use crate::Address;
 pub(crate) struct InternetChecksum(u64);
 
 impl InternetChecksum {
-    /// Adds octets; only the last call may add an odd number of them.
+    /// Adds octets; only the last call may add an odd number of octets.
     pub fn add(self, octets: &[u8]) -> Self {
         let (words, odd) = octets.as_chunks::<2>();
         let words: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();

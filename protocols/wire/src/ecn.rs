@@ -8,7 +8,7 @@ pub enum Ecn {
     NotCapable,
     /// ECT(1); not sent here.
     Capable1,
-    /// ECT(0): it may be marked instead of dropped.
+    /// ECT(0): the packet may be marked instead of dropped.
     Capable,
     /// CE: a queue has marked it.
     Congested,

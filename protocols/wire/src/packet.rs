@@ -69,8 +69,8 @@ pub struct SendTimes {
     pub first_sent: Time,
     /// When this copy of the payload was sent.
     pub sent: Time,
-    /// Whether the packet was cut from a larger one below the transport, as offloading does: the receiver
-    /// then charges a buffer of its own for it.
+    /// Whether the packet was cut from a larger packet below the transport, as offloading does. The receiver then
+    /// accounts for the packet as a separate buffer.
     pub cut: bool,
 }
 
@@ -101,7 +101,7 @@ impl Packet {
         }
     }
 
-    /// Returns the secrets with which the packet is encrypted, if it is.
+    /// Returns the secrets with which the packet is encrypted; `None` if it is not encrypted.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),

@@ -91,7 +91,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may describe what happened to it.
+    /// Writes a packet, from its IP header on, that passed `interface` at `time`; `comment` may describe what happened
+    /// to the packet.
     pub fn packet(
         &mut self,
         interface: u32,

@@ -36,13 +36,14 @@ Examples:
 pub struct Advise {
     /// Experiment file with numbers under at least one key of [sweep]
     file: PathBuf,
-    /// Swept key along which to search [default: the first with numeric values]
+    /// Swept key along which to search [default: the first swept key with numeric values]
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
     /// Precision of the crossover, as a share of its value on a logarithmic axis, otherwise of the length of the axis
     #[arg(long, value_name = "5%", default_value = "5%")]
     precision: Ratio,
-    /// Maximum number of repetitions of one point [default: 400, or 16 times those of the file]
+    /// Maximum number of repetitions of one point [default: 400, or 16 times the repetitions of the file if that is
+    /// more]
     #[arg(long, alias = "most", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     max_repetitions: Option<usize>,
     /// Set a key, as in network.loss=1%

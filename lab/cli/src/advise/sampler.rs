@@ -34,7 +34,7 @@ pub(super) struct Sampler<'a> {
     pub max_repetitions: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,
-    /// All runs so far; none is performed twice.
+    /// All runs so far; no run is performed twice.
     pub finished: RunResults,
 }
 

@@ -1,4 +1,4 @@
-//! Describes what a search along one axis found about two transports.
+//! Describes the result of a search along one axis for two transports.
 
 use hol_lab::Metric;
 use hol_measure::{Bracket, Probe, Winner, brackets};
@@ -6,7 +6,7 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::Crossover;
 
-/// What a search along one axis found about two transports, to be formatted as text or JSON.
+/// The result of a search along one axis for two transports, to be formatted as text or JSON.
 pub(super) struct SearchAnswer<'a> {
     pub transport: &'a str,
     pub than: &'a str,
@@ -95,12 +95,13 @@ impl SearchAnswer<'_> {
                 self.difference_at(first),
                 self.than_other(Winner::Tie)
             ),
-            several => {
+            [lowest, ..] => {
                 let turns: Vec<String> =
-                    several.iter().map(|bracket| self.describe_crossover(bracket)).collect();
+                    crossovers.iter().map(|bracket| self.describe_crossover(bracket)).collect();
                 format!(
-                    "{name}, {} {other} below that, {}",
+                    "{name} is {} {other} up to {}, {}",
                     self.as_or_than(first.winner),
+                    self.position(lowest.low),
                     turns.join(", then ")
                 )
             }
@@ -113,7 +114,7 @@ impl SearchAnswer<'_> {
         format!("is {is} from {} on (the crossover lies above {})", self.position(high), three_digits(low))
     }
 
-    /// Names the points at which one of the two did not carry the load.
+    /// Names the points at which one of the two transports did not carry the load.
     fn describe_overload(&self) -> String {
         let places: Vec<String> = self
             .measurements

@@ -109,8 +109,8 @@ impl Download {
             if tries == MAX_BROKEN_CONNECTIONS {
                 let place = self.place.display();
                 return Err(Failure::Failed(format!(
-                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times in a row: {problem}; run the command again with \
-                    another --out"
+                    "{place}: the connection failed {MAX_BROKEN_CONNECTIONS} times in a row: {problem}; the download is \
+                    incomplete: run the command again with a new --out directory"
                 )));
             }
         }

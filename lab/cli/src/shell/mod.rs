@@ -249,7 +249,7 @@ impl ShellSession {
         Ok(())
     }
 
-    /// Stores the exit code of a line, and explains one that exceeded a limit.
+    /// Stores the exit code of a line; if the line exceeded a limit, explains this.
     fn report_outcome(&mut self, reply: StepResult) -> Result<(), StepError> {
         if let Some(CommandOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
             self.exit_code = exit_code;

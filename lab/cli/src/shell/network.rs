@@ -1,4 +1,5 @@
-//! The network of a shell, and all steps taken in it. Going back replays the steps in a fresh guest.
+//! The network of a shell, and all steps taken in it. To return to an earlier state, the steps are replayed in a fresh
+//! guest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub struct CompletedStep {
     pub step: Step,
     /// Result of the step.
     pub reply: StepResult,
-    /// Digest of what programs printed.
+    /// Digest of the output of programs.
     output_digest: Digest,
 }
 
@@ -137,7 +138,7 @@ impl Network {
         }
     }
 
-    /// Goes back to the end of `past`.
+    /// Returns to the state at the end of `past`.
     pub fn back(&mut self, past: Vec<CompletedStep>) -> Result<(), StepError> {
         self.replay(past).map_err(|problem| StepError::Refused(problem.to_string()))
     }
@@ -182,7 +183,8 @@ impl Network {
         left.unwrap_or(ShellState { directory: self.directory.clone(), ..ShellState::default() })
     }
 
-    /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in one that has them.
+    /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in a guest
+    /// that has them.
     fn ensure_available(&mut self, program: &Program) -> Result<(), KernelError> {
         let names = local_file_names(program);
         let mut others = self.placeholders.iter().chain(&self.scenario.programs);

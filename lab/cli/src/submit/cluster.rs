@@ -32,10 +32,10 @@ pub struct ClusterOptions {
     /// Result directory; the parts are written to DIR-parts [default: results/NAME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Kubernetes: image with `hol` and a shell
+    /// For Kubernetes: container image with `hol` and a shell
     #[arg(long)]
     image: Option<String>,
-    /// Kubernetes: name of a PersistentVolumeClaim (ReadWriteMany) for the results
+    /// For Kubernetes: name of a PersistentVolumeClaim (ReadWriteMany) for the results
     #[arg(long, value_name = "CLAIM")]
     volume: Option<String>,
     /// Write the job scripts without submitting them
@@ -164,7 +164,7 @@ fn missing_parts(out: &Path, part_count: usize) -> Vec<usize> {
     (1..=part_count).filter(|number| !is_done(number)).collect()
 }
 
-/// Writes the scripts; returns the path of the one that submits the others.
+/// Writes the scripts; returns the path of the script that submits the others.
 fn write(job: &ClusterJob, scripts: &[Script]) -> Result<PathBuf, Failure> {
     let dir = job.scripts();
     let failed = |path: &Path, e| Failure::Failed(format!("{}: {e}", path.display()));

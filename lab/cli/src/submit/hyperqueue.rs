@@ -42,7 +42,7 @@ pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     vec![("job.toml", definition), (SUBMIT_SCRIPT, submit(job))]
 }
 
-/// Returns a task of HyperQueue. Its ID is the number of its part; the task that merges has the next one.
+/// Returns a task of HyperQueue. Its ID is the number of its part; the task that merges the results has the next ID.
 fn task(job: &ClusterJob, id: usize, command: String, deps: Vec<usize>, cpus: usize) -> Task {
     let log = |ending| job.scripts().join(format!("task-{id}.{ending}")).to_string_lossy().into_owned();
     Task {

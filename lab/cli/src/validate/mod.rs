@@ -45,8 +45,8 @@ pub struct Validate {
     /// Run a twentieth of the messages, for a first look
     #[arg(long)]
     quick: bool,
-    /// Number of repetitions in the kernel world; the length of a run stays the file's, and the model runs ten times as
-    /// many [default: the file's]
+    /// Number of repetitions in the kernel world; the model runs ten times as many. The length of a run does not change
+    /// [default: the file's]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repetitions: Option<Repetitions>,
     /// Compare only points with this experiment, transport or swept key, as in transport=TCP or loss=1%; may
@@ -66,7 +66,7 @@ pub struct Validate {
     /// Number of runs in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     jobs: Option<usize>,
-    /// Judge the throughput, within 3 %, or 10 % if it is shared, instead of the response times
+    /// Compare the throughput instead of the response times; the tolerance is 3 %, or 10 % with background flows
     #[arg(long)]
     throughput: bool,
     /// Fail if a smaller share of the points or scenarios agrees
@@ -81,7 +81,7 @@ pub struct Validate {
 struct ValidationInput {
     name: String,
     title: String,
-    /// The study, if it makes claims.
+    /// The study; `None` if it makes no claims.
     study: Option<&'static str>,
     experiments: Vec<Experiment>,
 }

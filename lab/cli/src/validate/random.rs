@@ -35,7 +35,8 @@ pub struct RandomArgs {
     /// Seed of the random scenarios
     #[arg(long, value_name = "S", default_value_t = 1, requires = "random", conflicts_with = "what")]
     seed: u64,
-    /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline`: with a queue discipline
+    /// Compare only scenarios of this transport or workload, such as sctp or bulk; `discipline` selects those with a
+    /// queue discipline
     #[arg(long, value_name = "NAME", requires = "random", conflicts_with = "what")]
     only: Option<String>,
     /// First world of the comparison; if both worlds are kernels, scenarios include MPTCP, which the model does not support
@@ -94,7 +95,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the scenario is counted. A failed run counts as a disagreement, a refused one not at all.
+    /// Returns whether the scenario is counted. A failed run counts as a disagreement, and a refused run does not
+    /// count.
     fn is_counted(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
@@ -280,8 +282,9 @@ impl Session<'_> {
         let mut text = table(&family_rows(outcomes)) + &describe_first_differences(outcomes);
         text += &disagreements(outcomes, self.out, self.options.seed);
         text += &format!(
-            "\n{} keys and options ran in both worlds, in {} pairs of family and condition; {} lists them\n{} others were rejected in \
-            every scenario; {} has the reasons\n",
+            "\n{} keys and options were used in scenarios that both worlds ran, in {} combinations of transport, \
+            workload and network condition; {} lists the keys and options\n{} others were rejected in every scenario; {} has the \
+            reasons\n",
             coverage.keys(),
             coverage.pairs(),
             covered.display(),
@@ -306,7 +309,8 @@ fn key_rows(coverage: &Coverage) -> Vec<Vec<String>> {
     [heads.map(str::to_owned).to_vec()].into_iter().chain(coverage.tallies().map(row)).collect()
 }
 
-/// Returns, for each family, how many scenarios were compared, agree in values, and have the same packets.
+/// Returns, for each family (transport and workload), how many scenarios were compared, how many agree in values, and
+/// how many have the same packets.
 fn family_rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     let heads = ["family", "scenarios", "values agree", "", "packets compared", "the same", ""];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];

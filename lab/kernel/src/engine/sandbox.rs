@@ -66,8 +66,8 @@ fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(&rules.writable, own_directory_access()))
 }
 
-/// Returns what a process may do in its own directories. It may create no links and no pipes: this program accesses these directories too
-/// and must not be led elsewhere.
+/// Returns the access rights of a process in its own directories. The process may create no links and no pipes, because
+/// this program also accesses these directories and must not be led elsewhere.
 fn own_directory_access() -> BitFlags<AccessFs> {
     make_bitflags!(AccessFs::{
         ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | MakeSock | RemoveFile | RemoveDir

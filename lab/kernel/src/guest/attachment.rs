@@ -51,7 +51,7 @@ impl Attachment {
         route::add_address(routing, *interface, *address)
     }
 
-    /// Removes the address. It is the last one of its interface, so Linux removes its routes, too.
+    /// Removes the address. It is the last address of its interface, so Linux also removes its routes.
     pub(super) fn remove(&self) -> Result<(), GuestError> {
         route::remove_address(&self.routing, self.interface, self.address)
     }

@@ -57,8 +57,8 @@ impl Capture {
     }
 }
 
-/// Estimates the largest number of packets at an endpoint: those of the messages, as many for replies, an acknowledgment of each, and as
-/// many again for retransmissions.
+/// Estimates the largest number of packets at an endpoint: the packets of the messages, the same number for replies, an
+/// acknowledgment for each of them, and the same number again for retransmissions.
 fn frames(job: &Job) -> usize {
     const OPENING: u64 = 10_000;
     const MIN_MSS: u64 = 500;

@@ -111,7 +111,7 @@ impl Chain {
         }
     }
 
-    /// Replaces the stages; packets in the old ones are lost.
+    /// Replaces the stages; packets in the old stages are lost.
     fn install(&mut self, stages: &[Stage]) -> Result<(), GuestError> {
         self.changes += 1;
         let mut release = None;

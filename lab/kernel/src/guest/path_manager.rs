@@ -11,7 +11,7 @@ use super::GuestError;
 #[derive(Debug)]
 pub(super) struct PathManager {
     socket: Socket,
-    /// Its generic netlink family id.
+    /// The generic netlink family ID of the path manager.
     family: u16,
 }
 
@@ -60,8 +60,8 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
-    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts. Linux' default is
-    /// none, so that a connection uses one path.
+    /// Sets the largest number of additional subflows of a connection, and of announced addresses that it accepts.
+    /// Linux's default is 0, so a connection uses one path.
     pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS_ATTRIBUTE: u16 = 3;

@@ -158,7 +158,7 @@ impl QueueSampler {
         Ok(Self(seen))
     }
 
-    /// Returns the samples so far, and removes them from here.
+    /// Removes and returns the samples so far.
     pub(super) fn take_samples(&self) -> Vec<Sample> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -31,7 +31,7 @@ impl Event {
         }
     }
 
-    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux' SCTP pauses
+    /// Returns the rank of events at the same time: links first, as in the model; removals before additions, because Linux's SCTP pauses
     /// while it waits for the peer to accept the last change; routes last, as in the model.
     fn rank(&self) -> u8 {
         match self {
@@ -97,7 +97,7 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Replaces the link changes; the first ones are those that have already happened.
+    /// Replaces the link changes; the first of them have already happened.
     pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.link_changes;

@@ -7,7 +7,7 @@ use super::GuestError;
 use super::bpf::{Map, Program, Purpose};
 use super::code::*;
 
-/// linux/pkt_cls.h: return values that continue as without a filter, or drop the packet.
+/// Verdicts of a tc program (linux/pkt_cls.h): `TC_ACT_UNSPEC` leaves the packet to the default action, `TC_ACT_SHOT` drops it.
 const TC_ACT_UNSPEC: i32 = -1;
 const TC_ACT_SHOT: i32 = 2;
 /// Offsets in `struct __sk_buff` of linux/bpf.h.

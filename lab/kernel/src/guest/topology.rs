@@ -82,7 +82,7 @@ impl Topology {
         ends.map(|(id, cable)| (id, self.node(cable.node), cable.outer_index))
     }
 
-    /// Installs the settings of every link; its random numbers start anew.
+    /// Installs the settings of every link, and restarts the random numbers of the links.
     pub(super) fn install_settings(&mut self) -> Result<(), GuestError> {
         self.chains.iter_mut().try_for_each(Chain::install_settings)
     }

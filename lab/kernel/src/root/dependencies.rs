@@ -18,7 +18,7 @@ use crate::{KernelError, MachineFault};
 /// Packages that every node has: a shell, and common tools.
 const COMMON_PACKAGES: [&str; 8] =
     ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
-/// Directories of packages that programs do not need, and that are as large as the rest.
+/// Directories of packages that programs do not need, and that are as large as all other directories.
 const UNUSED_DIRECTORIES: [&str; 6] = [
     "/usr/share/doc",
     "/usr/share/info",
@@ -44,7 +44,7 @@ const EXPECTED_DIRECTORIES: [(&str, u32); 9] = [
     ("var/log", 0o755),
     ("var/tmp", 0o1777),
 ];
-/// Directories of programs in addition to the user's `PATH`, which lacks those of daemons.
+/// Directories of programs in addition to the user's `PATH`, which lacks the directories of daemons.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Installation prefixes that share their libraries with others.
 const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];

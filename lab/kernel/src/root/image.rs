@@ -20,9 +20,9 @@ use crate::{KernelError, scratch};
 
 /// The program that writes the image, and its package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
-/// The smallest size of an image, in octets; larger ones are powers of two.
+/// The smallest size of an image, in octets; larger sizes are powers of two.
 const MIN_SIZE: u64 = 64 << 20;
-/// The largest size of an image in octets, because guests support no larger one.
+/// The largest size of an image in octets, because guests do not support larger images.
 const MAX_SIZE: u64 = 16 << 30;
 /// The number of images that stay in the cache.
 const MAX_ENTRIES: usize = 8;
@@ -31,7 +31,7 @@ const MAX_ENTRIES: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Root {
     image: PathBuf,
-    /// Its size in octets.
+    /// Size of the image in octets.
     size: u64,
     digest: Digest,
     /// Prevents the removal of the image while it is open and locked.

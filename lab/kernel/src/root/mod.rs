@@ -79,7 +79,7 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     Ok(unpacked)
 }
 
-/// Returns octets that cannot be compressed; those of a shorter file are a prefix of those of a longer one.
+/// Returns octets that cannot be compressed; the octets of a shorter file are a prefix of those of a longer file.
 fn octets(number: u64) -> Vec<u8> {
     let mut rng = Seed(0).derive("file").rng();
     let mut octets: Vec<u8> = (0..number.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).collect();

@@ -27,12 +27,12 @@ pub(super) struct Packages {
 struct Package {
     /// The name of the package's list of files; it includes the architecture if several are installed.
     list: String,
-    /// The dependencies; of each group one is needed.
+    /// The dependencies, in groups; one package of each group is needed.
     depends: Vec<Vec<String>>,
 }
 
 impl Packages {
-    /// Returns the packages of this machine; none if it has another package manager.
+    /// Returns the packages of this machine; empty if it has another package manager.
     pub(super) fn read() -> Self {
         Self::at(Path::new(DATABASE_DIRECTORY))
     }
@@ -97,7 +97,7 @@ impl Packages {
         closure
     }
 
-    /// Returns the first package of a group that is installed, or a provider of it.
+    /// Returns the first installed package of a group, or an installed package that provides it.
     fn installed(&self, group: &[String]) -> Option<String> {
         group.iter().find_map(|name| {
             let own = self.packages.contains_key(name).then(|| name.clone());

@@ -13,7 +13,7 @@ use hol_scenario::{Sample, Side};
 pub use read::Series;
 pub(crate) use write::SeriesFile;
 
-/// Shortest interval of a time series. With shorter ones there would be more rows than events.
+/// Shortest interval of a time series. With shorter intervals there would be more rows than events.
 pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
 /// The version of the layout, in the metadata; every change increments it.
@@ -24,13 +24,13 @@ const SCHEMA_VERSION: &str = "1";
 pub struct Row {
     /// Time since the start of the run.
     pub at: Time,
-    /// What was sampled.
+    /// The object that was sampled.
     pub subject: SampledObject,
     /// The values in the order of [`VALUE_COLUMNS`]; `None` if unknown.
     numbers: [Option<u64>; VALUE_COLUMNS.len()],
 }
 
-/// What was sampled.
+/// An object that is sampled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampledObject {
     /// One end of a connection, on the path to one address of its peer.

@@ -22,11 +22,11 @@ enum State {
     Start,
     /// A field, or the empty line after the last one.
     Fields { begin: u64, head: Head },
-    /// This many octets of the body.
+    /// The body: the number of octets that are missing.
     Body(u64),
     /// The size of a chunk.
     ChunkSize,
-    /// This many octets of a chunk.
+    /// A chunk: the number of octets that are missing.
     Chunk(u64),
     /// The line end after a chunk.
     ChunkEnd,

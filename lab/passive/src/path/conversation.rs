@@ -16,7 +16,7 @@ pub(crate) struct Conversation {
     opening: [Option<u64>; 3],
     /// Whether the request and the response were retransmitted.
     is_repeated: [bool; 2],
-    /// The time at which each timestamp of each side was first captured; `None` once its echo was captured.
+    /// The time at which each timestamp of each side was first captured; `None` after its echo has been captured.
     clocks: [BTreeMap<u32, Option<u64>>; 2],
     /// The shortest time to the echo of each side's timestamps.
     echoes: [Option<u64>; 2],

@@ -50,7 +50,7 @@ pub enum EstimateError {
     /// There are no IP packets.
     #[error("the capture contains no IP packet")]
     NoPackets,
-    /// None of the packets is numbered and acknowledged.
+    /// The capture contains no packets with numbers that the peer acknowledges.
     #[error(
         "a path can be estimated from TCP, SCTP and QUIC handshakes, but the capture has none; {datagrams} of its {packets} packets are UDP"
     )]

@@ -16,7 +16,7 @@ pub(crate) struct ParsedPacket {
     pub content: TransportContent,
     /// Whether the packet may belong to QUIC and has a long header.
     pub is_long_quic: bool,
-    /// The verification tag in an SCTP header, and one that the packet's sender announces.
+    /// The verification tag in an SCTP header, and the tag that the packet's sender announces.
     pub tags: Option<(u32, Option<u32>)>,
 }
 

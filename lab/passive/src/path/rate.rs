@@ -32,7 +32,7 @@ pub enum Rate {
 /// Octets of a packet in addition to the IP packet: the default of `overhead`.
 pub(super) const LINK_OVERHEAD: u32 = 14;
 
-/// If many trains are faster than the estimate by this factor, they refute it.
+/// If many trains are faster than the estimate by this factor, the estimate is rejected.
 const REFUTING_FACTOR: f64 = 1.1;
 const MAX_FASTER_SHARE: f64 = 0.01;
 

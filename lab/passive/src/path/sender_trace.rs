@@ -80,8 +80,8 @@ pub(crate) struct AckDelay {
     pub is_by_kernel: bool,
 }
 
-/// Bounds of the time by which a packet was late after others had overtaken it, in ns: it was due between the packets before and after the
-/// hole.
+/// Bounds of the time in ns by which a packet was late because others had overtaken it. The packet was due between the
+/// packets before and after the hole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OvertakenDelay {
     pub min: u64,
@@ -97,11 +97,11 @@ pub(crate) struct Delivery {
     pub delay: Option<u64>,
 }
 
-/// What happened to a packet, with the time at which it was seen.
+/// What happened to a packet, and when it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Arrived,
-    /// The packet arrived after one that was sent later.
+    /// The packet arrived after a packet that was sent later.
     Reordered(OvertakenDelay),
     Lost,
 }
@@ -195,8 +195,8 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If it `answers` with new data, the receiver did
-    /// not delay it; a requesting side sends its next request at any time.
+    /// Handles an acknowledgement of everything below `next`, of blocks and of duplicates. If the acknowledgement
+    /// `answers` with new data, the receiver did not delay it; a requesting side sends its next request at any time.
     pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
         let Some(next) = fields.acknowledged.and_then(|next| u64::try_from(self.places.of(next)).ok()) else {
             return;
@@ -252,7 +252,7 @@ impl SenderTrace {
         }
     }
 
-    /// Marks packets in flight with data of a range as delivered; returns the latest of them.
+    /// Marks packets in flight with data of a range as delivered; returns the latest of these packets.
     fn deliver(&mut self, range: Range<u64>, at: u64) -> Option<usize> {
         let mut latest = None;
         while let Some((begin, index)) = self.in_flight_in(&range) {

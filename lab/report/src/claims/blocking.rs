@@ -10,8 +10,8 @@ use serde::Deserialize;
 use super::Finding;
 
 /// The claim that streams prevent head-of-line blocking if messages belong to several files in turn: with one stream
-/// per file no message waits for one of another file; with a single stream some do. Each transport has a run of its own
-/// in the model, at 5 % loss.
+/// per file no message waits for a message of another file; with a single stream some messages do. Each transport has a
+/// run of its own in the model, at 5 % loss.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeadOfLineCheck {
@@ -30,7 +30,7 @@ pub struct HeadOfLineCheck {
 struct Waits {
     /// Messages that arrived while a message of another file was missing.
     exposed: usize,
-    /// Those of them that waited for that message.
+    /// The number of these messages that waited for the missing message.
     waited: usize,
 }
 

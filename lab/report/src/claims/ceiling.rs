@@ -14,7 +14,7 @@ pub struct Ceiling {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest deviation of a mean below the ceiling, as a fraction of it.
+    /// The largest permitted deviation of a mean below the ceiling, as a fraction of the ceiling.
     within: f64,
 }
 

@@ -9,7 +9,7 @@ use crate::data::{Cell, Filter};
 use crate::survey::NEGLIGIBLE;
 use hol_lab::Metric;
 
-/// The claim that each of `transports` is faster than another one, or than itself at other axis values:
+/// The claim that each of `transports` is faster than another transport, or than itself at other axis values: it has
 /// lower times, or higher throughput.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,8 +24,8 @@ pub struct FasterTransport {
     /// The metric.
     #[serde(default)]
     metric: Metric,
-    /// Whether a transport of which most runs were aborted is worse than one that completes; otherwise such points are
-    /// not compared.
+    /// Whether a transport with mostly aborted runs is worse than a transport whose runs complete; otherwise such
+    /// points are not compared.
     #[serde(default)]
     aborted_is_worse: bool,
 }
@@ -126,7 +126,7 @@ impl FasterTransport {
         })
     }
 
-    /// Returns whether most runs of one of the two were aborted, and not of the other.
+    /// Returns whether most runs were aborted with one of the two transports, but not with the other.
     fn differ_in_aborts(&self, cell: &Cell, other: &Cell) -> bool {
         self.aborted_is_worse && cell.is_mostly_completed() != other.is_mostly_completed()
     }
@@ -162,7 +162,7 @@ fn describe_uncompared_points<'a>(
     match (count(true, true), count(true, false), count(false, true)) {
         (0, 0, 0) => String::new(),
         (neither, less, more) => format!(
-            "; {} more points have no mean, because a transport did not carry the load or has no steady state: both transports at {neither}, only the first at {less}, only the second at {more}",
+            "; {} more points have no mean, because a transport did not carry the load or has no steady state: at {neither} points both transports, at {less} only the first, at {more} only the second",
             neither + less + more
         ),
     }

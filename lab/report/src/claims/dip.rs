@@ -14,11 +14,11 @@ pub struct Dip {
     pub(super) transports: Vec<String>,
     /// The points of the dip.
     pub(super) at: Filter,
-    /// The points with which they are compared.
+    /// The points with which the points of the dip are compared.
     pub(super) than: ComparedWith,
     /// The smallest drop that counts, as a fraction.
     share: f64,
-    /// At how many points it has to occur.
+    /// The number of points at which the drop has to occur.
     #[serde(default)]
     points: Points,
 }
@@ -29,7 +29,7 @@ pub struct Dip {
 enum Points {
     #[default]
     All,
-    /// At one or more, as in a search.
+    /// At one or more points, as in a search.
     Some,
     /// At no point, as in the paper.
     None,
@@ -55,7 +55,7 @@ impl Dip {
             some => some + ": ",
         };
         let text = format!(
-            "{place}the throughput is lower by {} % or more at {count} of {} points, by {:.1} % at most",
+            "{place}the throughput is lower than at the compared point by {} % or more at {count} of {} points, and by {:.1} % at most",
             100.0 * self.share,
             falls.len(),
             100.0 * deepest

@@ -9,7 +9,7 @@ use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that each of `transports` has the same mean as another one, or as itself at other axis values.
+/// The claim that each of `transports` has the same mean as another transport, or as itself at other axis values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EquivalentTransports {

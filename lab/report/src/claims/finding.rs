@@ -60,7 +60,7 @@ impl Finding {
         self
     }
 
-    /// Combines results: the claim fails if one fails, and holds if all hold.
+    /// Combines results: the claim fails if one of the results fails, and holds if all results hold.
     pub fn all(findings: impl Iterator<Item = Self>) -> Self {
         findings
             .reduce(|mut one, other| {

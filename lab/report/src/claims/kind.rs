@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// A measurement of the paper, or a conclusion from one.
+    /// A measurement of the paper, or a conclusion from a measurement.
     Finding,
     /// Another reading of a finding that is counted once.
     Reading,
@@ -14,7 +14,7 @@ pub enum Kind {
     Figure,
     /// Arithmetic, or a statement of the paper's or a standard's text.
     Arithmetic,
-    /// A fact about our own code or configuration, which shows that we repeated what the paper did.
+    /// A fact about our own code or configuration, which shows that our setup is the paper's.
     Configuration,
     /// A finding of a system that is not available here, or of another paper; a substitute is measured, or the claim is
     /// skipped.

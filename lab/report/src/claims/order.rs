@@ -57,7 +57,7 @@ pub struct QuantileOrder {
 }
 
 impl Along {
-    /// Returns the positions of the points on the axis; `None` if one has none.
+    /// Returns the positions of the points on the axis; `None` if a point has no position.
     fn values(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
         match self {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
@@ -139,7 +139,7 @@ impl MonotoneMeans {
     }
 }
 
-/// The comparison of two neighbours at a quantile.
+/// The comparison, at one quantile, of two transports that are adjacent in the claimed order.
 struct Step {
     row: String,
     p: f64,
@@ -173,7 +173,7 @@ impl QuantileOrder {
             .collect();
         let ends = spread.iter().filter(|step| !step.reversed && step.p < 1.0 - CONFIDENCE).count();
         let text = format!(
-            "{} of {} pairs of neighbouring transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
+            "{} of {} pairs of adjacent transports are in the opposite order; {slowest} is slower than {fastest} at {ends} of {} quantiles",
             reversed.len(),
             steps.len(),
             spread.len()

@@ -31,7 +31,7 @@ pub struct Interpretation {
     reason: String,
 }
 
-/// The claim about the duration of all runs, one after the other.
+/// The claim about the total duration of all runs, performed one after another.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TotalDuration {
@@ -80,7 +80,7 @@ impl TotalDuration {
         }
         let days = seconds / 86_400.0;
         let text = format!(
-            "{runs} runs send for {days:.1} days in total, without {missing} that did not finish; the paper has {}",
+            "{runs} runs send for {days:.1} days in total, not counting {missing} runs that did not finish; the paper's runs take at most {} days",
             number(self.at_most_days)
         );
         Finding::new(days <= self.at_most_days, text)

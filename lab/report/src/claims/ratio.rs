@@ -1,4 +1,5 @@
-//! Claims of a ratio: one transport has a multiple of another's value, or of its own at other axis values.
+//! Claims of a ratio: the value of one transport is a multiple of another transport's value, or of its own value at
+//! other axis values.
 
 use hol_measure::{CONFIDENCE, Interval};
 use serde::Deserialize;

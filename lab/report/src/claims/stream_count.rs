@@ -7,9 +7,9 @@ use super::{Finding, View, compare};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in the model in
-/// which a loss is repaired before the next message of its stream arrives. If losses are rare and their delay is short,
-/// fewer streams suffice.
+/// The claim that few streams are as good as the largest number: at most k* = ceil(rate · RTT + 3), as in a model in
+/// which a lost message is retransmitted before the next message of its stream arrives. If losses are rare and their
+/// delay is short, fewer streams suffice.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnoughStreams {
@@ -17,7 +17,7 @@ pub struct EnoughStreams {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest deviation of a mean from the reference, as a fraction of it.
+    /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
     within: f64,
     /// By how many entries of the list the measured number of streams may exceed that of the model.
     steps: usize,
@@ -42,7 +42,7 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "the number of streams that the model predicts (plus {} listed step) is enough at {agree} of {} points, too small at {contradict}, undecided at {}",
+            "the number of streams that the model predicts, rounded up by at most {} of the measured numbers, is enough at {agree} of {} points, too small at {contradict}, and undecided at {}",
             self.steps,
             results.len(),
             count(None)

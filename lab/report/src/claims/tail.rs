@@ -47,8 +47,8 @@ impl Tail {
             let (place, share, around) =
                 (cell.describe_conditions(), 100.0 * share.mean, 100.0 * share.half_width);
             format!(
-                "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % of the transactions take longer than this multiple",
-                cell.transport
+                "{} at {place}: mean {mean:.1} ms, p99 {p99:.1} ms, {share:.2} ± {around:.2} % of the transactions take more than {} times the mean",
+                cell.transport, self.factor
             )
         };
         let finding = match (near, far == measured.len()) {

@@ -41,8 +41,8 @@ impl FactorEffect {
             format!("residual: {:.1} % of the variance", 100.0 * variance.share(error)),
         ];
         let text = format!(
-            "{} explains {:.1} % of the variance of the {}, and the transport {:.1} %, within {} settings in which everything \
-             else is equal",
+            "{} explains {:.1} % of the variance of the {}, and the transport {:.1} %, in {} groups of points that differ \
+             only in this key and the transport",
             self.factor,
             100.0 * variance.share(factor),
             self.metric.info().title,

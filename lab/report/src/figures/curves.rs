@@ -82,7 +82,7 @@ fn x_positions(panels: &[PanelData]) -> Vec<f64> {
     xs
 }
 
-/// A planned point, and the measured one if there is one.
+/// A planned point, and the measured point if it was measured.
 type PlannedCell<'d> = (&'d Cell, Option<&'d Cell>);
 
 fn curves(
@@ -152,7 +152,7 @@ fn curves(
     }
 }
 
-/// Returns the labels without suffix: those of the figure, or all that the data have on this stack.
+/// Returns the labels without suffix: the labels of the figure, or all labels that the data have on this stack.
 fn labels(
     spec: &FigureSpec,
     view: &StackView,

@@ -12,7 +12,7 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 46.0;
 /// The minimum margin right of a panel, for the names of its curves.
 const NAMES_WIDTH: f64 = 110.0;
-/// The width before a name, and that of a letter.
+/// The width before a name, and the width of a letter.
 const LEADER_WIDTH: f64 = 18.0;
 const LETTER_WIDTH: f64 = 7.0;
 /// The gap between two panels with a common key.
@@ -62,7 +62,7 @@ fn names_curves(figure: &Figure, panel: &PanelData) -> bool {
     }
 }
 
-/// Returns by how much the longest tick label of the vertical axis exceeds one of four letters.
+/// Returns by how much the longest tick label of the vertical axis is wider than a label of four letters.
 fn longer_ticks(figure: &Figure) -> f64 {
     let longest = figure.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
     (5.8 * longest as f64 - 24.0).max(0.0)

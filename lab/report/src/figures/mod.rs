@@ -62,7 +62,7 @@ pub enum Curves {
     OutageCurves {
         /// The curve of a run of each transport.
         curves: Vec<OutageCurve>,
-        /// The times of events in s since the first one, with descriptions.
+        /// The times of events in s since the first event, with descriptions.
         events: Vec<(f64, String)>,
     },
 }

@@ -1,4 +1,4 @@
-//! The section with every claim and its verdict; the numbers behind it can be expanded.
+//! The section with every claim and its verdict; the numbers behind a verdict can be expanded.
 
 use std::fmt::Write;
 

@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
     }
     let headline = headline(report).map(|figure| &figure.id);
     let axes = if report.surveys.is_empty() {
-        "The axes are those of the paper where it shows them. "
+        "Where the paper shows a figure, the axes are the paper's. "
     } else {
         "All figures of one metric share their vertical axis. "
     };
@@ -88,7 +88,7 @@ fn number_of(figure: &Figure) -> &str {
     figure.name.trim_start_matches("Figure ")
 }
 
-/// Returns figures below each other, or a choice of one of them.
+/// Returns figures below each other, or one figure with a choice of the others.
 fn figures_html(figures: &[&Figure]) -> String {
     if figures.iter().any(|figure| figure.choice.is_empty()) {
         return figures.iter().map(|figure| figure_html(figure)).collect();

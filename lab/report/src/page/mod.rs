@@ -69,7 +69,7 @@ pub fn html(report: &Report) -> String {
     document(&report.title, &format!("headofline report{of}"), &navigation(report, &sections), &sections)
 }
 
-/// Returns several drawings, of which a reader chooses one by its label; without a script all are visible.
+/// Returns several drawings, of which a reader chooses one by its label; without scripts all drawings are visible.
 fn choices(parts: &[(String, String)]) -> String {
     match parts {
         [] => String::new(),

@@ -41,7 +41,7 @@ fn caption(drawn: &OverTime) -> String {
     format!("Runs over time{at}. {}{queue}", senders(&drawn.runs))
 }
 
-/// Returns the names of the senders, one if they are alike.
+/// Returns the names of the senders; a single name if all are the same.
 fn senders(runs: &[Run]) -> String {
     let of = |run: &Run| {
         let flow = match run.flow {

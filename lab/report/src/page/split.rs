@@ -7,7 +7,7 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Svg, causes, causes_height, escape};
 use crate::report::Report;
 
-/// The height of a bar, and that of a bar with its gap.
+/// The height of a bar, and the height of a bar with its gap.
 const BAR_HEIGHT: f64 = 14.0;
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
@@ -17,13 +17,13 @@ const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
 const TIME_WIDTH: f64 = 90.0;
 
-/// Returns the meaning of a cause for messages.
+/// Returns the description of a delay component for the legend.
 const fn meaning(cause: DelayComponent) -> &'static str {
     match cause {
         DelayComponent::Slip => "behind schedule, or at the server",
         DelayComponent::Sender => "waiting at the sender",
         DelayComponent::Recovery => "loss recovery",
-        DelayComponent::Network => "network beyond the round trip",
+        DelayComponent::Network => "network delay above base RTT",
         DelayComponent::HeadOfLine => "head-of-line wait",
     }
 }

@@ -12,7 +12,7 @@ use crate::plot::escape;
 use crate::report::Report;
 use hol_lab::Metric;
 
-/// The largest deviation of a mean, as a fraction of it.
+/// The largest permitted deviation of a mean from the closed form, as a fraction of the closed form.
 const MAX_DEVIATION: f64 = 0.03;
 /// The time beyond the round trip, in ms, below which a response counts as undisturbed.
 const UNDISTURBED_MS: f64 = 1.0;
@@ -51,7 +51,7 @@ pub fn html(report: &Report) -> String {
         }
         let _ = write!(
             text,
-            "<h3>{}</h3><p>Of {} means {}. Of as many plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
+            "<h3>{}</h3><p>Of {} means {}. Of the same number of plateaus {}. At {} further points the assumptions of the closed form do not hold.</p>\
              {}<details><summary>all points</summary><div class=\"scroll\">{}</div></details>",
             escape(&stack.title),
             rows.len(),
@@ -66,7 +66,7 @@ pub fn html(report: &Report) -> String {
         return text;
     }
     format!(
-        "<p class=\"soft\">The closed form is the resequencing model of Kiesel and Scharf (2006), derived again: a lost message is late by the time until its loss is detected, and every later message of its stream waits for it. The model ignores windows and bundling, so messages that wait at the sender because a loss has halved the window are late only in the measurement. The plateau is the share of transactions that take longer than a round trip.</p>{text}"
+        "<p class=\"soft\">The closed form is the resequencing model of Kiesel and Scharf (2006), derived independently. A lost message is delayed until its loss is detected, and every later message of its stream waits for it. The closed form ignores windows and bundling; a delay at the sender after a loss has halved the window therefore appears only in the measurement. The plateau is the share of transactions that take longer than a round trip.</p>{text}"
     )
 }
 

@@ -98,7 +98,8 @@ fn quantity(validation: &Validation) -> &'static str {
     }
 }
 
-/// Returns the verdicts on a claim as labels, the model's first; with one world only its own.
+/// Returns the verdicts on a claim as labels, the model's first; with results of one world, only the verdict of that
+/// world.
 pub fn verdict_labels(report: &Report, at: usize) -> String {
     let chip = |judged: &JudgedClaim, world: &str| {
         let verdict = judged.verdict;
@@ -145,7 +146,7 @@ fn dispute(agreement: Agreement, on_shared: Agreement) -> String {
     format!("<p class=\"warning\">The worlds disagree. {which}; {by_points}.</p>")
 }
 
-/// Returns the points measured in both worlds, the worst first, and those measured in only one.
+/// Returns the points measured in both worlds, the worst first, and the points measured in only one world.
 pub fn html(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text: String = kernel.validations.iter().map(Validation::fragment).collect();

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn no_cause_is_beyond_the_edge_of_its_drawing() {
-        let meaning = |_| "network beyond the round trip";
+        let meaning = |_| "network delay above base RTT";
         for width in [880.0, 420.0, 300.0] {
             let places = cause_places(width, meaning);
             let end = |(_, (x, _)): &(DelayComponent, (f64, f64))| x + 16.0 + 6.6 * 29.0;

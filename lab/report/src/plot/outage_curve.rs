@@ -34,7 +34,11 @@ impl OutageCurve {
     /// Returns the position of the name: at the last message that the panel shows.
     pub fn end(&self, panel: &Panel) -> Option<(f64, f64)> {
         let (at, took) = self.points.iter().rfind(|(at, _)| panel.x.scale.contains(*at))?;
-        Some(took.map_or((panel.pixel_of(*at, 1.0).0, panel.frame.top + 2.0), |took| panel.pixel_of(*at, took)))
+        Some(
+            took.map_or((panel.pixel_of(*at, 1.0).0, panel.frame.top + 2.0), |took| {
+                panel.pixel_of(*at, took)
+            }),
+        )
     }
 }
 

@@ -92,7 +92,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
 }
 
-/// Draws a packet; its name is at the fraction `share` of its way.
+/// Draws a packet as an arrow; its name is at the fraction `share` of the arrow.
 fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64, share: f64) {
     let (from, to) = if arrow.is_forward { (CLIENT_X, SERVER_X) } else { (SERVER_X, CLIENT_X) };
     let start = (from, y(arrow.sent));

@@ -252,7 +252,7 @@ impl Trace {
         )
     }
 
-    /// Describes how many messages waited at the receiver for another one, and how long.
+    /// Describes how many messages waited at the receiver for another message, and how long.
     pub fn summary(&self) -> String {
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
         let total: f64 = waits.iter().sum();

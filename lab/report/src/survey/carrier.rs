@@ -15,7 +15,7 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// Returns the transport that carries the load, if only one does.
+    /// Returns the transport that carries the load, if the other one does not.
     pub(super) fn of(challenger: &Cell, reference: &Cell) -> Option<Self> {
         let is_challenger = match [challenger.carries_load(), reference.carries_load()] {
             [true, false] => true,

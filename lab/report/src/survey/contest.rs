@@ -22,15 +22,15 @@ const DECISIVE_P: f64 = ALPHA / 10.0;
 /// The outcome of a comparison for the challenger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Significantly better, or the only one that carries the load.
+    /// The challenger is significantly better, or is the only transport that carries the load.
     Better,
-    /// Significantly worse, or the other one alone carries the load.
+    /// The challenger is significantly worse, or only the reference carries the load.
     Worse,
     /// Significantly equivalent.
     Same,
     /// The repetitions do not decide it.
     Undecided,
-    /// Neither carries the load, or one of them has no meaningful value.
+    /// Neither transport carries the load, or one of them has no meaningful value.
     Unknown,
 }
 
@@ -43,8 +43,8 @@ pub struct Contest<'d> {
     /// The comparison of the means; for times, of their logarithms.
     comparison: Option<Comparison>,
     is_ratio: bool,
-    /// Whether one of them has no steady state: the outcome then holds for runs of this length, and is the same in both
-    /// halves of the runs.
+    /// Whether one of the transports has no steady state. The outcome then holds for runs of this length, and is the
+    /// same in both halves of the runs.
     is_of_halves: bool,
     /// The transport that carries the load, if only one does.
     carrier: Option<Carrier>,
@@ -186,13 +186,13 @@ impl<'d> Contest<'d> {
         self.comparison.map(|comparison| comparison.difference.half_width)
     }
 
-    /// Returns whether only one of the two carries the load, so that no means are compared.
+    /// Returns whether only one of the two transports carries the load, so that no means are compared.
     pub const fn compares_load_only(&self) -> bool {
         self.comparison.is_none() && self.carrier.is_some()
     }
 
-    /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or
-    /// names the only one that carries the load.
+    /// Describes the size of the difference with its confidence interval, `by 12 % (95 % CI 11 to 13)`, or names the
+    /// only transport that carries the load.
     pub fn describe_difference(&self) -> String {
         if let (None, Some(carrier)) = (&self.comparison, self.carrier) {
             return self.describe_carrier(carrier);
@@ -303,7 +303,7 @@ impl<'d> Contest<'d> {
         Some(format!("{but}its 99th percentile is {}", self.differs(tail)))
     }
 
-    /// Explains why no winner is stated although the means differ, and what can be said instead.
+    /// Explains why no winner is stated although the means differ, and states the conclusions that are possible.
     fn explain_few_timeouts(&self, lower: &Cell, timeouts: TimeoutCounts) -> String {
         let counted = |count: u64, one: &str| match count {
             1 => format!("1 {one}"),
@@ -335,7 +335,7 @@ impl<'d> Contest<'d> {
         format!("; mostly {name} is {word}, in {of} of {} runs", lower + higher)
     }
 
-    /// Describes which one alone carries the load, and the state of the other.
+    /// Describes which transport alone carries the load, and the state of the other one.
     fn describe_carrier(&self, carrier: Carrier) -> String {
         let [winner, loser] = match carrier.is_challenger {
             true => [self.challenger, self.reference],
@@ -372,7 +372,7 @@ impl<'d> Contest<'d> {
         Some(format!("not counting lost messages: {}, {}", one(self.challenger), one(self.reference)))
     }
 
-    /// Describes what was measured if only one of the two recovers and that may be by chance.
+    /// Describes the measurements if only one of the two transports recovers and this may be by chance.
     pub(super) fn describe_unconfirmed_recovery(&self) -> Option<String> {
         let carrier = self.carrier.filter(|_| self.metric == Metric::Outage && self.comparison.is_none())?;
         let runs = match self.challenger.runs.len().min(self.reference.runs.len()) {
@@ -408,7 +408,7 @@ impl<'d> Contest<'d> {
     }
 }
 
-/// Compares response times if one has no steady state: a winner has to win in both halves of the runs.
+/// Compares response times if one transport has no steady state: a winner has to win in both halves of the runs.
 fn compare_halves(challenger: &Cell, reference: &Cell, margin: f64) -> Option<Comparison> {
     let of = |value: fn(&Summary) -> Option<f64>| {
         let pairs = challenger.of_completed_runs(value).into_iter().zip(reference.of_completed_runs(value));

@@ -14,7 +14,7 @@ const MAX_RANGES: usize = 3;
 pub struct Headline {
     /// The effect of a disruption of the path, one sentence for each transport.
     pub outages: Vec<String>,
-    /// The comparison of each transport with the first one, one sentence each.
+    /// The comparison of each transport with the first transport, one sentence each.
     pub lead: Vec<String>,
     /// One sentence for each line, if there are several.
     pub lines: Vec<String>,
@@ -55,8 +55,8 @@ impl Headline {
     }
 }
 
-/// Compares every transport with the first one. The p-values are adjusted for the family of all tests: of the stated differences at most
-/// one in twenty is due to chance.
+/// Compares every transport with the first transport. The p-values are adjusted for the family of all tests: of the
+/// stated differences at most one in twenty is due to chance.
 fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
     let steps = survey
         .axes

@@ -8,19 +8,21 @@ use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
 const LEFT: f64 = 78.0;
 const TOP: f64 = 34.0;
-/// The place of the key's first entry, and the height of its lines.
+/// The position of the first entry of the key.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
+/// The height of a line of the key.
 const LINE_HEIGHT: f64 = 18.0;
 const BOTTOM: f64 = 46.0;
 const WIDTH: f64 = 880.0;
-/// The largest width and height of a field.
+/// The largest width of a cell of the map.
 const MAX_CELL_WIDTH: f64 = 96.0;
+/// The height of a cell.
 const CELL_HEIGHT: f64 = 34.0;
 
 /// How certain it is that the best transport is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certainty {
-    /// Significantly better than every other one.
+    /// Significantly better than every other transport.
     Sure,
     /// Equivalent to the second best: within [`NEGLIGIBLE`].
     Tie,
@@ -28,12 +30,12 @@ enum Certainty {
     Unsure,
 }
 
-/// The best transport of a field.
+/// The best transport of a cell of the map.
 #[derive(Debug, Clone, PartialEq)]
 struct Best {
     transport: usize,
     certainty: Certainty,
-    /// How much better it is than the second best, in percent of that.
+    /// How much better the transport is than the second best, in percent of the second best.
     ahead: Option<f64>,
 }
 
@@ -51,7 +53,7 @@ pub struct Map {
     x: Vec<String>,
     y: Vec<String>,
     labels: [String; 2],
-    /// The fields row by row from the lowest y; `None` if no transport carried the load.
+    /// The cells row by row from the lowest y; `None` if no transport carried the load.
     fields: Vec<Vec<Option<Best>>>,
 }
 
@@ -119,8 +121,8 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     let lost =
         if lost { ". Only messages that arrived count; another figure shows how many arrived" } else { "" };
     format!(
-        "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other one (at most one such \
-         field in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
+        "Which transport is best ({best}) over {} and {}. Full colour: significantly better than every other transport (at most \
+         one such cell in twenty by chance); pale: the best mean, but not significantly; grey: as good as the second best (within {} %). Numbers: difference from the second best, in percent{lost}",
         across.name(),
         up.name(),
         number(100.0 * NEGLIGIBLE)
@@ -131,7 +133,7 @@ fn axis_values(axis: &Axis) -> Vec<String> {
     axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 
-/// The transport with the best mean, and the p-value of the claim that it is better than every other one.
+/// The transport with the best mean, and the p-value of the claim that it is better than every other transport.
 struct Lead {
     transport: usize,
     p: f64,

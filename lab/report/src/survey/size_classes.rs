@@ -7,7 +7,7 @@ use crate::data::{Cell, Dataset};
 use crate::figures::Figure;
 use hol_lab::Metric;
 
-/// Returns the points of each class that all of them have, by its name.
+/// Returns, for each class of message sizes that all points have, the points of this class, by the name of the class.
 fn classes(survey: &Survey<'_>) -> Vec<(String, Dataset)> {
     let points: Vec<_> = survey.cells().map(Cell::by_class).collect();
     let names = points.first().into_iter().flatten().map(|(name, _)| (*name).to_owned());

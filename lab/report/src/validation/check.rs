@@ -35,7 +35,7 @@ pub struct Check {
     pub ranks: RankSum,
     /// The largest acceptable difference.
     pub tolerance: f64,
-    /// The ends of the kernel's interval, or its lowest and highest run if they are too few for an interval.
+    /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
     ends: (f64, f64),
     /// The one-sided uncertainty of the kernel's median.
     uncertainty: f64,
@@ -112,9 +112,9 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
     })
 }
 
-/// Returns the longer side of the kernel's interval, or the one expected from the model's many repetitions if that is
-/// longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too few for an interval,
-/// the distance to the extreme runs is used.
+/// Returns the longer side of the kernel's interval, or the side that is expected from the model's many repetitions if
+/// that is longer: eight runs may all miss an event that occurs in one of four runs. If the runs are too few for an
+/// interval, the distance to the extreme runs is used.
 fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
         let (value, (low, high)) = (runs.median?.value, runs.ends()?);

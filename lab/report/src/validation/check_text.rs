@@ -61,13 +61,13 @@ fn describe_check(name: &str, unit: &str, more: &str, check: &Check) -> String {
     let (difference, excess) = (check.difference.value, check.excess());
     let side = if difference < 0.0 { "below" } else { "above" };
     let ranked = match (check.ranks_differ(), excess <= 1.0) {
-        (false, _) => "which is not significant",
-        (true, true) => "which is significant, but within the tolerance",
-        (true, false) => "which is significant",
+        (false, _) => "this is not significant",
+        (true, true) => "this is significant, but within the tolerance",
+        (true, false) => "this is significant",
     };
     format!(
-        "{name}: the model's median run is {:.2} {unit} {side} that of Linux, {}, {excess:.1} times the tolerance; a run of Linux \
-         {more} than one of the model in {:.0} % of all pairs, {ranked} ({}).",
+        "{name}: the model's median run is {:.2} {unit} {side} that of Linux, {}; the difference is {excess:.1} times the \
+         tolerance. A run of Linux {more} than a run of the model in {:.0} % of all pairs; {ranked} ({}).",
         difference.abs(),
         check.format_difference(),
         100.0 * check.ranks.superiority,
@@ -118,7 +118,7 @@ mod tests {
             ),
             "{mean}"
         );
-        assert!(mean.contains("in 90 % of all pairs, which is significant (p < 0.001)"), "{mean}");
+        assert!(mean.contains("in 90 % of all pairs; this is significant (p < 0.001)"), "{mean}");
     }
 
     #[test]

@@ -7,8 +7,8 @@ use super::runs::Runs;
 
 /// The values of one world; times are in ms.
 ///
-/// A quantile is computed per repetition: the repetitions of both worlds have the same length, so its bias
-/// is the same. A repetition with more failures than messages above the quantile has none.
+/// A quantile is computed per repetition: the repetitions of both worlds have the same length, so its bias is the same.
+/// A repetition with more failures than messages above the quantile has no value for it.
 #[derive(Debug, Clone)]
 pub struct PointMeasurements {
     /// The number of repetitions.

@@ -82,7 +82,7 @@ fn describe_direction(validation: &Validation) -> &'static str {
 /// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
-        "Values are those of the median run, with the 95 % confidence interval over the runs; times are in ms. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of all pairs of a run of Linux and one of the model in which Linux is so, 50 % if there is no difference, and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: those of Linux, and the number that an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
+        "Values are those of the median run, with the 95 % confidence interval over the runs; times are in ms. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of all pairs of a run of Linux and a run of the model in which this is true (50 % if there is no difference), and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: the number of runs of Linux, and the number that an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
         describe_direction(validation)
     )
 }

@@ -33,7 +33,8 @@ impl Runs {
         )
     }
 
-    /// Returns the ends of the median's interval, or the lowest and the highest run if they are too few for one.
+    /// Returns the ends of the median's interval, or the lowest and the highest run if the runs are too few for an
+    /// interval.
     pub fn ends(&self) -> Option<(f64, f64)> {
         let Bounds { low, high, .. } = self.median?;
         let min = self.values.iter().copied().fold(f64::INFINITY, f64::min);

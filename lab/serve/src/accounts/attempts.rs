@@ -1,7 +1,7 @@
 //! Rate limits of logins and registrations.
 //!
-//! Wrong passwords are counted for a name *and* the network they come from, so that no user can lock out another one.
-//! Unknown names are counted like known ones.
+//! Wrong passwords are counted for a name *and* the network they come from, so that no user can lock out another user.
+//! Unknown names are counted like known names.
 
 use super::rate_limit::RateLimit;
 use crate::refusal::Refusal;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Maximum number of remembered keys; a new key replaces the one whose last event is the oldest.
+/// Maximum number of remembered keys; a new key replaces the key whose last event is the oldest.
 const MAX_KEYS: usize = 4096;
 
 /// A rate limit that is the same for every key, and the events that count against it.
@@ -10,12 +10,12 @@ const MAX_KEYS: usize = 4096;
 pub struct RateLimit {
     max: u32,
     seconds_each: i64,
-    /// For each key, the number of events that count, and the time of the last one in seconds.
+    /// For each key, the number of events that count, and the time of the last event in seconds.
     used: BTreeMap<String, (u32, i64)>,
 }
 
 impl RateLimit {
-    /// Allows `max` events of each key at once, and another one after every `seconds_each` seconds.
+    /// Allows `max` events of each key at once, and one more event after every `seconds_each` seconds.
     pub const fn new(max: u32, seconds_each: i64) -> Self {
         Self { max, seconds_each, used: BTreeMap::new() }
     }

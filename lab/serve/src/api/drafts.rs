@@ -63,7 +63,7 @@ async fn write(
     run_expensive(server, written).await.map(Json)
 }
 
-/// Returns what a draft in `project` may use. Users who are in no project can use the editor, too.
+/// Returns the resources that a draft in `project` may use. Users who are in no project can use the editor, too.
 fn permission(server: &Server, requester: &Requester, project: Option<&str>) -> Result<Permission, Refusal> {
     match server.project_of(requester, project) {
         Ok((project, _)) => Ok(server.permission(project)?),

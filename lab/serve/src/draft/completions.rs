@@ -6,7 +6,7 @@ use hol_network::NetworkSpec;
 use hol_workloads::Kind;
 use serde::Serialize;
 
-/// Completions by the place where they are allowed.
+/// Completions, by the part of the text in which they are allowed.
 #[derive(Debug, Serialize)]
 pub struct Completions {
     /// Top-level keys, and names of tables.

@@ -1,4 +1,4 @@
-//! Applies a drawing to an experiment file: changes only what differs, and leaves everything else as written.
+//! Applies a drawing to an experiment file: changes only the parts that differ, and leaves all other parts as written.
 
 use std::collections::BTreeMap;
 
@@ -222,7 +222,7 @@ fn to_inline_table(table: &dyn TableLike) -> InlineTable {
     own
 }
 
-/// Sets the settings of a link that differ from `usual`; those of the other direction are under `down`.
+/// Sets the settings of a link that differ from `usual`; the settings of the other direction are under `down`.
 fn put_settings(
     table: &mut dyn TableLike,
     settings: &LinkSettings,

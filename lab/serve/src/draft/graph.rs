@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::positions::{self, Positions};
 use super::values::{table_of, text_of};
 
-/// A drawing. What it does not show remains in the text.
+/// A drawing. Parts of the text that the drawing does not show remain unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Graph {
@@ -243,7 +243,7 @@ fn axis_keys(document: &DocumentMut) -> Vec<String> {
     axes.map(|axes| axes.iter().map(|(key, _)| key.to_owned()).collect()).unwrap_or_default()
 }
 
-/// Returns the flow of the workload, if given, and those of the background.
+/// Returns the flow of the workload, if there is a workload, and the background flows.
 fn traffic(document: &DocumentMut) -> Vec<Traffic> {
     let transports: Vec<String> = (document.get("transports").and_then(|list| list.as_array()))
         .map(|list| list.iter().filter_map(transport_spec).collect())

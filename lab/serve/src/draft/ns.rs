@@ -138,7 +138,7 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     Ok(whole)
 }
 
-/// Returns the rest of the experiment as `#hol` lines.
+/// Returns the remaining part of the experiment as `#hol` lines.
 fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
         positions::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
@@ -169,7 +169,8 @@ fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
     Ok(format!("\n{}", rest.trim().lines().map(line).collect::<String>()))
 }
 
-/// Returns link settings that the script cannot express: those of all links, and those of single links or LANs by name.
+/// Returns link settings that the script cannot express: the settings of all links, and those of single links or LANs
+/// by name.
 fn inexpressible_settings(topology: &Topology, script: &NetworkSpec) -> Result<Table, String> {
     let again = Topology::new(script).map_err(|e| e.to_string())?;
     let table = |settings: &Settings| Table::try_from(settings).expect("settings are a table");
@@ -216,7 +217,8 @@ fn of_segment(segment: &Segment, inexpressible: &[Table], common: &Table) -> (&'
     }
 }
 
-/// Checks that file and script are equivalent; otherwise returns what the script cannot express.
+/// Checks that file and script are equivalent; otherwise returns a description of the settings that the script cannot
+/// express.
 fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
     let Ok(experiment) = &file.experiment else {
         // Of an incomplete text, only the network can be compared.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::values::{one_line_list, set, table_of, text_of};
 
-/// A form. What it does not contain remains in the text.
+/// A form. Parts of the text that the form does not contain remain unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Question {

@@ -62,18 +62,18 @@ pub struct Fault {
     pub line: usize,
     /// Column of the error, from 1, in characters.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub cure: String,
 }
 
 /// Something that this machine cannot run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Unsupported {
-    /// What the machine cannot run.
+    /// The part of the experiment that this machine cannot run.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub cure: String,
 }
 
@@ -86,7 +86,8 @@ pub struct PlanSize {
     pub runs: usize,
     /// Number of messages, with the minimum number of repetitions.
     pub messages: u64,
-    /// Estimated seconds with the minimum number of repetitions; none if no estimate was requested, or the plan is too large for one.
+    /// Estimated seconds with the minimum number of repetitions; none if no estimate was requested, or if the plan is
+    /// too large for an estimate.
     pub min_seconds: Option<f64>,
     /// Estimated seconds with the maximum number of repetitions, which the key `precision` may require.
     pub max_seconds: Option<f64>,
@@ -139,7 +140,7 @@ pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Read
 }
 
 impl Reading {
-    /// Adds the size of the plan, and what this machine cannot run.
+    /// Adds the size of the plan, and the points that this machine cannot run.
     fn add_plan(&mut self, experiment: &Experiment, jobs: Option<usize>) {
         self.plan = Some(plan_size(experiment, jobs));
         self.cannot.extend(experiment.why_unsupported().map(|problem| to_unsupported(&problem)));

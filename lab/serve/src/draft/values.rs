@@ -2,7 +2,7 @@
 
 use toml_edit::{Array, Item, TableLike, Value};
 
-/// Returns the text of a value; that of a string without quotes.
+/// Returns the text of a value; a string is returned without quotes.
 pub fn text_of(item: &Item) -> Option<String> {
     match item.as_value()? {
         Value::String(text) => Some(text.value().clone()),
@@ -15,7 +15,8 @@ pub fn axis_values<'t>(key: &str, texts: impl Iterator<Item = &'t str>) -> Array
     texts.map(|text| value_of(key, text.trim())).collect()
 }
 
-/// Returns the value of a text: a number, a boolean, a list or a table if the text is one in TOML, otherwise a string.
+/// Returns the value of a text: a number, a boolean, a list or a table if the text is one of these in TOML, otherwise a
+/// string.
 fn parse_value(text: &str) -> Value {
     let text = text.trim();
     match text.parse::<Value>() {

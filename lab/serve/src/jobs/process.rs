@@ -48,7 +48,7 @@ pub struct RunnerCommand {
     pub program: PathBuf,
     /// The directory with the text, the results and the log of the experiment.
     pub dir: PathBuf,
-    /// What the experiment may use of this machine, including the directory of its project's files.
+    /// The resources of this machine that the experiment may use, including the directory of its project's files.
     pub permission: Permission,
 }
 
@@ -64,7 +64,8 @@ impl RunnerCommand {
         self.dir.join("results")
     }
 
-    /// Returns whether another process writes the results: an earlier one that has not ended, or one that a user has started.
+    /// Returns whether another process writes the results: an earlier process that has not ended, or a process that a
+    /// user has started.
     pub fn is_busy(&self) -> bool {
         let journal = File::open(self.results().join("runs.jsonl"));
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
@@ -251,7 +252,7 @@ pub fn write_report(command: &RunnerCommand) -> io::Result<()> {
     )))
 }
 
-/// Waits for `child`, and kills the rest of its process group. The PID is not reused before the child is reaped, so
+/// Waits for `child`, and kills the other processes of its group. The PID is not reused before the child is reaped, so
 /// no other group can be killed.
 fn reap(mut child: Child, pid: Pid) -> io::Result<ExitStatus> {
     while let Err(rustix::io::Errno::INTR) =

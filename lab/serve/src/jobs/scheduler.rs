@@ -182,7 +182,7 @@ impl Scheduler {
         }
     }
 
-    /// Updates the usage of experiments, and swaps out those of projects that have used up their quota.
+    /// Updates the usage of experiments, and swaps out the experiments of projects that have used up their quota.
     fn swap_out_by_quota(&mut self) {
         for (id, job) in &mut self.jobs {
             if job.watch.seconds() < job.counted_until + USAGE_INTERVAL {

@@ -14,9 +14,9 @@ use lettre::{Message, SmtpTransport, Transport};
 use super::content::{MailContent, mail_content};
 use crate::experiment::{Experiment, State};
 
-/// Maximum number of pending mails; further ones are dropped with an error message.
+/// Maximum number of pending mails; further mails are dropped with an error message.
 const MAX_PENDING: usize = 1000;
-/// Sender address of mail in a directory.
+/// Sender address of mails that are written to a directory.
 const LOCAL_SENDER: &str = "headofline <headofline@localhost>";
 const SMTP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -63,7 +63,7 @@ pub struct Change {
     pub experiment: Experiment,
     /// Text of the experiment, if the mail includes its nodes and links.
     pub text: Option<String>,
-    /// What the experiment may use of this machine.
+    /// The resources of this machine that the experiment may use.
     pub permission: Permission,
 }
 

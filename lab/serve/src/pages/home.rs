@@ -138,7 +138,7 @@ fn body(home: &Home) -> Markup {
     }
 }
 
-/// Draws the text for a user without a project, which explains how to get into one.
+/// Draws the text for a user without a project, which explains how to join a project.
 fn newcomer(projects: &[Project]) -> Markup {
     let pending: Vec<&str> =
         projects.iter().filter(|own| !own.is_approved).map(|own| own.name.as_str()).collect();

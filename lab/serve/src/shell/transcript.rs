@@ -29,7 +29,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Adds an entry, and removes the oldest ones if the transcript is too long.
+    /// Adds an entry, and removes the oldest entries if the transcript is too long.
     pub fn add(&mut self, said: Value) -> Entry {
         self.is_waiting = said.get("prompt").is_some();
         let size = said.to_string().len();

@@ -36,7 +36,7 @@ pub struct NewExperiment {
     pub owner: i64,
     /// Initial state: new or queued.
     pub state: State,
-    /// Priority; higher ones start first.
+    /// Priority; experiments with a higher priority start first.
     pub priority: i64,
     /// Whether the experiment waits for free cores.
     pub batch: bool,
@@ -225,7 +225,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes an experiment that holds no cores; returns whether there was one.
+    /// Deletes an experiment that holds no cores; returns whether there was such an experiment.
     pub fn remove(&self, id: i64) -> rusqlite::Result<bool> {
         let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
         self.transact_on_full_disk(|transaction| Ok(transaction.execute(remove, [id])? > 0))

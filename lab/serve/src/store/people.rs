@@ -255,8 +255,8 @@ impl Store {
         statement.query_map([user], |row| row.get(0))?.collect()
     }
 
-    /// Records that `user` requests to join a project. Does nothing without an error if it does not exist, because
-    /// the response must not reveal that.
+    /// Records that `user` requests to join a project. If the project does not exist, does nothing and returns no
+    /// error, because the response must not reveal this.
     pub fn request_to_join(&self, project: &str, user: i64) -> rusqlite::Result<()> {
         let ask = "INSERT OR IGNORE INTO members SELECT id, ?2, FALSE FROM projects WHERE name = ?1";
         self.connection().execute(ask, params![project, user]).map(drop)
@@ -274,7 +274,7 @@ impl Store {
         rows.collect()
     }
 
-    /// Admits an applicant; returns whether there was one.
+    /// Admits an applicant; returns whether the applicant existed.
     pub fn admit(&self, project: i64, name: &str) -> rusqlite::Result<bool> {
         let admit = "UPDATE members SET is_admitted = TRUE
             WHERE project = ?1 AND user = (SELECT id FROM users WHERE name = ?2)";

@@ -34,7 +34,7 @@ impl Reserve {
         filled.inspect_err(|_| drop(fs::remove_file(&self.0)))
     }
 
-    /// Deletes the file, which frees the space; returns whether there was one.
+    /// Deletes the file, which frees its space; returns whether the file existed.
     pub fn release(&self) -> bool {
         fs::remove_file(&self.0).is_ok()
     }

@@ -1,4 +1,4 @@
-//! Limits on the work of a script, so that none takes all time or memory: servers read scripts of strangers.
+//! Limits on the work of a script, so that no script uses up time or memory: servers read scripts of strangers.
 
 use super::WordError;
 use super::interpreter::Stop;
@@ -6,15 +6,15 @@ use super::interpreter::Stop;
 /// The longest text in a variable, in octets; longer ones are considered a mistake.
 pub(super) const MAX_TEXT_OCTETS: usize = 1 << 20;
 
-/// The octets that a variable, a parameter or a name in a scope counts for besides its text.
+/// The octets that a variable, a parameter or a name in a scope counts as, in addition to its text.
 pub(super) const ENTRY_OCTETS: usize = 128;
 
 /// Maximum number of loop iterations and calls.
 const MAX_TURNS: u64 = 100_000;
 /// Maximum number of commands.
 const MAX_COMMANDS: u64 = 2_000_000;
-/// Maximum number of octets that are copied, parsed or searched. Whatever a script keeps has been counted
-/// here, so this limits memory, too.
+/// Maximum number of octets that are copied, parsed or searched. Everything that a script keeps has been counted here,
+/// so this also limits memory.
 const MAX_OCTETS: u64 = 1 << 29;
 
 /// The work of a script so far.
@@ -51,7 +51,7 @@ impl Budget {
     }
 }
 
-/// Checks the length of a text that a script makes.
+/// Checks the length of a text that a script creates.
 pub(super) fn check_length(at: usize, length: usize) -> Result<(), Stop> {
     check(length <= MAX_TEXT_OCTETS, at, || {
         format!("this text grows beyond {MAX_TEXT_OCTETS} octets; end the loop that makes it grow")

@@ -17,7 +17,7 @@ pub(crate) const COMMANDS: [&str; 42] = [
 ];
 
 impl<H: Host> Interpreter<H> {
-    /// Executes a command; `None` if it is not one of these.
+    /// Executes a command on variables; `None` if it is another command.
     pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -77,7 +77,7 @@ impl<H: Host> Interpreter<H> {
         Ok(value)
     }
 
-    /// Returns the value of a variable; of an attribute of a host's object the host's.
+    /// Returns the value of a variable; if it is an attribute of a host's object, the host returns the value.
     pub(super) fn value_of(&mut self, at: usize, name: &str) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.place(name)
             && self.host.has_attribute(&object, &attribute)
@@ -95,7 +95,7 @@ impl<H: Host> Interpreter<H> {
         Err(WordError { at, problem: self.variables.unknown(name) }.into())
     }
 
-    /// Adds text to a variable, which may be new; elements make it a list.
+    /// Adds text to a variable, which may be new; with `has_elements` the variable becomes a list.
     fn append(&mut self, name: &Word, more: &str, has_elements: bool) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.place(&name.text)
             && self.host.has_attribute(&object, &attribute)

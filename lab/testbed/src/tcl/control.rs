@@ -17,17 +17,17 @@ pub(super) struct Procedure {
     body: Word,
 }
 
-/// How the message of an error begins that the script reports itself.
+/// The start of the message of an error that the script itself reports.
 const OF_SCRIPT: &str = "the script itself says: ";
 
-/// What a turn of a loop's body says about the next.
+/// Whether another iteration follows an iteration of a loop's body.
 enum Turn {
     Next,
     Last,
 }
 
 impl<H: Host> Interpreter<H> {
-    /// Executes a command; `None` if it is not one of these.
+    /// Executes a command for control flow; `None` if it is another command.
     pub(super) fn control(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -81,7 +81,7 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
-    /// Returns the depth that a level means here, 1 for the caller, `#0` for none, and the words behind it.
+    /// Returns the call depth of a level (1: the caller; `#0`: the global scope), and the words after the level.
     pub(super) fn level<'w>(&self, words: &'w [Word]) -> (usize, &'w [Word]) {
         let depth = self.variables.depth();
         let level = |word: &Word| match word.text.strip_prefix('#') {
@@ -130,7 +130,8 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// Returns why the commands end, 0 if they do not end early; the variable has their result. catch(n).
+    /// Returns the code with which the commands end, 0 if they do not end early; the variable gets their result.
+    /// catch(n).
     fn catch(&mut self, body: &Word, name: Option<&Word>) -> Outcome {
         let (code, value) = match self.evaluate(body.script()) {
             Ok(value) => ("0", value),
@@ -222,7 +223,7 @@ impl<H: Host> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// `foreach names list … commands`: with several lists as often as the longest needs.
+    /// `foreach names list … commands`: with several lists, one iteration for each element of the longest.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const SYNTAX: &str = "foreach name list {commands}";
         let (pairs, []) = pairs.as_chunks() else { return usage(body.at, SYNTAX) };
@@ -318,14 +319,14 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// Creates the error of a `break` or `continue` that ends no turn of a loop.
+/// Creates the error of a `break` or `continue` outside of a loop.
 pub(super) fn outside_of_loop(at: usize) -> WordError {
     WordError { at, problem: "this is outside of any loop; remove it".to_owned() }
 }
 
 /// Creates the error of a command with wrong arguments.
 ///
-/// Tcl may know what hol lacks, so `catch` does not catch it.
+/// The arguments may be valid in Tcl and only unknown to hol, so `catch` does not catch this error.
 pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
     Err(Stop::Limit(WordError { at, problem: format!("the syntax is {form}") }))
 }

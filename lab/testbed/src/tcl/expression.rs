@@ -10,13 +10,13 @@ use super::number::{MEASURED_VALUE, Number, too_large};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
-/// The octets that an octet of an expression counts for.
+/// The octets that an octet of an expression counts as, for the limits.
 const EXPRESSION_COST: usize = 32;
 
 /// The octets of the longest number in an expression.
 const LONGEST_NUMBER: usize = 100;
 
-/// Binary operators and their precedence; longer ones before their prefixes.
+/// Binary operators and their precedence; an operator comes before its prefixes.
 const OPERATORS: [(&str, u8); 23] = [
     ("||", 1),
     ("&&", 2),
@@ -72,14 +72,14 @@ type PairedFunction = fn(f64, f64) -> f64;
 const PAIRED_FUNCTIONS: [(&str, PairedFunction); 4] =
     [("atan2", f64::atan2), ("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
 
-/// Functions whose results are whole numbers, or those of their arguments, or random.
+/// Functions whose results are whole numbers, numbers of the argument's type, or random.
 const OTHER_FUNCTIONS: [&str; 10] =
     ["bool", "entier", "int", "isqrt", "max", "min", "rand", "round", "srand", "wide"];
 
 /// The modulus of Tcl's random numbers.
 const RANDOM_MODULUS: u64 = 2_147_483_647;
 
-/// Returns the state that a seed means.
+/// Returns the state of the random generator for a seed.
 fn tcl_seed(seed: i64) -> u64 {
     let state = seed as u64 & RANDOM_MODULUS;
     if state == 0 || state == RANDOM_MODULUS { state ^ 123_459_876 } else { state }
@@ -116,7 +116,7 @@ impl<H: Host> Interpreter<H> {
 }
 
 impl<H: Host> Expression<'_, '_, H> {
-    /// `a ? b : c`, or what binds tighter.
+    /// Evaluates `a ? b : c`, or an expression of higher precedence.
     fn choice(&mut self, live: bool) -> Outcome {
         let at = self.parser.place();
         let condition = self.binary(1, live)?;
@@ -248,7 +248,7 @@ impl<H: Host> Expression<'_, '_, H> {
         Ok(text)
     }
 
-    /// A function with its arguments, or a word for true or false.
+    /// Evaluates a function with its arguments, or a word for true or false.
     fn function(&mut self, at: usize, live: bool) -> Outcome {
         let mut name = String::new();
         while let Some(c) = self.parser.peek().filter(char::is_ascii_alphanumeric) {
@@ -375,7 +375,7 @@ fn number(truth: bool) -> String {
     i64::from(truth).to_string()
 }
 
-/// Returns what a word for true or false means; it may be cut, as `t` for true: Tcl_GetBoolean(3).
+/// Returns the value of a word for true or false, which may be abbreviated, such as `t` for true: Tcl_GetBoolean(3).
 fn boolean(text: &str) -> Option<bool> {
     let text = text.to_ascii_lowercase();
     let is_cut = |full: &&str| !text.is_empty() && full.starts_with(&text);
@@ -396,7 +396,7 @@ fn truth(text: &str, at: usize) -> Result<bool, Stop> {
     boolean(text).map_or_else(|| Number::read(text, at).map(Number::truth), Ok)
 }
 
-/// Returns the result of an operator between two values; `at` is where the operator stands.
+/// Returns the result of an operator between two values; `at` is the operator's position.
 fn apply(operator: &str, left: &str, right: &str, at: usize) -> Outcome {
     if [left, right].contains(&MEASURED_VALUE) {
         return Ok(MEASURED_VALUE.to_owned());

@@ -10,20 +10,20 @@ use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, suggestion};
 
-/// Maximum nesting; deeper is considered endless recursion.
+/// Maximum nesting of calls; deeper nesting is considered endless recursion.
 const MAX_NESTING: usize = 60;
 /// Maximum nesting of brackets, in all commands that are executed together.
 const MAX_BRACKETS: usize = 100;
 /// Maximum octets of the scripts inside of which a command is executed: their parsed commands take memory.
 const MAX_NESTED: usize = 4 << 20;
-/// A command's result is only copied, which takes less time than other work on as many octets.
+/// The divisor for the octets of a command's result: it is only copied, which takes less time than other work.
 const COPY_DISCOUNT: usize = 8;
-/// The further commands that one of the host counts for: it may create an object, or search a name.
+/// The additional commands that a command of the host counts as, because it may create an object or search for a name.
 const OF_HOST: u64 = 3;
-/// The octets that the search for a similar name counts for.
+/// The octets that a search for a similar name counts as.
 pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
-/// What a script may consist of.
+/// The end of an error message: what scripts may contain.
 const SUPPORTED_SCRIPTS: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
 /// A provider of commands that are not Tcl's own.
@@ -32,11 +32,11 @@ pub(crate) trait Host {
     fn command(&mut self, words: &[Word]) -> Option<Result<String, WordError>>;
     /// Names an object after the global variable that is set to it.
     fn name_after_variable(&mut self, variable: &str, value: &str);
-    /// Handles an unknown command: its result, if the script may continue.
+    /// Handles an unknown command; returns a result for it if the script may continue.
     fn report_unknown(&mut self, complaint: WordError) -> Result<String, WordError>;
-    /// Returns whether an object has this attribute itself; all others of its variables are the script's.
+    /// Returns whether a variable of an object is an attribute of the host; all others are the script's own.
     fn has_attribute(&self, object: &str, attribute: &str) -> bool;
-    /// Returns the class of an object; `None` if it is none of the host's.
+    /// Returns the class of an object; `None` if it is not an object of the host.
     fn class_of(&self, object: &str) -> Option<String>;
     /// Notes that a script draws a random number of Tcl without a seed.
     fn note_unseeded(&mut self, at: usize);
@@ -44,9 +44,9 @@ pub(crate) trait Host {
     fn note_script_variable(&mut self, words: &[Word]);
     /// Checks a method that a script defines for a class of the host, or for a class or object that `extends` it.
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
-    /// Returns the names of its commands.
+    /// Returns the names of the host's commands.
     fn names(&self) -> Vec<&'static str>;
-    /// Returns the text of a file that the script reads, and where it begins; `None` for one that is built in.
+    /// Returns the text of a file that the script reads, and where it begins; `None` for a built-in file.
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
     /// Returns whether the script can read this file.
     fn has_file(&self, name: &str) -> bool;
@@ -61,13 +61,13 @@ pub(super) enum Stop {
     Wrong(WordError),
     /// A limit of the interpreter, or an error of the host: `catch` must not hide what hol lacks.
     Limit(WordError),
-    /// `break`, at this place.
+    /// `break`, at this position.
     Break(usize),
-    /// `continue`, at this place.
+    /// `continue`, at this position.
     Continue(usize),
     /// `return`, with this value.
     Return(String),
-    /// `exit`, or what else ends the script.
+    /// `exit`, or another command that ends the script.
     Over,
 }
 
@@ -86,11 +86,11 @@ pub(crate) struct Interpreter<H> {
     pub(super) variables: Variables,
     pub(super) procedures: BTreeMap<String, Rc<Procedure>>,
     pub(super) objects: Objects,
-    /// The state of Tcl's random numbers, once it is set.
+    /// The state of Tcl's random generator; `None` before the script has set a seed.
     pub(super) seed: Option<u64>,
     pub(super) budget: Budget,
     depth: usize,
-    /// The brackets in which a command is executed.
+    /// The nesting depth of brackets around the command that is executed.
     brackets: usize,
     /// Octets of the texts that are being executed.
     nested: usize,
@@ -193,7 +193,7 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
-    /// Executes the commands in a bracket, which take less of the stack than a command in a command.
+    /// Executes the commands in a bracket. They take less of the stack than a script nested in a command.
     fn bracket(&mut self, at: usize, commands: &[Command]) -> Outcome {
         if self.brackets >= MAX_BRACKETS {
             let problem = format!("brackets are nested more than {MAX_BRACKETS} deep; use variables");
@@ -227,7 +227,7 @@ impl<H: Host> Interpreter<H> {
         self.report_unknown(words[0].at, problem)
     }
 
-    /// Reports what neither the script nor the host defines.
+    /// Reports a command that neither the script nor the host defines.
     pub(super) fn report_unknown(&mut self, at: usize, problem: String) -> Outcome {
         self.host.report_unknown(WordError { at, problem }).map_err(Stop::Limit)
     }

@@ -16,9 +16,9 @@ const COMMANDS: [&str; 12] = [
     "lsort", "split",
 ];
 
-/// The octets that an octet of a list counts for besides its own.
+/// The octets that an octet of a list counts as, in addition to itself.
 pub(super) const LIST_COST: usize = 4;
-/// The octets that an octet of a list to be sorted counts for.
+/// The octets that an octet of a list counts as if the list is sorted.
 const SORTING_COST: usize = 16;
 
 /// Parses a word as a list.
@@ -83,7 +83,7 @@ fn quoted(text: &str) -> Result<(Cow<'_, str>, &str), String> {
     Ok((part, behind.ok_or_else(|| format!("a quote of the list {text:?} is never closed; add a \""))?))
 }
 
-/// Returns the text up to an octet that ends it, with what its backslashes stand for, and the rest.
+/// Returns the text up to an octet that ends it, with backslash sequences replaced, and the remaining text.
 fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
     let mut own = Cow::Borrowed("");
     let mut rest = text;
@@ -106,7 +106,8 @@ pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
     list_behind(false, elements)
 }
 
-/// Returns these elements as they stand behind the others of a list, if it has some.
+/// Returns these elements as they are written after the existing elements of a list; `has_elements`: whether there are
+/// any.
 pub(super) fn list_behind<'e>(mut has_elements: bool, elements: impl IntoIterator<Item = &'e str>) -> String {
     let mut list = String::new();
     for text in elements {
@@ -164,7 +165,7 @@ fn push_element(list: &mut String, text: &str, is_first: bool) {
 }
 
 impl<H: Host> Interpreter<H> {
-    /// Executes a command on lists; `None` if it is not one of these.
+    /// Executes a command on lists; `None` if it is another command.
     pub(super) fn list_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         if !COMMANDS.contains(&words[0].text.as_str()) {
@@ -242,7 +243,8 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// Returns the element of a list that the first index leads to, of that the one of the second, and so on.
+    /// Returns the element of a list at the first index, then the element of that element at the second index, and so
+    /// on.
     fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
         let mut own = source.text.clone();
         for index in indices {
@@ -285,7 +287,7 @@ impl<H: Host> Interpreter<H> {
 
 const SEARCH_SYNTAX: &str = "lsearch -glob -all list pattern, with -glob, -exact or -regexp";
 
-/// Returns the pieces of a text between any of these letters; without letters each of its own. split(n).
+/// Splits a text at each of these letters; without letters, into single characters. split(n).
 fn split(text: &str, letters: &str) -> String {
     let mut pieces: Vec<&str> = match letters {
         "" => text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect(),
@@ -335,7 +337,7 @@ fn sorted(options: &[Word], source: &Word) -> Outcome {
     Ok(list(all.iter().map(|(_, text)| text.as_ref())))
 }
 
-/// Parses an index into a list or a text: a number, `end`, or one of both with a number added or subtracted.
+/// Parses an index into a list or a text: a number or `end`, optionally plus or minus a number.
 pub(super) fn position(word: &Word, length: usize) -> Result<i64, Stop> {
     Number::refuse_unsupported(&word.text, word.at)?;
     let problem = || {

@@ -6,14 +6,14 @@ use std::fmt;
 use super::WordError;
 use super::interpreter::Stop;
 
-/// The value of something that only a run measures, such as a window, and of expressions with it: not a
-/// number.
+/// The value of a variable that only a run can measure, such as a window, and of expressions that contain it. It is not
+/// a number.
 pub(crate) const MEASURED_VALUE: &str = "measured";
 
 const TOO_LARGE: &str =
     "the result is too large for a whole number; write one operand with a point, as in 2.0";
 
-/// Returns the refusal of a whole number that Tcl has and hol lacks.
+/// Returns the error for a whole number that Tcl supports and hol does not.
 pub(super) fn too_large(at: usize) -> Stop {
     Stop::Limit(WordError { at, problem: TOO_LARGE.to_owned() })
 }
@@ -46,7 +46,8 @@ impl Number {
         text.parse().ok().filter(|real: &f64| is_real && real.is_finite()).map(Real)
     }
 
-    /// Parses a number, or says why the text is none. An error of Tcl may be caught, but not what hol lacks.
+    /// Parses a number; returns an error if the text is not one. `catch` catches errors of Tcl, but not errors about
+    /// features that hol lacks.
     pub fn read(text: &str, at: usize) -> Result<Self, Stop> {
         if let Some(number) = Self::parse(text) {
             return Ok(number);
@@ -73,7 +74,7 @@ impl Number {
         Err(Stop::Limit(WordError { at, problem }))
     }
 
-    /// Returns a result of floating point, or why there is none: Tcl has infinite ones, too.
+    /// Returns a floating-point result; an error if it is infinite, which Tcl supports and hol does not.
     pub fn finite(real: f64, at: usize) -> Result<Self, Stop> {
         let problem = "the result is not a finite number".to_owned();
         match real {
@@ -96,7 +97,7 @@ impl Number {
         self.real() != 0.0
     }
 
-    /// Returns the whole number that a real one is; `None` if it is too large.
+    /// Converts a real number to a whole number; `None` if it is too large.
     pub fn whole_of(real: f64) -> Option<Self> {
         const INTEGER_LIMIT: f64 = i64::MAX as f64;
         (-INTEGER_LIMIT..INTEGER_LIMIT).contains(&real).then_some(Whole(real as i64))
@@ -233,14 +234,14 @@ fn split(scientific: &str) -> (String, i32) {
     (digits.to_owned(), exponent.parse().unwrap_or(0))
 }
 
-/// Returns a number as `%e` of C writes it: `4.483996e-01` with six digits behind the point.
+/// Returns a number as `%e` of C writes it: `4.483996e-01` with six digits after the decimal point.
 pub(crate) fn scientific(value: f64, precision: usize) -> String {
     let (digits, exponent) = split(&format!("{value:.precision$e}"));
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Returns a number as `%g` of C writes it, with at most so many digits.
+/// Returns a number as `%g` of C writes it, with at most this many digits.
 pub(crate) fn general(value: f64, precision: usize) -> String {
     let precision = precision.max(1);
     let (_, exponent) = split(&format!("{value:.*e}", precision - 1));

@@ -1,8 +1,9 @@
 //! Classes and objects of OTcl, which scripts of ns define: `Class`, `instproc`, `proc` of an object, `new`,
 //! `$self`, `instvar` and `next` (OTcl Tutorial, Wetherall and Lindblad 1995).
 //!
-//! A class of a script may stand below one of the host; its objects are then the host's, with more methods.
-//! The host says which of its own methods a script must not replace, for it never calls a script's.
+//! A class of a script may be a subclass of one of the host. Its objects are then objects of the host with additional
+//! methods. The host decides which of its methods a script must not replace, because the host never calls methods of a
+//! script.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ use super::{Word, WordError};
 pub(super) struct Objects {
     /// The script's classes.
     classes: BTreeMap<String, Class>,
-    /// The classes that have one below them.
+    /// The classes that have a subclass.
     extended: BTreeSet<String>,
     /// The class of each object that a class of the script made.
     class_of: BTreeMap<String, String>,
@@ -35,7 +36,7 @@ pub(super) struct Objects {
 
 #[derive(Debug)]
 struct Class {
-    /// The classes above it, the nearest first.
+    /// The superclasses of the class, the nearest first.
     superclasses: Vec<String>,
 }
 
@@ -44,7 +45,7 @@ struct Class {
 struct Call {
     object: String,
     method: String,
-    /// Where `next` goes on in the object's `precedence_of_object`.
+    /// The index in `precedence_of_object` at which `next` continues.
     next_place: usize,
 }
 
@@ -57,11 +58,11 @@ const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
 /// The longest name of a class of a host, in octets.
 const LONGEST_NAME: usize = 200;
 
-/// The most classes above another.
+/// Maximum number of superclasses of a class.
 const MAX_ABOVE: usize = 100;
 
 impl Objects {
-    /// Returns a class and all classes above it, each behind all that are below it.
+    /// Returns a class and all its superclasses; each class comes after all its subclasses.
     fn precedence(&self, class: &str) -> Vec<String> {
         let (mut line, mut seen) = (Vec::new(), BTreeSet::new());
         self.add_superclasses(class, &mut seen, &mut line);
@@ -69,7 +70,7 @@ impl Objects {
         line
     }
 
-    /// Adds the classes above a class, and then the class.
+    /// Adds the superclasses of a class, and then the class.
     fn add_superclasses(&self, class: &str, seen: &mut BTreeSet<String>, line: &mut Vec<String>) {
         if !seen.insert(class.to_owned()) {
             return;
@@ -92,18 +93,19 @@ impl Objects {
         self.classes.contains_key(name)
     }
 
-    /// Returns the first class of the host among a class and those above it.
+    /// Returns the nearest class of the host among a class and its superclasses.
     fn host_class(&self, class: &str) -> Option<String> {
         let is_of_host = |class: &String| !self.is_class(class) && !ROOT_CLASSES.contains(&class.as_str());
         self.precedence(class).into_iter().find(is_of_host)
     }
 
-    /// Returns whether a class, or one above it, has a constructor.
+    /// Returns whether a class or one of its superclasses has a constructor.
     fn has_init(&self, class: &str) -> bool {
         self.precedence(class).iter().any(|own| self.procedure(1, own, "init").is_some())
     }
 
-    /// Returns the procedure of a method at one place of an object's line: the object itself, or a class.
+    /// Returns the procedure of a method that an entry of the object's precedence list defines: the object itself, or a
+    /// class.
     fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Rc<Procedure>> {
         let methods = if place == 0 { &self.own_methods } else { &self.methods };
         methods.get(name)?.get(method)
@@ -151,7 +153,7 @@ impl<H: Host> Interpreter<H> {
         self.dispatch(words)
     }
 
-    /// Returns the class of an object, of the script's or of the host's.
+    /// Returns the class of an object of the script or of the host.
     fn class_of_object(&self, object: &str) -> Option<String> {
         self.objects.class_of.get(object).cloned().or_else(|| self.host.class_of(object))
     }
@@ -246,7 +248,7 @@ impl<H: Host> Interpreter<H> {
         self.construct(class, &handle, arguments)
     }
 
-    /// Makes an object of this name and class, and calls its `init`.
+    /// Creates an object with this name and class, and calls its `init`.
     fn construct(&mut self, class: &Word, handle: &str, arguments: &[Word]) -> Outcome {
         self.objects.class_of.insert(handle.to_owned(), class.text.clone());
         // Attributes of the host begin with the values that the classes have.
@@ -270,7 +272,7 @@ impl<H: Host> Interpreter<H> {
         Ok(handle.to_owned())
     }
 
-    /// Calls a method of an object or of a class; `None` if it is one of the host's.
+    /// Calls a method of an object or of a class; `None` if the method is the host's.
     fn dispatch(&mut self, words: &[Word]) -> Option<Outcome> {
         let (object, method) = (&words[0].text, words[1].text.as_str());
         if method == "next" {
@@ -330,7 +332,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// `Name object`: an object with a name of its own.
+    /// Executes `Name object`, which creates an object with a chosen name.
     fn make_named(&mut self, class: &Word, name: &Word, arguments: &[Word]) -> Outcome {
         if self.objects.host_class(&class.text).is_some() {
             let problem = format!("{:?} is not a command of class {}; use new", name.text, class.text);
@@ -339,7 +341,7 @@ impl<H: Host> Interpreter<H> {
         self.construct(class, &name.text, arguments)
     }
 
-    /// Calls the first procedure of a method in an object's line from a place on.
+    /// Calls the first procedure of a method in an object's precedence list, from an index on.
     fn call_from(&mut self, words: &[Word], from: usize) -> Outcome {
         let (object, method) = (&words[0].text, &words[1].text);
         let line = self.precedence_of_object(object);
@@ -355,7 +357,7 @@ impl<H: Host> Interpreter<H> {
         result
     }
 
-    /// `$self next arguments`: the method that the active one hides.
+    /// Executes `$self next arguments`, which calls the method that the active one overrides.
     fn next(&mut self, words: &[Word]) -> Outcome {
         let object = &words[0].text;
         let Some(Call { method, next_place, .. }) =
@@ -369,7 +371,7 @@ impl<H: Host> Interpreter<H> {
         self.call_from(&words, next_place)
     }
 
-    /// Calls a method that no class of the script has any more: the host's, or none.
+    /// Calls the host's method after the last method of the script's classes; does nothing if the host has none.
     fn call_host(&mut self, words: &[Word]) -> Outcome {
         let is_of_host = self.host.class_of(&words[0].text).is_some();
         match (words[1].text.as_str(), &words[2..]) {
@@ -383,7 +385,7 @@ impl<H: Host> Interpreter<H> {
         }
     }
 
-    /// `$self instvar name {other own}`: variables of the object by their names.
+    /// `$self instvar name {other own}`: makes variables of the object available under these names.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
         self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY_OCTETS)?;
         for name in names {

@@ -20,7 +20,7 @@ pub(super) struct RawWord {
 /// A part of a word.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
-    /// As it stands.
+    /// Literal text.
     Text(String),
     /// `$name`, `${name}`, or `$name(index)`.
     Variable { at: usize, name: String, index: Option<Vec<Part>> },
@@ -100,7 +100,7 @@ impl<'t> Parser<'t> {
         Some(next)
     }
 
-    /// Reads `expected` if it comes next.
+    /// Reads `expected` if the text continues with it.
     pub fn eat(&mut self, expected: &str) -> bool {
         let found = self.rest().starts_with(expected);
         self.offset += if found { expected.len() } else { 0 };
@@ -114,7 +114,7 @@ impl<'t> Parser<'t> {
         &rest[..length]
     }
 
-    /// Commands up to the end, or up to the bracket that closes.
+    /// Reads commands up to the end of the text, or up to the closing bracket.
     fn commands(&mut self, close: Option<char>) -> Result<Vec<Command>, WordError> {
         let mut commands = Vec::new();
         loop {
@@ -138,7 +138,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A comment goes on in the next line behind a backslash.
+    /// Skips a comment, which a backslash at the end of a line continues in the next line.
     fn skip_comment(&mut self) {
         while let Some(c) = self.take() {
             match c {
@@ -161,7 +161,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Blanks inside a command; a backslash at the end of a line is one.
+    /// Skips blanks inside a command; a backslash at the end of a line counts as one.
     fn skip_blanks(&mut self) {
         while !self.take_while(|c| c.is_whitespace() && c != '\n').is_empty() || self.eat("\\\n") {}
     }

@@ -13,7 +13,7 @@ const MAX_REPETITIONS: usize = 255;
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub root: Node,
-    /// The number of groups, 0 for the whole match included.
+    /// The number of groups, including group 0, the whole match.
     pub groups: usize,
     pub ignores_case: bool,
 }
@@ -35,7 +35,7 @@ pub(super) enum Node {
     },
 }
 
-/// What a part without letters asks of its place.
+/// A condition on a position, which matches no letters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Start,
@@ -56,7 +56,7 @@ pub(super) struct Set {
 #[derive(Debug)]
 enum Item {
     Range(char, char),
-    /// The letters of a class, or with `false` those outside of it.
+    /// The letters of a class, or with `false` all other letters.
     Class(Class, bool),
 }
 
@@ -91,7 +91,7 @@ impl Set {
         self.items.len()
     }
 
-    /// Returns whether a letter is in the set, or if it `ignores_case`, one of its cases.
+    /// Returns whether a letter is in the set; with `ignores_case`, whether its upper or lower case is.
     pub fn contains(&self, c: char, ignores_case: bool) -> bool {
         let is_in = |c: char| {
             self.items.iter().any(|item| match item {
@@ -128,7 +128,7 @@ impl Node {
     }
 }
 
-/// Parses an expression, or says what is wrong with it.
+/// Parses an expression; returns a description of the problem if it is invalid.
 pub(super) fn parse(text: &str, ignores_case: bool) -> Result<Pattern, String> {
     if text.len() > MAX_PATTERN_OCTETS {
         return Err(format!("it has more than {MAX_PATTERN_OCTETS} octets"));
@@ -254,7 +254,7 @@ impl Reader<'_> {
         Ok(if is_counted { Node::Group(number, Box::new(node)) } else { node })
     }
 
-    /// Reads what stands behind a backslash.
+    /// Reads an escape after its backslash.
     fn escape(&mut self) -> Result<Node, String> {
         let place = match self.peek() {
             Some('A') => Place::Start,
@@ -269,7 +269,7 @@ impl Reader<'_> {
         Ok(Node::Place(place))
     }
 
-    /// Reads a letter or a class behind a backslash.
+    /// Reads a letter or a class after a backslash.
     fn escaped(&mut self) -> Result<Item, String> {
         let class: Option<(Class, bool)> = match self.peek() {
             Some('d') => Some((char::is_numeric, true)),
@@ -298,7 +298,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `[a-z_]` behind its first bracket.
+    /// Reads `[a-z_]` after its opening bracket.
     fn bracket(&mut self) -> Result<Set, String> {
         const OPEN_BRACKET: &str = "a bracket is never closed";
         let is_negated = self.eat("^");

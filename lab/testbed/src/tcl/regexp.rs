@@ -37,7 +37,8 @@ impl<H: Host> Interpreter<H> {
         })
     }
 
-    /// `regexp pattern text all first …`: whether the pattern matches, and what it and its groups match.
+    /// Executes `regexp pattern text all first …`: returns whether the pattern matches, and sets variables to the texts
+    /// that the pattern and its groups match.
     fn regexp(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         const SYNTAX: &str = "regexp -nocase -- pattern text all first";
         let (options, rest) = options(arguments);
@@ -108,7 +109,7 @@ impl<H: Host> Interpreter<H> {
     }
 }
 
-/// The octets that an octet of a pattern counts for.
+/// The octets that an octet of a pattern counts as, for the limits.
 const PATTERN_COST: usize = 64;
 
 /// The parts of a file's name.
@@ -129,7 +130,7 @@ fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
     }
 }
 
-/// Joins names: one that begins with `/` or `~` drops those before it. `TclpNativeJoinPath` of Tcl 8.6.
+/// Joins names; a name that begins with `/` or `~` replaces all names before it. `TclpNativeJoinPath` of Tcl 8.6.
 fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut path = String::new();
     for name in names {

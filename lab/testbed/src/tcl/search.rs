@@ -1,8 +1,9 @@
-//! Finds a regular expression in a text: the first place where it matches, and there the longest match, or
-//! the shortest if the expression prefers it (re_syntax(n), "MATCHING").
+//! Searches a regular expression in a text: the first position at which it matches, and there the longest match, or the
+//! shortest if the expression prefers that (re_syntax(n), "MATCHING").
 //!
-//! A part of an expression leads from a set of places to another, so that the time is bounded by the lengths
-//! of both; each step counts for the script's limits. Groups are then found as in `regexec.c` of Tcl 8.6.
+//! Each part of an expression maps a set of start positions to a set of end positions, so the time is bounded by the
+//! lengths of the expression and the text. Each step counts for the script's limits. Groups are then found as in
+//! `regexec.c` of Tcl 8.6.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,12 +12,12 @@ use super::budget::Budget;
 use super::interpreter::Stop;
 use super::pattern::{Node, Pattern, Place, is_of_word};
 
-/// The octets that a step from one place counts for.
+/// The octets that a step from one position counts as.
 const STEP_COST: usize = 64;
-/// The octets that a letter counts for if it is repeated, and that its comparison with an item of a set counts for.
+/// The octets that a repeated letter counts as; a comparison with an item of a set counts as the same.
 const LETTER_COST: usize = 8;
 
-/// The places that are tried before all others together.
+/// Number of positions that are tried one by one before all others are tried together.
 const PLACES_TRIED: usize = 16;
 
 /// Where a match and its groups begin and end, in letters.
@@ -26,7 +27,7 @@ pub(super) type Found = Vec<Option<(usize, usize)>>;
 pub(super) struct Search<'s> {
     pub text: &'s [char],
     pub pattern: &'s Pattern,
-    /// The first letter that is searched; those in front of it are not looked at.
+    /// Index of the first letter that is searched.
     pub from: usize,
     pub budget: &'s mut Budget,
     /// Where errors are reported.
@@ -58,7 +59,7 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns where a part can end that begins at one of these places; both are in order.
+    /// Returns the positions at which a part can end if it begins at one of these positions; both lists are sorted.
     fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
         self.budget.charge_octets(self.at, (1 + from.len()) * (STEP_COST + self.cost(node)))?;
         Ok(match node {
@@ -80,7 +81,7 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the octets that a letter counts for at a part.
+    /// Returns the octets that a letter counts as when it is compared with a part.
     fn cost(&self, node: &Node) -> usize {
         match node {
             Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER_COST * set.size(),
@@ -89,7 +90,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the place behind a part of at most one letter.
+    /// Returns the position after a part of at most one letter; `None` if it does not match.
     fn step(&self, node: &Node, place: usize) -> Option<usize> {
         let is_word = |place: Option<usize>| {
             place.and_then(|place| self.text.get(place)).is_some_and(|c| is_of_word(*c))
@@ -123,7 +124,7 @@ impl Search<'_> {
         Ok(places)
     }
 
-    /// Returns where `least` to `most` repetitions can end.
+    /// Returns the positions at which `min` to `max` repetitions can end.
     fn repeated(&mut self, node: &Node, min: usize, max: usize, from: &[usize]) -> Result<Vec<usize>, Stop> {
         if let (Node::Letter(_), [start]) = (node, from) {
             let (mut run, cost) = (0, LETTER_COST + self.cost(node));
@@ -148,7 +149,7 @@ impl Search<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// Finds the groups of a part that matches from one place to another.
+    /// Finds the groups of a part that matches from one position to another.
     fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut Found) -> Result<(), Stop> {
         match node {
             node if !node.has_groups() => {}
@@ -204,7 +205,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the end of a part that it prefers among the `allowed` ones from which the rest leads to the last.
+    /// Returns the part's preferred end among the `allowed` positions from which the remaining parts match up to the
+    /// last position.
     fn end(
         &mut self,
         node: &Node,

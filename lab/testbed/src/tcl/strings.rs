@@ -92,7 +92,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// Returns the place behind the part of a pattern that matches a letter; `None` if it does not match.
+/// Returns the index after the part of a pattern that matches a letter; `None` if it does not match.
 fn matches_letter(pattern: &[char], at: usize, letter: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => Some(at + 1),
@@ -102,7 +102,7 @@ fn matches_letter(pattern: &[char], at: usize, letter: char) -> Option<usize> {
     }
 }
 
-/// Returns the place behind a set such as `a-z_]`, of which the bracket may be missing.
+/// Returns the index after a set such as `a-z_]`, whose bracket may be missing.
 fn matches_set(pattern: &[char], mut at: usize, letter: char) -> Option<usize> {
     loop {
         let first = *pattern.get(at).filter(|c| **c != ']')?;
@@ -167,7 +167,7 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
     Ok(text + rest)
 }
 
-/// Reads a field behind its `%`.
+/// Reads a field after its `%`.
 fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), Stop> {
     let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
     let mut flags = flags.to_owned();
@@ -199,7 +199,7 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
 }
 
 impl Field {
-    /// Returns a value as this field.
+    /// Formats a value as this field.
     fn write(&self, at: usize, value: &Word) -> Outcome {
         let precision = self.precision.unwrap_or(6);
         let real = || Number::read(&value.text, value.at).map(Number::real);

@@ -23,7 +23,7 @@ pub(super) struct Variables {
     global: Frame,
     frames: Vec<Frame>,
     objects: BTreeMap<String, BTreeMap<String, Value>>,
-    /// The number of variables that have been made.
+    /// The number of variables that have been created.
     made: u64,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Variables {
 #[derive(Debug, Default)]
 pub(super) struct Value {
     text: String,
-    /// It is written as lists are.
+    /// Whether the value has the canonical form of a list.
     is_list: bool,
-    /// The number of variables that were made before it.
+    /// The number of variables that were created before this one.
     number: u64,
 }
 
@@ -58,7 +58,7 @@ impl Variables {
         self.of(&scope)?.get(&name).map(|value| value.text.as_str())
     }
 
-    /// Returns whether the value of a variable is written as lists are.
+    /// Returns whether the value of a variable has the canonical form of a list.
     pub fn is_list(&self, name: &str) -> bool {
         let (scope, name) = self.place(name);
         self.of(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
@@ -80,7 +80,8 @@ impl Variables {
         (own.text, own.is_list) = (value, false);
     }
 
-    /// Adds text to a variable, which may be new, and returns its value; elements make it a list.
+    /// Adds text to a variable, which may be new, and returns its value; with `has_elements` the variable becomes a
+    /// list.
     pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.place(name);
         let value = self.made_if_new(scope, name);
@@ -148,17 +149,18 @@ impl Variables {
         self.frames.len()
     }
 
-    /// Leaves all calls above a depth for a while; [`restore`](Self::restore) enters them again.
+    /// Leaves all calls above a depth temporarily; [`restore`](Self::restore) enters them again.
     pub fn leave_to(&mut self, depth: usize) -> Vec<Frame> {
         self.frames.split_off(depth.min(self.frames.len()))
     }
 
-    /// Enters calls again.
+    /// Enters the calls that [`leave_to`](Self::leave_to) has left.
     pub fn restore(&mut self, frames: Vec<Frame>) {
         self.frames.extend(frames);
     }
 
-    /// Returns the place of a variable as the call at this depth names it; 0 is no call.
+    /// Returns the scope and name of the variable that the call at this depth calls `name`; depth 0 is the global
+    /// scope.
     pub fn place_at(&self, depth: usize, name: &str) -> Place {
         let bare = name.trim_start_matches("::");
         let (array, index) = bare.split_once('(').map_or((bare, None), |(array, rest)| (array, Some(rest)));
@@ -173,7 +175,7 @@ impl Variables {
         }
     }
 
-    /// Returns the place of a variable as the active call names it.
+    /// Returns the scope and name of the variable that the active call calls `name`.
     pub fn place(&self, name: &str) -> Place {
         self.place_at(self.depth(), name)
     }

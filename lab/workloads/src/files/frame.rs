@@ -25,7 +25,7 @@ pub(super) enum Command {
     Write,
     /// Read a block.
     Read,
-    /// Finish writing; the reply has the digest of what is stored.
+    /// Finish writing; the reply contains the digest of the stored file.
     Store,
     /// Close the file after reading.
     Close,
@@ -45,7 +45,7 @@ pub(super) struct Header {
     pub(super) offset: u32,
     /// Octets of the block, or of the file in requests without one.
     pub(super) octets: u32,
-    /// In the reply to [`Command::Store`] the digest of what is stored; otherwise zero.
+    /// In the reply to [`Command::Store`] the digest of the stored file; otherwise zero.
     pub(super) digest: Digest,
 }
 

@@ -29,7 +29,8 @@ pub struct Files {
     /// Octets of a file per request or reply; one block is in flight. Default 16573, the block size of
     /// smbclient 3.0 with a Samba server whose `max xmit` is 16644.
     pub block: ByteCount,
-    /// Operations on each file, in this order, before the next file. Default: all three. Its former name `deeds` is accepted, too.
+    /// Operations on each file, in this order, before the next file: `"put"`, `"get"`, `"remove"`. Default: all three.
+    /// Its former name `deeds` is accepted, too.
     #[serde(alias = "deeds")]
     pub operations: Vec<FileOperation>,
 }
@@ -38,8 +39,7 @@ pub struct Files {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileOperation {
-    /// Create the file, write it block by block, and store it; the last reply has the digest of what is
-    /// stored.
+    /// Create the file, write it block by block, and store it; the last reply contains the digest of the stored file.
     Put,
     /// Open the file, read it block by block, and close it.
     Get,

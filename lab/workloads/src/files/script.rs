@@ -20,8 +20,8 @@ pub(super) struct FileClient {
     operation: usize,
     /// The progress of the operation.
     step: Step,
-    /// The number of the content that was written last: that of its first request, so that no two contents
-    /// are equal.
+    /// The number of the content that was written last. It is the number of the content's first request, so that no two
+    /// contents are equal.
     content: u32,
     requests: u32,
     /// The unanswered request.

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Fec {
-    /// Reed-Solomon: any k of n packets restore all. `"5/7"`.
+    /// Reed-Solomon: any k of n packets restore all n packets; `"5/7"`.
     ReedSolomon(ParityCode),
-    /// RFC 5109: the XOR of a group restores one packet. `"ulpfec:6/7"`, after its media type.
+    /// RFC 5109: the XOR of a group restores one lost packet; `"ulpfec:6/7"`, named after the media type.
     Ulp {
         /// Packets per group.
         k: u8,

@@ -23,14 +23,14 @@ struct Frame {
     octets: usize,
     /// The information in its first packet.
     head: Option<Head>,
-    /// Whether everything that a decoder needs for it has arrived.
+    /// Whether all data that a decoder needs for the frame have arrived.
     is_playable: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,
-    /// Octets of main data in earlier frames, and in this one.
+    /// Octets of main data in earlier frames, and in this frame.
     reaches_back: usize,
     slot: usize,
 }

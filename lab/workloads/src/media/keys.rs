@@ -11,11 +11,11 @@ use super::fec::Fec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Media {
-    /// Bit rate of the MP3, one of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
+    /// Bit rate of the MP3, one of those of MPEG-1 layer III: 32 to 320 kbit/s. Default 192 kbit/s.
     pub bitrate: BitRate,
-    /// Content of a packet. Default `mpa`.
+    /// What an RTP packet contains: `mpa`, an MP3 frame (RFC 2250), or `adu`, a self-contained unit (RFC 3119). Default `mpa`.
     pub packing: Packing,
-    /// Units per interleaving cycle, first those with odd numbers, then the others; 1: no interleaving.
+    /// Number of units in an interleaving cycle, which sends the units with odd numbers first, then the others; 1: no interleaving.
     /// Default 1.
     pub interleave: u8,
     /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one for every five (RFC 5109).
@@ -29,7 +29,7 @@ pub struct Media {
     pub packet: ByteCount,
 }
 
-/// Content of a packet: one unit of this kind, or a fragment of a unit that is too long.
+/// What an RTP packet contains: one unit of this kind, or a fragment of a unit that is longer than a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {

@@ -23,7 +23,7 @@ use player::Player;
 use streamer::Streamer;
 
 impl Media {
-    /// The range of `packet`; the maximum is what fits into a datagram.
+    /// The range of `packet`; the maximum is the number of octets that fit into a datagram.
     const PACKET_SIZES: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {

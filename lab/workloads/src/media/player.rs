@@ -24,7 +24,7 @@ pub(crate) struct Player {
     timestamp: ExtendedCounter<32>,
     frames: Frames,
     playout: Playout,
-    /// Connections on which the peer sends no more.
+    /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
     quit: Option<AbortReason>,
     ledger: Ledger,

@@ -10,12 +10,13 @@ use crate::Sizes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
-    /// How requests and responses share the connections. Default `multiplexed`.
+    /// How requests and responses share the connections: `"close"`, `"keepalive"`, `"pipelined"` or `"multiplexed"`.
+    /// Default `"multiplexed"`.
     pub way: ConnectionReuse,
     /// Octets of the document, which names the objects. `"0B"`: no document; all objects are known from the
     /// beginning. Default 30 kB.
     pub document: ByteCount,
-    /// Number of files besides the document. Default 12.
+    /// Number of files in addition to the document. Default 12.
     pub objects: u16,
     /// Octets per object: a size, sizes with weights as in `{ "1kB" = 9, "200kB" = 1 }`, or a log-normal
     /// distribution as in `{ median = "10kB", sigma = 1.5 }`, or a file with a size on each line as in
@@ -28,7 +29,7 @@ pub struct Page {
     pub request: ByteCount,
     /// Octets of a response before its body. Default 300.
     pub head: ByteCount,
-    /// Think time of the server before each response, in parallel for all requests. Default none.
+    /// Time that the server needs before each response, for all requests in parallel. Default none.
     pub think: Duration,
     /// Time from the end of a page, with all connections closed, to the start of the next. Default 1 s.
     pub pause: Duration,

@@ -94,7 +94,7 @@ impl Workload for Page {
         RecordKind::Page
     }
 
-    /// Returns the maximum number of connections; each page opens new ones.
+    /// Returns the maximum number of connections; each page opens new connections.
     fn connections(&self, messages: u64, parallel: u16) -> u64 {
         let of_a_page = match self.way {
             ConnectionReuse::Close => self.records() - 2,

@@ -149,7 +149,8 @@ impl Connection {
         responses.remove(at)
     }
 
-    /// Puts an incomplete response back: behind the others if multiplexed, otherwise in front.
+    /// Puts an incomplete response back into the queue: at the end if responses are multiplexed, otherwise at the
+    /// front.
     fn put_back(&mut self, response: Response, way: ConnectionReuse) {
         match way {
             ConnectionReuse::Multiplexed => self.responses.push_back(response),

@@ -63,15 +63,15 @@ impl Agent {
         Self { sessions, control, mix, rng, idle, changes, octets }
     }
 
-    /// Returns the SE request that opens a session. SE requests have the first TIDs, and a repeated one has a
-    /// TID of its own. RFC 4540 sections 4.2 and 5.2.1.
+    /// Returns the SE request that opens a session. SE requests have the first TIDs, and a repeated SE request has a
+    /// new TID. RFC 4540 sections 4.2 and 5.2.1.
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
         (tid, self.octets.of(&Message::request(tid, request)))
     }
 
-    /// Returns the request of a message. If no rule can be changed, it enables one.
+    /// Returns the request of a message. If no rule can be changed, the request enables a rule.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
         let tid = Tid(number.wrapping_add(self.control));
         let request = if self.mix.only_enables() { Self::enable(number) } else { self.mixed(now, number) };

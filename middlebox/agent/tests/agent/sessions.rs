@@ -160,7 +160,10 @@ fn a_server_that_speaks_something_else_is_told_by_what_it_says() {
     for (says, expected) in [
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "lost"),
         (Message::notification(Tid(1), Notification::Bfm).to_bytes().to_vec(), "badly formed"),
-        (Message::reply(Tid(9), Reply::Prd).to_bytes().to_vec(), "a reply without a request: TID 9"),
+        (
+            Message::reply(Tid(9), Reply::Prd).to_bytes().to_vec(),
+            "an unexpected message with transaction ID 9",
+        ),
         (vec![9; 0x0909 + 8], "unknown basic message type 0x09"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

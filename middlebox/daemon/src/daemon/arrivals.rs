@@ -72,8 +72,8 @@ impl Daemon {
         }
     }
 
-    /// Reads one connection after the other, until a batch is full. A connection whose sweep is running is
-    /// read after it.
+    /// Reads one connection after the other, until a batch is full. A connection whose sweep is running is read when
+    /// the sweep has ended.
     pub(super) fn read_connections(&mut self, now: Time) {
         let mut to_wait = Vec::new();
         while !self.batch.is_full()

@@ -23,7 +23,7 @@ struct Queue {
     octets: Vec<u8>,
     /// Octets of each agent in the queue.
     shares: BTreeMap<AgentId, usize>,
-    /// Lines dropped since the last one in the queue.
+    /// Number of lines dropped since the last line in the queue.
     dropped: u64,
     /// Lines dropped since the start.
     dropped_in_all: u64,
@@ -52,8 +52,8 @@ impl Writer {
     }
 
     /// Queues a line, if there is room. `note` returns a line with the number of dropped lines before it. An agent's
-    /// queued octets may not exceed the free space, so that others find room (Choudhury and Hahne 1998: dynamic queue
-    /// length thresholds).
+    /// queued octets may not exceed the free space, so that lines of other agents find room (Choudhury and Hahne 1998:
+    /// dynamic queue length thresholds).
     pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
         let share = agent.and_then(|agent| queue.shares.get(&agent)).copied().unwrap_or(0);

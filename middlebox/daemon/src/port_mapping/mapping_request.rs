@@ -41,7 +41,7 @@ impl MappingRequest {
     /// The minimum lifetime. RFC 6887 section 15.
     const MIN_LIFETIME: u32 = 120;
 
-    /// Converts a PCP request of this host; `None` if it is ANNOUNCE.
+    /// Converts a PCP request of this host; `None` for ANNOUNCE.
     pub fn from_pcp(
         Request { lifetime, client, operation }: Request,
         host: IpAddr,

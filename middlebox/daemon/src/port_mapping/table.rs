@@ -26,7 +26,7 @@ pub(crate) struct GrantedMapping {
     pub nonce: Option<[u8; 12]>,
     /// The outside address and port of the mapping.
     pub outside: SocketAddr,
-    /// The hosts that may use the mapping; `None` is all.
+    /// The hosts that may use the mapping; `None`: all hosts.
     pub filter: Option<Filter>,
     pub until: Time,
     /// The agent that owns the host.
@@ -118,7 +118,7 @@ fn mapping_of(rule: &Rule) -> Option<(Key, GrantedMapping)> {
     ))
 }
 
-/// Returns the host and port, if the tuple has one of each.
+/// Returns the host and port, if the tuple has a single host and a single port.
 pub(crate) fn host_of(tuple: &AddressTuple) -> Option<SocketAddr> {
     match tuple.addresses {
         Addresses::Full { address, port: port @ 1.., port_range: 1 } if !tuple.has_address_wildcard() => {

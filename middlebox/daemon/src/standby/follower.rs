@@ -1,4 +1,4 @@
-//! The standby's side: records on its own disk what the active middlebox records.
+//! The standby's side: records on its own disk all changes that the active middlebox records.
 
 use std::convert::Infallible;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Performs TLS handshakes with all peers at once, so that none can keep the standby out.
+//! Performs TLS handshakes with all peers at the same time, so that no peer can keep the standby out.
 
 use std::collections::BTreeMap;
 use std::io;

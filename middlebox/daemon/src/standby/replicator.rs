@@ -42,7 +42,7 @@ enum Phase {
     Synchronized,
 }
 
-/// What the event loop and the thread share.
+/// The state that the event loop and the thread share.
 #[derive(Debug)]
 struct State {
     phase: Phase,
@@ -65,7 +65,7 @@ pub(crate) enum Event {
     /// The standby is lost.
     Lost {
         why: String,
-        /// True if it had all batches.
+        /// True if the standby had all batches.
         was_synchronized: bool,
     },
     /// A peer failed to authenticate as the standby.
@@ -253,7 +253,7 @@ impl Shared {
         self.lock().phase == Phase::Synchronized
     }
 
-    /// Queues batches from now on; returns the number of the last one before.
+    /// Queues batches from now on; returns the number of the last batch before.
     fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.phase = Phase::Copying;
@@ -262,7 +262,7 @@ impl Shared {
         state.last
     }
 
-    /// Returns what to send next, a heartbeat if nothing is queued for a while; `None` if the standby is
+    /// Returns the next message to send; a heartbeat if nothing has been queued for a while; `None` if the standby is
     /// lost.
     fn take(&self, peer: SocketAddr) -> Option<NextMessages> {
         let mut state = self.lock();
@@ -345,8 +345,8 @@ impl Replicator {
         self.is_required && !self.is_synchronized()
     }
 
-    /// Sends the entries of a batch to the standby, and waits until it has them. Returns false if it does not have them
-    /// although it is required.
+    /// Sends the entries of a batch to the standby, and waits until it has them. Returns false if the standby is
+    /// required but does not have them.
     pub fn replicate(&self, entries: &[u8]) -> bool {
         let mut state = self.shared.lock();
         if state.phase == Phase::Absent {

@@ -27,8 +27,7 @@ pub(super) enum MessageKind {
     Complete = 2,
     /// Entries of a batch.
     Batch = 3,
-    /// The standby has all batches. Sent when that becomes true, and then once a second; contains the time,
-    /// too.
+    /// The standby has all batches. Sent when this becomes true, and then once a second; also contains the time.
     Heartbeat = 4,
 }
 

@@ -10,7 +10,7 @@ pub(super) const VALUE_ATTRIBUTE: u16 = 1;
 /// `NFT_REG_VERDICT`
 const VERDICT_REGISTER: u32 = 0;
 
-/// The keys of `meta`: what it loads.
+/// The keys of `meta`, which select the value that it loads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MetaKey {
     InputInterface = 6,
@@ -19,14 +19,14 @@ pub(super) enum MetaKey {
     Protocol = 16,
 }
 
-/// The keys of `ct`: what it loads or stores.
+/// The keys of `ct`, which select the value that it loads or stores.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CtKey {
     State = 0,
     Direction = 1,
     /// Bits such as [`TRANSLATED_SOURCE`].
     Status = 2,
-    /// 128 bits. A `ct` that stores them only sets bits, and clears none.
+    /// The label of 128 bits. A `ct` that stores the label only sets bits, and clears none.
     Label = 13,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Verdict<'a> {
     Goto(&'a str),
 }
 
-/// What `nat` translates.
+/// Which address `nat` translates.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Nat {
     Source = 0,

@@ -20,7 +20,7 @@ pub(super) struct Kernel {
 /// A rejected message, which made its transaction fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Its number in the transaction.
+    /// Number of the message in the transaction.
     pub sequence: u32,
     /// The error number.
     pub error: i32,
@@ -29,7 +29,7 @@ pub(super) struct Refusal {
 /// An element in the kernel's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KernelElement {
-    /// Remaining milliseconds; `None` if it never expires.
+    /// Remaining milliseconds; `None` if the element never expires.
     pub remaining: Option<u64>,
     /// The value of a map.
     pub data: Option<Vec<u8>>,
@@ -103,7 +103,7 @@ impl Kernel {
         }
     }
 
-    /// Returns the chains of a table; none if it does not exist.
+    /// Returns the chains of a table; empty if it does not exist.
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // The kernel lists the chains of other tables too.
@@ -129,7 +129,7 @@ impl Kernel {
         Ok(found.into_iter().filter(|(_, had)| has_all(had)).map(|(table, _)| table).collect())
     }
 
-    /// Returns the sets of a table; none if it does not exist.
+    /// Returns the sets of a table; empty if it does not exist.
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
@@ -152,7 +152,7 @@ impl Kernel {
     }
 }
 
-/// Returns true if a message of nftables is about this table or something in it.
+/// Returns true if a message of nftables concerns this table or an object in it.
 pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
 }

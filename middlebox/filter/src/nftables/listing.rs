@@ -33,7 +33,7 @@ pub(super) fn list_until_known(
 }
 
 impl Kernel {
-    /// Returns all elements of a table's sets; nothing if it does not exist.
+    /// Returns all elements of a table's sets; empty if the table does not exist.
     pub fn elements(&self, table: &str) -> Result<Tables, FilterError> {
         let mut sets = Tables::new();
         for name in self.sets(table)? {
@@ -46,7 +46,7 @@ impl Kernel {
     }
 }
 
-/// Returns all elements of a set, as first listed; `None` if each list has new ones.
+/// Returns all elements of a set, as first listed; `None` if each list contains new elements.
 fn list_completely(
     mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, KernelElement)) -> Result<(), FilterError>,
 ) -> Result<Option<BTreeMap<Vec<u8>, KernelElement>>, FilterError> {

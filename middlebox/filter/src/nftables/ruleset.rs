@@ -35,7 +35,7 @@ pub(super) struct Chain<'a> {
     end: End<'a>,
 }
 
-/// What happens to a packet at the end of a chain.
+/// The treatment of a packet at the end of a chain.
 #[derive(Debug, Clone, Copy)]
 enum End<'a> {
     Accept,
@@ -150,7 +150,8 @@ fn translator() -> [Chain<'static>; 3] {
     ]
 }
 
-/// Chains of every table of a middlebox, by which one is recognised. The first filters all forwarded packets.
+/// Chains of every table of a middlebox, by which such a table is recognised. The first chain filters all forwarded
+/// packets.
 pub(super) const COMMON_CHAINS: [&str; 3] = [FORWARD_CHAIN, CHECKS_CHAIN, BLOCKED_CHAIN];
 
 /// Returns true if the table has a chain of this name.
@@ -203,7 +204,7 @@ impl<'a> Chain<'a> {
         transaction.flush(Some(self.name));
     }
 
-    /// Creates all its rules; `shapes` are those of its sets.
+    /// Creates all rules of the table; `shapes` are the shapes of its sets.
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
@@ -327,8 +328,8 @@ fn labelled(rule: Expressions) -> Expressions {
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
 }
 
-/// Matches packets of connections that need no rule. A connection that a binding translates needs it, even if its host
-/// is masqueraded: otherwise it would outlast the binding, whose port others get.
+/// Matches packets of connections that need no rule. A connection that a binding translates needs the binding, even if
+/// its host is masqueraded. Otherwise the connection would outlast the binding, whose port other connections get.
 fn masqueraded(rule: Expressions) -> Expressions {
     const LABEL_BITS: Label =
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED_LABEL[15] | MASQUERADED_LABEL[15]];

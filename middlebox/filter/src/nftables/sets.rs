@@ -49,7 +49,7 @@ impl Sets {
         needed().for_each(|chain| chain.fill(transaction, &self.of(chain)));
     }
 
-    /// Creates and removes sets to change from these to `others`, and rebuilds the chains that use them.
+    /// Creates and removes sets so that the sets become `others`, and rebuilds the chains that use them.
     pub fn change(&self, others: &Self, transaction: &mut Transaction<'_>, config: &Config) {
         if self == others {
             return;

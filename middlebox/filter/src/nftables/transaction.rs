@@ -16,12 +16,12 @@ const BATCH_END: u16 = 17;
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements. They match no packet, but cost work.
 const GC_INTERVAL: Duration = Duration::from_secs(30);
-/// How much longer than its rule an element lasts if no transaction deletes it.
+/// The time for which an element outlives its rule if no transaction deletes it.
 ///
-/// The end of a rule deletes its elements. One that the kernel itself ends stays in the hash table until it is
-/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements
-/// with one key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c
-/// `rhashtable_insert_rehash`). So the kernel ends elements only if this process is gone, or late.
+/// The end of a rule deletes its elements. An element that the kernel itself ends remains in the hash table until it is
+/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements with one
+/// key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So the kernel
+/// should end elements only if this process has ended or is late.
 pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
 /// `enum nf_tables_msg_types`
@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.push(number(message, 5, ACCEPT).with_name(7, kind));
     }
 
-    /// Removes the rules of a chain; `None` is all chains.
+    /// Removes the rules of a chain; `None`: those of all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
         let message = about(self.table, Kind::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });

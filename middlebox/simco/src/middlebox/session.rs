@@ -151,7 +151,7 @@ impl Middlebox {
         }
     }
 
-    /// Returns the agent if it need not authenticate here; `None` if it must.
+    /// Returns the agent if it need not authenticate in this session; `None` if it must authenticate.
     fn authenticated_agent(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
         let Some(name) = &self.sessions[&id].connection_info.agent else {
             return Ok(self.policy.anonymous());

@@ -13,10 +13,10 @@ use crate::{Action, Batch, Change, Rule, SessionId, work};
 impl Middlebox {
     /// Maximum concurrent sweeps: further disable rules are refused.
     pub(super) const MAX_SWEEPS: usize = 16;
-    /// Maximum rules examined before others get their turn, if nothing else limits it.
+    /// Maximum rules examined before other sessions get their turn, if nothing else limits the sweep.
     const MAX_EXAMINED: usize = 1024;
 
-    /// Ends the first overruled rules. The others end after the changes have been applied.
+    /// Ends the first overruled rules. The remaining rules end after the changes have been applied.
     pub(super) fn begin_sweep(
         &mut self,
         now: Time,

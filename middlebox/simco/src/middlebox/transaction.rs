@@ -152,8 +152,8 @@ impl Middlebox {
         }
     }
 
-    /// Repeats the next [undone](Self::undo) step; its changes must be applied before those of the next, or
-    /// [refused](Self::refuse). Returns false if there are no more.
+    /// Repeats the next [undone](Self::undo) step; its changes must be applied, or [refused](Self::refuse), before the
+    /// next step is repeated. Returns false if there is no further step.
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
@@ -171,8 +171,8 @@ impl Middlebox {
         true
     }
 
-    /// Undoes the last step, whose changes could not be applied, and refuses its request. A rule that the
-    /// middlebox itself ended stays ended; then it returns false.
+    /// Undoes the last step, whose changes could not be applied, and refuses its request. If the step is the end of a
+    /// rule by the middlebox itself, the rule remains ended, and the function returns false.
     ///
     /// Other rules may have expired meanwhile: [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {

@@ -15,7 +15,7 @@ pub(super) struct Ports {
     /// A block without taken ports takes no memory.
     blocks: [Option<Box<Block>>; BLOCK_COUNT],
     taken: u32,
-    /// Where to search next, so that a port just released is not reused at once.
+    /// The port at which the next search starts, so that a port which was just released is not reused at once.
     next: u32,
 }
 
@@ -35,7 +35,7 @@ struct Block {
 struct Runs {
     head: u32,
     tail: u32,
-    /// The longest run that starts at an even port, and the longest that starts at an odd one.
+    /// The length of the longest free run that starts at an even port, and of the longest that starts at an odd port.
     longest: [u32; 2],
 }
 

@@ -1,5 +1,5 @@
-//! ACK aggregation: how much more is acknowledged at once than the estimated bandwidth explains. tcp_bbr.c,
-//! bbr_update_ack_aggregation (Linux 5.1).
+//! ACK aggregation: the amount that is acknowledged at once beyond the amount that the estimated bandwidth explains.
+//! tcp_bbr.c, bbr_update_ack_aggregation (Linux 5.1).
 
 use hol_base::Time;
 
@@ -15,7 +15,7 @@ const MAX_EPOCH: u32 = 1 << 20;
 pub(crate) struct Aggregation {
     epoch: Time,
     acked: u32,
-    /// The maximum of this window, and of the one before.
+    /// The maxima of this window and of the previous window.
     maxima: [u32; 2],
     rounds: u32,
 }

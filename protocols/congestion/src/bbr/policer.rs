@@ -5,7 +5,7 @@ use hol_base::{Duration, Time};
 
 use super::bandwidth::{Bandwidth, UNIT};
 
-/// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; it is discarded after four times as many.
+/// Minimum rounds of an interval, bbr_lt_intvl_min_rtts; an interval is discarded after four times as many rounds.
 const MIN_ROUNDS: u32 = 4;
 /// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
 const LOSSY_RATIO: u64 = 50;
@@ -41,7 +41,7 @@ pub(crate) struct PolicerUpdate {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
     sampling: bool,
-    /// The bandwidth of the previous interval, or the one in use.
+    /// The bandwidth of the previous interval, or the bandwidth in use.
     bandwidth: Option<Bandwidth>,
     in_use: bool,
     rounds: u32,

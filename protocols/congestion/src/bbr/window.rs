@@ -21,7 +21,7 @@ pub(super) struct SavedState {
     window: u32,
     /// The recovery state at the previous acknowledgment.
     recovery: Recovery,
-    /// Whether only as much is sent as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
+    /// Whether the sender sends only as much as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
     conserves_packets: bool,
 }
 
@@ -59,7 +59,7 @@ impl Bbr {
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
     }
 
-    /// Returns the segments that a sender passes on at once, in units.
+    /// Returns the number of segments that a sender sends in one burst, in units.
     fn train(&self) -> u32 {
         let rate = self.pacing().rate;
         Pacing::train(rate, self.segment, min_train(rate)) * self.quantum
@@ -95,7 +95,7 @@ impl Bbr {
         (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 
-    /// Moves the window towards its target by what was acknowledged. Draft, section 4.2.3.5: BBRSetCwnd.
+    /// Moves the window towards its target by the acknowledged amount. Draft, section 4.2.3.5: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if ack.delivered > 0 {
             let (window, conserves_packets) = self.through_recovery(ack, *cwnd);

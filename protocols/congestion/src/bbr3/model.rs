@@ -96,7 +96,8 @@ impl Model {
         self.greatest[0].max(self.greatest[1])
     }
 
-    /// Adds a delivery rate to the filter; an application-limited one counts only if it is not lower. Draft, section 5.5.5: BBRUpdateMaxBw.
+    /// Adds a delivery rate to the filter. An application-limited rate counts only if it is not below the estimate.
+    /// Draft, section 5.5.5: BBRUpdateMaxBw.
     pub(super) fn add_sample(&mut self, rate: Bandwidth, application_limited: bool) {
         if rate >= self.max_bandwidth() || !application_limited {
             self.greatest[1] = self.greatest[1].max(rate);

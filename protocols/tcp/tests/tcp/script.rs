@@ -845,7 +845,7 @@ fn without_sack_recovery_waits_for_more_than_its_end() {
     assert!(!script.offsets(&more).contains(&end), "which is not sent again");
 }
 
-/// RFC 9293 section 3.10.7.4, fifth; Linux' tcp_ack does not answer.
+/// RFC 9293 section 3.10.7.4, fifth; Linux's tcp_ack does not answer.
 #[test]
 fn an_acknowledgment_of_what_was_not_sent_is_answered_by_the_rfc() {
     for (name, answers) in [("rfc", 1), ("linux-6.12", 0)] {

@@ -9,7 +9,7 @@ pub struct LinkType(pub u32);
 /// Packets of this link type are not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "link type {0}{name}; supported are Ethernet, PPP, IEEE 802.11, raw IP, Linux' cooked captures and loopback",
+    "link type {0}{name}; supported are Ethernet, PPP, IEEE 802.11, raw IP, Linux's cooked captures and loopback",
     name = name(.0)
 )]
 /// A link type whose header cannot be removed.
@@ -55,7 +55,7 @@ impl LinkType {
             // Raw IP, with the numbers of several systems and of one version.
             12 | 14 | 101 | 228 | 229 => innermost_ip(octets, 0),
             113 => typed(14, 16),
-            // Linux' second cooked header starts with the protocol.
+            // Linux's second cooked header starts with the protocol.
             276 => typed(0, 20),
             other => return Err(UnsupportedLinkType(other)),
         })

@@ -57,7 +57,7 @@ pub enum CaptureError {
     /// An invalid packet or block.
     #[error("is invalid at octet {offset}, after packet {packets}: {problem}")]
     Broken {
-        /// Its offset.
+        /// Offset of the packet or block, in octets.
         offset: u64,
         /// Complete packets before.
         packets: u64,

@@ -54,7 +54,7 @@ impl Datagram {
         udp::Datagram { source_port, destination_port, payload, stamp }.emit(source, destination, out);
     }
 
-    /// Returns the packets as on the wire; unprotected from the first malformed one on.
+    /// Returns the packets as on the wire; those from the first malformed packet on are not encrypted.
     fn protected(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.payload.len());
         for packet in packets(&self.payload).map_while(Result::ok) {

@@ -8,7 +8,7 @@ use crate::ParseError;
 /// A QUIC frame, without content that only an endpoint needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// This many octets of PADDING. Section 19.1.
+    /// PADDING: the number of octets. Section 19.1.
     Padding(usize),
     /// PING. Section 19.2.
     Ping,

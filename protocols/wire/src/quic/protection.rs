@@ -1,10 +1,10 @@
 //! Packet protection on the wire: AEAD_AES_128_GCM, and its header protection. RFC 9001 section 5.
 //!
-//! Endpoints of the model world protect nothing. Their packets are protected when they become octets, so that
-//! a capture with its key log is readable like that of any other QUIC. Keys of Initial packets are RFC
-//! 9001's; the others are derived from the same secret instead of a key exchange, so nothing is secret.
-//! Keys are never updated (section 6), whatever the endpoints do: a capture shows packets at both ends, and
-//! its reader cannot tell their order.
+//! Endpoints of the model world encrypt nothing. Their packets are encrypted when they become octets, so that a capture
+//! with its key log is as readable as one of any other QUIC implementation. Keys of Initial packets are those of RFC
+//! 9001. All other keys are derived from the same secret instead of a key exchange, so nothing is confidential. Keys
+//! are never updated (section 6), whatever the endpoints do: a capture shows packets at both ends, and a reader cannot
+//! determine their order.
 
 use std::fmt::Write as _;
 

@@ -33,7 +33,7 @@ pub enum Chunk {
     HeartbeatAck(Bytes),
     /// Abort, section 3.3.7. `reflected` is the T bit.
     Abort {
-        /// The verification tag is the peer's own, reflected.
+        /// Whether the verification tag is the peer's own tag, reflected.
         reflected: bool,
         /// The reasons.
         causes: Vec<Cause>,
@@ -57,7 +57,7 @@ pub enum Chunk {
     Cwr(Tsn),
     /// Shutdown complete, section 3.3.13. `reflected` is the T bit.
     ShutdownComplete {
-        /// The verification tag is the peer's own, reflected.
+        /// Whether the verification tag is the peer's own tag, reflected.
         reflected: bool,
     },
     /// Authentication of the following chunks. RFC 4895 section 5.1.

@@ -19,7 +19,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardTsn {
-    /// The new cumulative TSN: the receiver must treat everything up to it as received.
+    /// The new cumulative TSN: the receiver must treat all TSNs up to this one as received.
     pub new_cumulative_tsn: Tsn,
     /// The largest skipped stream sequence number of each ordered stream that lost a message.
     pub skipped: SmallVec<[(u16, Ssn); 2]>,

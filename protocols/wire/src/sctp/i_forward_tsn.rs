@@ -21,7 +21,7 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IForwardTsn {
-    /// The new cumulative TSN: the receiver must treat everything up to it as received.
+    /// The new cumulative TSN: the receiver must treat all TSNs up to this one as received.
     pub new_cumulative_tsn: Tsn,
     /// The skipped messages; ordered and unordered messages of a stream have separate entries.
     pub skipped: SmallVec<[SkippedMessages; 2]>,

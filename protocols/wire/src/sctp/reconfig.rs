@@ -26,7 +26,8 @@ pub enum Reconfig {
     OutgoingReset {
         /// Number of this request.
         serial: ReconfigSerial,
-        /// Number of the answered incoming request, otherwise of the peer's last completed one.
+        /// Number of the answered incoming request; if this request answers none, the number of the peer's last
+        /// completed request.
         response: ReconfigSerial,
         /// The last TSN that the sender has assigned.
         last_tsn: Tsn,

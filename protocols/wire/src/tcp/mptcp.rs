@@ -31,7 +31,7 @@ pub enum Mptcp {
     },
     /// Data sequence signal. Section 3.3.
     Signal {
-        /// The sender has no more data after the mapping.
+        /// Whether the sender has no more data after the mapping.
         data_fin: bool,
         /// The next expected octet of data.
         ack: Option<DataSeq>,

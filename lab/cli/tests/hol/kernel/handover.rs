@@ -73,7 +73,7 @@ const SCTP: &str = "sctp:auth=true,addip=true";
 
 /// Hosts are not notified of the new route, so timers determine the next transmission: RFC 6298 section 5.5, RFC 9260
 /// section 6.3.3, RFC 9002 section 6.2.1. No timer expires within a millisecond of the attachment, which would decide
-/// about a further transmission. The model has no MPTCP: over one path it is compared with Linux' TCP. In User-Mode
+/// about a further transmission. The model has no MPTCP: over one path it is compared with Linux's TCP. In User-Mode
 /// Linux computing takes no time; in QEMU the last gap of TCP is 5.7 % longer than in the model, because its round-trip
 /// times vary more.
 #[test]

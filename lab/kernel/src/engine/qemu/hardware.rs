@@ -1,4 +1,5 @@
-//! The hardware of a machine: a common part, a root for those that run the user's programs, and shared memory for interactive ones.
+//! The hardware of a machine: a common part, a root for machines that run the user's programs, and shared memory for
+//! interactive machines.
 
 use std::path::Path;
 
@@ -52,7 +53,8 @@ impl MachineHardware {
         if self.has_root() { WITH_PROGRAMS } else { MEMORY_MIB }
     }
 
-    /// Returns the hardware that every machine of this kind has, so that all of them fit the same snapshot.
+    /// Returns the hardware that every machine of this kind has, so that all machines can be restored from the same
+    /// snapshot.
     ///
     /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random seed to the guest, so
     /// it is an older one. A root is persistent memory (nvdimm): it answers at once, and no thread of the host takes part.

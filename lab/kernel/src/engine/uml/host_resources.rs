@@ -1,4 +1,5 @@
-//! Directories of a run besides its own: one for the guest's memory, and a read-only one for the root image.
+//! Directories of a run in addition to the run's own directory: one for the guest's memory, and a read-only one for the
+//! root image.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -48,8 +49,8 @@ impl HostResources {
     }
 }
 
-/// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed, which containers
-/// often forbid. Each run has its own, so that it does not see those of other runs.
+/// Creates a directory in memory. Returns `None` if there is too little space, or if files there must not be executed,
+/// which containers often forbid. Each run has its own directory, so that it does not see the memory of other runs.
 fn memory(size: u64) -> Option<TempDir> {
     let shared = Path::new(SHARED_MEMORY_DIRECTORY);
     let fits = |system: Statvfs| {

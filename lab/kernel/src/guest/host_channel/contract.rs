@@ -6,7 +6,7 @@ use crate::guest::GuestError;
 use crate::job::JobResult;
 use crate::mailbox::Mail;
 
-/// A guest's channel to the host. Each engine has its own.
+/// A guest's channel to the host. Each engine has its own implementation.
 pub(in crate::guest) trait HostChannel: Debug {
     /// Reports that the guest has booted. If the host takes a snapshot then, a new machine continues from here.
     fn report_boot(&self) -> Result<(), GuestError>;
@@ -40,7 +40,7 @@ pub(in crate::guest) trait HostChannel: Debug {
     fn shut_down(&self) -> Result<(), GuestError>;
 }
 
-/// Encodes the mail; replaces one that is too long with an error.
+/// Encodes the guest's result; a result that is too long is replaced with an error.
 pub(super) fn encode(mail: &Mail) -> Result<Vec<u8>, GuestError> {
     let octets = mail.to_octets().or_else(|problem| JobResult::failure(&problem).to_octets());
     octets.map_err(|problem| problem.to_string().into())

@@ -1,4 +1,4 @@
-//! The channel on this machine's own kernel: standard input and output of the process.
+//! The channel to the host on this machine's own kernel: standard input and output of the guest process.
 
 use std::io::{Read, Write, stdin, stdout};
 
@@ -6,8 +6,8 @@ use super::contract::{HostChannel, encode};
 use crate::guest::GuestError;
 use crate::mailbox::Mail;
 
+/// The channel to the host over standard input and output, for a guest that is a process on this machine's own kernel.
 #[derive(Debug)]
-/// The channel of a process on this machine's own kernel.
 pub(super) struct StdioChannel;
 
 impl HostChannel for StdioChannel {

@@ -13,7 +13,7 @@ use crate::guest::GuestError;
 
 /// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
-/// The memory limit of a program, which is killed if it takes more; the machine has 1 GiB.
+/// The memory limit of a program, which is killed if it uses more memory; the machine has 1 GiB.
 const MEMORY_LIMIT: &str = "640M";
 
 /// Mounts the tree of control groups.
@@ -48,7 +48,8 @@ impl ControlGroup {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Kills the processes of the group: at once, or before Linux 5.14 repeatedly, because they may have started new ones.
+    /// Kills the processes of the group: all together, or before Linux 5.14 repeatedly, because processes may have
+    /// started new ones.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const MAX_ATTEMPTS: u32 = 1000;
         const RETRY_INTERVAL: Duration = Duration::from_millis(1);

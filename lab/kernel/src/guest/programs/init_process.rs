@@ -79,7 +79,7 @@ fn mount_proc(command: &mut Command, path: CString) {
     }
 }
 
-/// Runs the first process: reaps the others until it is killed.
+/// Runs the first process, which reaps all other processes until it is killed.
 pub(crate) fn main() -> ExitCode {
     let mut child = SigSet::empty();
     child.add(Signal::SIGCHLD);

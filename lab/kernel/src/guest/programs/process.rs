@@ -31,7 +31,7 @@ pub(super) const DEFAULT_ENVIRONMENT: [(&str, &str); 3] = [
 ];
 /// linux/capability.h: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `SYS_BOOT`, `MKNOD`.
 const DROPPED_CAPABILITIES: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
-/// Octets of an output that are reported from its beginning, and as many from its end.
+/// Number of octets of an output that are reported from its beginning, and from its end.
 const EXCERPT_OCTETS: usize = 32 << 10;
 /// The largest file that a program may write, including its output, in octets.
 const MAX_FILE: u64 = 256 << 20;

@@ -31,8 +31,8 @@ pub(super) fn is_ready(
     })
 }
 
-/// Returns whether proc(5)'s table of sockets has one with this port and state. Columns: number, local address, remote address, state;
-/// hexadecimal.
+/// Returns whether proc(5)'s table of sockets contains a socket with this port and state. Columns: number, local
+/// address, remote address, state; hexadecimal.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -41,7 +41,8 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Returns whether the table of SCTP's endpoints has a listening one with this port. The state is in column 4, the port in column 6.
+/// Returns whether the table of SCTP's endpoints contains a listening endpoint with this port. The state is in column
+/// 4, the port in column 6.
 fn has_endpoint(table: &str, port: u16) -> bool {
     const LISTENING_STATE: &str = "10";
     table.lines().skip(1).any(|line| {

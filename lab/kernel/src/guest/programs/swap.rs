@@ -119,7 +119,7 @@ fn get_option() -> Code {
         .pass()
 }
 
-/// Appends a check that continues only for TCP options of an SCTP socket, and lets others pass.
+/// Appends a check that continues only for TCP options of an SCTP socket; all other calls are not changed.
 fn only_tcp_options_of_sctp(code: Code) -> Code {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);
     let code = code.op(LOAD, 2, 6, SOCKET_OFFSET, 0).op(JUMP, 0, 0, 3, 0);
