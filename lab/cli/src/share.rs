@@ -37,15 +37,15 @@ impl Share {
                 report.display()
             ))
         })?;
-        let SelfContainedPage { page, absent } = embed(&page, &self.dir);
+        let SelfContainedPage { page, absent_files } = embed(&page, &self.dir);
         let out = self.out.clone().unwrap_or_else(|| {
             let name = self.dir.canonicalize().ok().and_then(|dir| Some(dir.file_name()?.to_owned()));
             let name = name.map_or("report".into(), |name| name.to_string_lossy().into_owned());
             self.dir.with_file_name(format!("{name}.html"))
         });
         fs::write(&out, &page).map_err(|problem| Failure::failed(format!("{}: {problem}", out.display())))?;
-        if !absent.is_empty() {
-            let names: Vec<&str> = absent.iter().map(String::as_str).collect();
+        if !absent_files.is_empty() {
+            let names: Vec<&str> = absent_files.iter().map(String::as_str).collect();
             note!(
                 "these files are not in the page, because they are absent or longer than 2 MiB: {}",
                 names.join(", ")
@@ -66,7 +66,7 @@ struct SelfContainedPage {
 /// Replaces the links of a page to files of `dir` with the content of these files.
 fn embed(page: &str, dir: &Path) -> SelfContainedPage {
     const LINK_ATTRIBUTE: &str = "href=\"";
-    let (mut whole, mut absent) = (String::with_capacity(2 * page.len()), BTreeSet::new());
+    let (mut whole, mut absent_files) = (String::with_capacity(2 * page.len()), BTreeSet::new());
     for (index, piece) in page.split(LINK_ATTRIBUTE).enumerate() {
         let (target, rest) =
             if index == 0 { ("", piece) } else { piece.split_once('"').unwrap_or((piece, "")) };
@@ -83,13 +83,13 @@ fn embed(page: &str, dir: &Path) -> SelfContainedPage {
                 )
             }
             (_, None, true) => {
-                absent.insert(target.to_owned());
+                absent_files.insert(target.to_owned());
                 write!(whole, "title=\"{target} is in the result directory only\"{rest}")
             }
             _ => write!(whole, "{LINK_ATTRIBUTE}{target}\"{rest}"),
         };
     }
-    SelfContainedPage { page: whole, absent }
+    SelfContainedPage { page: whole, absent_files }
 }
 
 /// Returns whether a link leads to a file of the result directory.
@@ -150,13 +150,13 @@ mod tests {
         fs::write(dir.path().join("figures/fig01.svg"), "<svg fill=\"#fff\">± &amp;</svg>").unwrap();
         let page = "<a href=\"#top\">a</a><a href=\"figures/fig01.svg\">SVG</a><a href=\"none.csv\">b</a>\
                     <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>";
-        let SelfContainedPage { page, absent } = embed(page, dir.path());
+        let SelfContainedPage { page, absent_files } = embed(page, dir.path());
         assert_eq!(
             page,
             "<a href=\"#top\">a</a><a href=\"data:image/svg+xml;charset=utf-8,%3Csvg%20fill=%22%23fff%22%3E%C2%B1%20%26amp;\
              %3C/svg%3E\" download=\"fig01.svg\">SVG</a><a title=\"none.csv is in the result directory only\">b</a>\
              <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>"
         );
-        assert_eq!(absent.into_iter().collect::<Vec<_>>(), ["none.csv"]);
+        assert_eq!(absent_files.into_iter().collect::<Vec<_>>(), ["none.csv"]);
     }
 }

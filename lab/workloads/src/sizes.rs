@@ -198,9 +198,9 @@ impl fmt::Display for Sizes {
                 max.map_or(Ok(()), |max| write!(f, ", at most {max}"))?;
                 f.write_str(")")
             }
-            Self::Mix(weights) if weights.len() > Self::FEW => {
+            Self::Mix(weights) if weights.len() > Self::MAX_SIZE_CLASSES => {
                 let [min, max] = [weights.keys().next(), weights.keys().next_back()];
-                let [min, max] = [min, max].map(|size| short(size.map_or(0, |size| size.0)));
+                let [min, max] = [min, max].map(|size| short_size(size.map_or(0, |size| size.0)));
                 write!(f, "{min} to {max} ({} sizes)", weights.len())
             }
             Self::Mix(weights) => {

@@ -77,7 +77,7 @@ impl Objects {
         }
         match self.classes.get(class) {
             Some(own) => {
-                own.superclasses.iter().rev().for_each(|above| self.add_superclasses(above, seen, line))
+                own.superclasses.iter().rev().for_each(|above| self.add_superclasses(above, seen, line));
             }
             // A host's class is below the one whose name it begins with.
             None => {
