@@ -196,7 +196,7 @@ impl<'w> Generator<'w> {
                 set(&format!("network.{direction}.loss"), format!("{{ drop = {numbers:?} }}"));
             }
             14..17 => {
-                set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)))
+                set("network.loss", format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)));
             }
             17 => {
                 let good_to_bad = log_uniform(rng, 0.3, 5.0);
@@ -206,7 +206,7 @@ impl<'w> Generator<'w> {
                 );
             }
             18 => {
-                set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)))
+                set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)));
             }
             19..21 => return queue_management(scenario, rng),
             _ => set(

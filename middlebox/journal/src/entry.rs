@@ -29,7 +29,7 @@ pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mu
 /// Appends the entry of a current rule.
 pub(crate) fn write_rule(recorded: &RecordedRule, out: &mut Vec<u8>) {
     write_with_length(CURRENT_RULE, out, |out| {
-        recorded.rule.record(&Owner::new(recorded.owner.clone()), out)
+        recorded.rule.record(&Owner::new(recorded.owner.clone()), out);
     });
 }
 

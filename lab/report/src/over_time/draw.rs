@@ -183,7 +183,11 @@ impl PanelArea<'_> {
             match piece[..] {
                 [(time, value)] => svg.circle("solid", self.pixel_of(time, value), 1.2),
                 _ => {
-                    svg.polyline(class, "", piece.into_iter().map(|(time, value)| self.pixel_of(time, value)))
+                    svg.polyline(
+                        class,
+                        "",
+                        piece.into_iter().map(|(time, value)| self.pixel_of(time, value)),
+                    );
                 }
             }
         }

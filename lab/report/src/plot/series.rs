@@ -87,7 +87,7 @@ impl Series {
             for point in self.points.iter().filter(|p| panel.x.scale.contains(p.x)) {
                 let place = panel.x.scale.name(point.x);
                 svg.group("", &tooltip(&self.label, &place, point), |svg| {
-                    self.draw_mark(svg, panel, point, edge)
+                    self.draw_mark(svg, panel, point, edge);
                 });
             }
             for Gap { x, why } in self.gaps.iter().filter(|gap| panel.x.scale.contains(gap.x)) {
