@@ -14,7 +14,7 @@ Distribution of the intervals between messages.
 
 Axes: TypeAlias = dict[str, list[Any]] | list[dict[str, list[Any]]]
 """
-One group of axes, or several: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
+One or several groups of axes: `{ "network.loss" = ["0%", "1%"], seed = [1, 2] }`.
 """
 
 
@@ -216,8 +216,8 @@ class HostSpec(TypedDict, closed=True):
 
     filter: NotRequired[Filter]
     """
-    How a middlebox on this host enforces its rules before it replies; `nftables` in the kernel world
-    only. Default `none`.
+    How a middlebox on this host enforces its rules before it replies: `"none"`, or `"nftables"` (kernel world
+    only). Default `"none"`.
     """
     service: NotRequired[Duration]
     """
@@ -317,7 +317,7 @@ OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
 
 Packing: TypeAlias = Literal['mpa', 'adu']
 """
-Content of a packet: one unit of this kind, or a fragment of a unit that is too long.
+What an RTP packet contains: one unit of this kind, or a fragment of a unit that is longer than a packet.
 """
 
 
@@ -1029,8 +1029,7 @@ class Background(TypedDict, closed=True):
     """
     spread: NotRequired[Duration]
     """
-    Start each background flow at a random time of up to this long after the workload's `start`. Default
-    1 s.
+    Start each background flow at a random time, at most this time after the workload's `start`. Default 1 s.
     """
     transport: NotRequired[str]
     """
@@ -1187,8 +1186,8 @@ class LanSpec(TypedDict, closed=True):
 
 class Onward(TypedDict, closed=True):
     """
-    Requests of a server to another server, one for each request that it receives; a server with several sends them one after
-    another.
+    Requests of a server to another server, one for each request that it receives; a server with several such entries
+    sends their requests one after another.
     """
 
     transport: NotRequired[str]

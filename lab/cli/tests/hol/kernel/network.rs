@@ -76,7 +76,7 @@ fn a_lan_is_one_line_for_all() {
     assert!(delays(&run).iter().all(|(_, delay)| (all..all + FLOOR * 4).contains(delay)), "{run:?}");
     assert!(
         world_report(&run)
-            .lines
+            .link_counters
             .iter()
             .all(|line| line.sent == if line.name.ends_with("down") { 0 } else { 50 })
     );
