@@ -216,8 +216,8 @@ class HostSpec(TypedDict, closed=True):
 
     filter: NotRequired[Filter]
     """
-    How a middlebox on this host enforces its rules before it replies: `"none"`, or `"nftables"` (kernel world
-    only). Default `"none"`.
+    How a middlebox on this host enforces its rules before it replies; `"nftables"` only in the kernel world. Default
+    `"none"`.
     """
     service: NotRequired[Duration]
     """

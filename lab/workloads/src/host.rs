@@ -13,8 +13,8 @@ use crate::{PendingRequests, Processor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HostSpec {
-    /// How a middlebox on this host enforces its rules before it replies: `"none"`, or `"nftables"` (kernel world
-    /// only). Default `"none"`.
+    /// How a middlebox on this host enforces its rules before it replies; `"nftables"` only in the kernel world. Default
+    /// `"none"`.
     pub filter: Filter,
     /// Processing time of each message that an application on this host reads; messages are processed one after another. Default none.
     pub service: Duration,

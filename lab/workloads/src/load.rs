@@ -14,15 +14,14 @@ use crate::{ENDLESS, OnwardClient, WorkloadError};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
-    /// Messages per second and source, such as `"100/s"`. Default 100/s.
+    /// Messages per second and source. Default 100/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Frequency>,
     /// Time between messages, instead of `rate`. `"0s"`: send each message as soon as the transport has
     /// accepted the previous one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Distribution of the intervals between messages: `"periodic"` or `"poisson"`. Default `"periodic"`; for rpc
-    /// `"poisson"`.
+    /// Distribution of the intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Number of sources that send at the same times, each at `rate`: messages come due in groups of this size. Default 1.

@@ -10,8 +10,7 @@ use crate::Sizes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
-    /// How requests and responses share the connections: `"close"`, `"keepalive"`, `"pipelined"` or `"multiplexed"`.
-    /// Default `"multiplexed"`.
+    /// How requests and responses share the connections. Default `"multiplexed"`.
     pub way: ConnectionReuse,
     /// Octets of the document, which names the objects. `"0B"`: no document; all objects are known from the
     /// beginning. Default 30 kB.
