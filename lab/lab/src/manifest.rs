@@ -39,8 +39,7 @@ pub struct Manifest {
     pub title: String,
     /// The world, such as `"model"`, or `"kernel:"` with the kernel's release; several are separated by commas.
     pub world: String,
-    /// What the world ran on, as far as results may depend on it; empty if this program's version decides
-    /// everything.
+    /// The kernel, tools and hosts on which results may depend; empty if they depend only on this program's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
     /// The part of the plan in this directory; `None`: the whole plan.

@@ -18,7 +18,7 @@ pub struct RunResult {
     /// The point and repetition.
     #[serde(flatten)]
     pub key: RunKey,
-    /// Summary of the kind of records by which the workload is measured, with the digest.
+    /// Summary of the records that measure the workload, such as messages or pages, with a digest of all records.
     pub summary: Summary,
     /// Summaries of the workload's classes of message sizes, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

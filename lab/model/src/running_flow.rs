@@ -74,7 +74,7 @@ impl RunningFlow {
 
     /// Returns the time from the workload's start until the client could send.
     pub(crate) fn connect_time(&self) -> Option<Duration> {
-        self.flow.connect_time(self.client.application.connected(self.flow.connected()))
+        self.flow.connect_time(self.client.application.connected(self.flow.connected_at()))
     }
 
     /// Handles an event of an endpoint at the end `role`.

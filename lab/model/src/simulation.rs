@@ -363,7 +363,7 @@ impl<'t> Simulation<'t> {
         let Self { network, sockets, running_flows, timers, agenda, now, .. } = self;
         let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
         let (number, running_flow) = (*running_flow, &mut running_flows[*running_flow]);
-        let was_connected = running_flow.flow.connected().is_some();
+        let was_connected = running_flow.flow.connected_at().is_some();
         let mut has_event = false;
         let deadline = drain(connection, *now, |connection, output| match output {
             Output::Transmit(packet) => network.send(*now, *node, packet),
@@ -378,7 +378,7 @@ impl<'t> Simulation<'t> {
             Output::Wait(_) => unreachable!("`drain` returns the time of a wait"),
         });
         timers.set(index, deadline.unwrap_or(Time::MAX));
-        if !was_connected && running_flow.flow.connected().is_some() {
+        if !was_connected && running_flow.flow.connected_at().is_some() {
             // From now on the flow may stall.
             agenda.set(watch_entry(number), running_flow.flow.deadline(running_flow.progress()));
         }

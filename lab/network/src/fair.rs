@@ -131,7 +131,7 @@ impl FairQueue {
         (self.packets, self.octets - self.packets * self.overhead)
     }
 
-    /// Queues a packet of its flow; on overflow drops packets of the longest queue. RFC 8290 section 4.1.
+    /// Appends a packet to the queue of its flow; on overflow, drops packets from the longest queue. RFC 8290 section 4.1.
     pub(crate) fn push(&mut self, now: Time, transit: Transit, in_service: u64, lose: impl FnMut(Transit)) {
         if self.packets == 0 && in_service == 0 {
             // The link is idle, so it has polled all flows and found them empty. Linux dequeues until the

@@ -229,22 +229,22 @@ impl Cell {
     }
 
     /// Returns the number of runs that ended early.
-    pub fn ended_early(&self) -> usize {
+    pub fn early_end_count(&self) -> usize {
         self.early.iter().filter(|early| **early).count()
     }
 
     /// Returns whether at least half of the runs were completed; otherwise the completed runs are not representative.
     pub fn is_mostly_completed(&self) -> bool {
-        2 * self.ended_early() <= self.runs.len()
+        2 * self.early_end_count() <= self.runs.len()
     }
 
     /// Returns whether most runs delivered the load as fast as it was offered.
     pub fn carries_load(&self) -> bool {
-        self.latency.completed() > 0 && !self.is_mostly_collapsed() && !self.has_growing_backlog()
+        self.latency.completed() > 0 && !self.is_mostly_overloaded() && !self.has_growing_backlog()
     }
 
     /// Returns whether more than half of the runs did not carry their load.
-    pub fn is_mostly_collapsed(&self) -> bool {
+    pub fn is_mostly_overloaded(&self) -> bool {
         2 * self.collapsed() > self.runs.len()
     }
 

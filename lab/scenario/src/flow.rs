@@ -151,7 +151,7 @@ impl Flow {
     }
 
     /// Returns when every requested connection was open.
-    pub const fn connected(&self) -> Option<Time> {
+    pub const fn connected_at(&self) -> Option<Time> {
         self.connected
     }
 
@@ -451,11 +451,11 @@ mod tests {
         flow.note_opening();
         flow.note_opening();
         flow.note_opened(secs(1));
-        assert_eq!(flow.connect_time(flow.connected()), None);
+        assert_eq!(flow.connect_time(flow.connected_at()), None);
         flow.note_opened(secs(2));
         flow.note_opening();
         flow.note_opened(secs(9));
-        assert_eq!(flow.connect_time(flow.connected()), Some(Duration::from_secs(2)));
+        assert_eq!(flow.connect_time(flow.connected_at()), Some(Duration::from_secs(2)));
     }
 
     /// A failure reported by the driver ends a flow; the first reason counts.

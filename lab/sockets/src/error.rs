@@ -33,9 +33,11 @@ pub enum SocketsError {
     /// The workload's table is contradictory.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
-    /// The kernel rejected a resource shared with other runs.
-    #[error("cannot share a resource with other runs: {0}")]
-    Tie(#[from] io::Error),
+    /// The kernel rejected an eventfd, with which threads wake one another.
+    #[error(
+        "cannot create or use a wake signal (eventfd): {0}; if too many files are open, raise the limit (`ulimit -n`)"
+    )]
+    WakeSignal(#[from] io::Error),
     /// The kernel rejected a call.
     #[error("cannot {doing}: {source}")]
     Refused {

@@ -62,7 +62,7 @@ impl FlowSupervisor<'_> {
     /// Returns when every connection was open.
     pub(crate) fn connected(&self) -> Option<Time> {
         match self {
-            Self::Rules(flow) => flow.connected(),
+            Self::Rules(flow) => flow.connected_at(),
             Self::Host(_) => None,
         }
     }

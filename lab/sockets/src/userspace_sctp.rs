@@ -87,7 +87,7 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
         self.is_batching
     }
 
-    /// Returns true: an endpoint bundles the messages that an application sends at once.
+    /// Returns true: messages wait until all have been sent, so that the endpoint can bundle them.
     fn defers_sending(&self) -> bool {
         true
     }

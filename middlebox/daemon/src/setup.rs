@@ -131,8 +131,8 @@ pub enum SetupError {
     MasqueradeWithoutAddress(IpAddr),
     /// A masqueraded flow could get the port of a rule.
     #[error(
-        "[nat] masquerade-ports: {} to {} must be a valid range without the ports of rules, {} to {}; set masquerade-ports and ports \
-         to ranges that do not overlap",
+        "[nat] masquerade-ports: {} to {} is empty or overlaps `ports`, {} to {}, which are assigned to rules; set both to ranges \
+         that do not overlap",
         .ports.start(), .ports.end(), .pool.start(), .pool.end()
     )]
     MasqueradePorts {

@@ -56,7 +56,7 @@ pub(crate) enum RequestedPorts {
 }
 
 impl PoolRequest {
-    /// Returns true if the request is for a whole address, for all protocols or for one.
+    /// Returns true if the request is for a whole address: for all protocols, or for all ports of one protocol.
     fn takes_address(&self) -> bool {
         self.protocol == 0 || matches!(self.ports, RequestedPorts::All)
     }

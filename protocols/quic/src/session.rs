@@ -203,7 +203,7 @@ impl Session {
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.last_message = kind;
         let parameters = match kind {
-            message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS..),
+            message::CLIENT_HELLO => body.get(CLIENT_HELLO_EXTENSIONS_OFFSET..),
             message::ENCRYPTED_EXTENSIONS => body.get(2..),
             _ => return Ok(()),
         };
@@ -258,7 +258,7 @@ impl Session {
 const TLS_1_2: u16 = 0x0303;
 const X25519: u8 = 29;
 /// Octets of a ClientHello before its extensions: version, random, session ID, one cipher suite, compression, and their length.
-const CLIENT_HELLO_EXTENSIONS: usize = 2 + 32 + 1 + 4 + 2 + 2;
+const CLIENT_HELLO_EXTENSIONS_OFFSET: usize = 2 + 32 + 1 + 4 + 2 + 2;
 /// Octets of a Finished with SHA-256.
 const FINISHED: usize = 4 + 32;
 

@@ -33,7 +33,7 @@ pub struct Path {
     /// Octets of user data in flight.
     pub(crate) flight_size: u64,
     /// Octets that were in flight on a path that the peer deleted, and now depend on the T3-rtx of this path.
-    pub(crate) inherited: u64,
+    pub(crate) inherited_flight_size: u64,
     pub(crate) rtt: RttEstimator,
     /// Whether a chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
     pub(crate) rtt_pending: bool,
@@ -76,7 +76,7 @@ impl Path {
             confirmed: false,
             window: Window::new(config.cwnd_parameters(), ssthresh),
             flight_size: 0,
-            inherited: 0,
+            inherited_flight_size: 0,
             rtt: RttEstimator::new(config, clock),
             rtt_pending: false,
             error_count: 0,
@@ -107,12 +107,12 @@ impl Path {
 
     /// Removes octets from the data in flight, or from the inherited data.
     pub(crate) fn remove_in_flight(&mut self, size: u64, inherited: bool) {
-        if inherited { self.inherited -= size } else { self.flight_size -= size }
+        if inherited { self.inherited_flight_size -= size } else { self.flight_size -= size }
     }
 
     /// Returns whether data in flight depend on T3-rtx.
     pub(crate) fn has_flight(&self) -> bool {
-        self.flight_size + self.inherited > 0
+        self.flight_size + self.inherited_flight_size > 0
     }
 
     /// Stops the timers of the path, because no answer is expected any more.

@@ -103,7 +103,7 @@ impl Endpoint {
         let chunk = self.flight.get_mut(index);
         let path = &mut self.paths.list[chunk.path];
         if std::mem::take(&mut chunk.inherited) {
-            path.inherited -= size;
+            path.inherited_flight_size -= size;
         } else {
             path.newly_acked += size;
         }
@@ -271,13 +271,13 @@ impl Endpoint {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get_mut(index);
             if chunk.state == ChunkState::InFlight && chunk.path == from {
-                self.paths.list[to].inherited += chunk.size();
+                self.paths.list[to].inherited_flight_size += chunk.size();
                 (chunk.path, chunk.inherited, chunk.measures_rtt) = (to, true, false);
             }
         }
         let left = &mut self.paths.list[from];
-        (left.flight_size, left.inherited, left.rtt_pending) = (0, 0, false);
-        if self.paths.list[to].inherited > 0 {
+        (left.flight_size, left.inherited_flight_size, left.rtt_pending) = (0, 0, false);
+        if self.paths.list[to].inherited_flight_size > 0 {
             self.start_t3(now, to);
         }
     }

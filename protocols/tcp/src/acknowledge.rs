@@ -4,7 +4,7 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
-use crate::compress::Compression;
+use crate::compress::AckCompression;
 use crate::{Config, Endpoint};
 
 /// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
@@ -39,7 +39,7 @@ pub(crate) struct DelayedAckState {
     /// The estimated size of the peer's full-sized segments.
     segment_size: u32,
     last_size: u32,
-    compression: Compression,
+    compression: AckCompression,
 }
 
 /// The properties of a segment's data that determine its acknowledgment; the data themselves may already have been delivered.
@@ -98,7 +98,7 @@ impl DelayedAckState {
             last_received: Time::ZERO,
             segment_size: DEFAULT_SEGMENT.min(config.mss.into()),
             last_size: 0,
-            compression: Compression::default(),
+            compression: AckCompression::default(),
         }
     }
 

@@ -12,7 +12,7 @@ const AT_ONCE: u32 = 3;
 
 /// Out-of-order segments that wait for a common acknowledgment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Compression {
+pub(crate) struct AckCompression {
     /// The number of waiting segments.
     waiting_segments: u32,
     /// The number of segments acknowledged at once since RCV.NXT has been `nxt`.
@@ -20,7 +20,7 @@ pub(crate) struct Compression {
     nxt: SeqNum,
 }
 
-impl Compression {
+impl AckCompression {
     /// Records that an acknowledgment was sent, which covers the waiting segments.
     pub(crate) fn on_ack_sent(&mut self) {
         self.waiting_segments = 0;

@@ -129,7 +129,7 @@ impl CompletedRuns {
         let aborted: Vec<&&Cell> = cells.iter().filter(|cell| !cell.is_mostly_completed()).collect();
         let text = format!("at {} of {} points most runs were aborted", aborted.len(), cells.len());
         let row = |cell: &&&Cell| {
-            let (early, runs) = (cell.ended_early(), cell.runs.len());
+            let (early, runs) = (cell.early_end_count(), cell.runs.len());
             format!(
                 "{} at {}: {early} of {runs} runs were aborted",
                 cell.transport,

@@ -52,8 +52,8 @@ impl Verdict {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
-            Self::PeriodOnly => "reproduced only with period stack settings",
-            Self::OpenToday => "holds with period stack settings, undecided today",
+            Self::PeriodOnly => "reproduced only with the settings of the paper's time",
+            Self::OpenToday => "holds with the settings of the paper's time, undecided today",
             Self::NotToday => "not reproduced today",
             Self::NotReproduced => "not reproduced",
             Self::NotDecidable => "not decided",
@@ -63,8 +63,8 @@ impl Verdict {
     /// Returns the verdict in a word or two, for a column.
     pub const fn short(self) -> &'static str {
         match self {
-            Self::PeriodOnly => "period stack only",
-            Self::OpenToday => "period stack; undecided today",
+            Self::PeriodOnly => "paper's time only",
+            Self::OpenToday => "paper's time; undecided today",
             other => other.text(),
         }
     }

@@ -24,7 +24,7 @@ impl Carrier {
         };
         let (winner, loser) = if is_challenger { (challenger, reference) } else { (reference, challenger) };
         let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
-        let p = match loser.is_mostly_collapsed() {
+        let p = match loser.is_mostly_overloaded() {
             // If nothing is random, another run has the same result.
             true if challenger.is_deterministic() && reference.is_deterministic() => 0.0,
             true => fisher_exact(collapsed(loser), collapsed(winner)),
@@ -71,7 +71,7 @@ pub(super) fn overload(cell: &Cell) -> String {
         format!(": offered {offered} Mbit/s, it carries about {carried}")
     });
     match &cell.stop_reason {
-        _ if !cell.is_mostly_collapsed() => {
+        _ if !cell.is_mostly_overloaded() => {
             format!("the response times of {name} keep growing{load}")
         }
         Some(why) => {

@@ -246,7 +246,7 @@ impl<'d> Contest<'d> {
     /// Describes how many repetitions ended early, if any; their signs had to agree.
     fn describe_early_ends(&self) -> String {
         if self.is_of_halves {
-            return ", in both halves of runs of this length, so there is no steady state".to_owned();
+            return "; there is no steady state, so the conclusion, which is the same in both halves of the runs, holds only for runs of this length".to_owned();
         }
         let [pairs, others] = [self.challenger, self.reference].map(|cell| cell.of_runs(self.metric).len());
         let pairs = pairs.min(others) as u64;
@@ -436,7 +436,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
             let word = if contest.gain() > 0.0 { better } else { worse };
-            let more = if contest.difference() > 0.0 { "more" } else { "less" };
+            let higher = if contest.difference() > 0.0 { "higher" } else { "lower" };
             let extent =
                 contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
@@ -466,7 +466,10 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                         .transport_with_few_timeouts()
                         .map(|(lower, timeouts)| contest.explain_few_timeouts(lower, timeouts));
                     let rest = explanation.unwrap_or_else(|| contest.describe_ranks());
-                    format!("No clear difference between {name} and {other}: {value} {more} ({basis}){rest}")
+                    format!(
+                        "No clear difference between {name} and {other}: the {} of {name} is {value} {higher} ({basis}){rest}",
+                        metric.info().title
+                    )
                 }
             }
         }
@@ -695,7 +698,7 @@ mod tests {
         let text = says(&bbr, &cubic);
         assert!(text.starts_with("BBR is 57 % faster than CUBIC"), "{text}");
         assert!(
-            text.contains("in both halves of runs of this length, so there is no steady state"),
+            text.contains("which is the same in both halves of the runs, holds only for runs of this length"),
             "{text}"
         );
         let outcome = |a, b| Contest::with_margin(Metric::ResponseTime, a, b).outcome();

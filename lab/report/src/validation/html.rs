@@ -44,7 +44,7 @@ impl Validation {
     /// Returns the tally and the points, the worst first, as part of another page.
     pub(crate) fn fragment(&self) -> String {
         format!(
-            "{}{}<p class=\"soft\">{}</p>{}",
+            "{}{}<div class=\"soft\">{}</div>{}",
             AGREEMENT_RULES[self.rule_index()],
             matrix(self),
             points::legend(self),

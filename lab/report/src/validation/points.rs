@@ -8,7 +8,7 @@ use hol_lab::Metric;
 /// Returns each point, the worst first.
 pub(super) fn html(validation: &Validation) -> String {
     format!(
-        "<p class=\"soft\">{} The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p>{}",
+        "<div class=\"soft\">{}<p>The same as <a href=\"validation.csv\">CSV</a> and <a href=\"validation.json\">JSON</a>.</p></div>{}",
         legend(validation),
         table(validation)
     )
@@ -82,7 +82,17 @@ fn describe_direction(validation: &Validation) -> &'static str {
 /// Explains the columns of the table.
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
-        "Values are those of the median run, with the 95 % confidence interval over the runs; times are in ms. Off: model minus Linux, in percent with its interval, and as a multiple of the tolerance. {}: the share of all pairs of a run of Linux and a run of the model in which this is true (50 % if there is no difference), and the p-value. a / b: Linux, model. Collapsed: runs that fell more than 1 s behind schedule. D: Kolmogorov–Smirnov distance, to which any shift contributes. W1: Wasserstein distance. Repetitions: the number of runs of Linux, and the number that an imprecise point needs. Expand a point for the commands that show its packets in both worlds.",
+        "<dl>\
+         <dt>Values</dt><dd>those of the median run, with the 95 % confidence interval over the runs; times are in ms. a / b: the value of Linux, then of the model.</dd>\
+         <dt>Off</dt><dd>The model's value minus Linux's, in percent with its interval, then as a multiple of the tolerance.</dd>\
+         <dt>{}</dt><dd>The probability that this holds for a run of Linux and a run of the model (50 % if there is no difference), with the p-value.</dd>\
+         <dt>Collapsed</dt><dd>Runs that did not carry their load: they ended early, fell more than 1 s behind schedule, or had a growing backlog.</dd>\
+         <dt>Closed form</dt><dd>The mean that the closed form gives, where one applies.</dd>\
+         <dt>Resent ‰</dt><dd>Packets with data sent again, per thousand messages.</dd>\
+         <dt>D</dt><dd>Kolmogorov–Smirnov distance, to which any shift contributes.</dd>\
+         <dt>W1</dt><dd>Wasserstein distance.</dd>\
+         <dt>Repetitions</dt><dd>Runs of Linux; at an imprecise point also the number that would be enough.</dd>\
+         </dl><p>Expand a point for the commands that show its packets in both worlds.</p>",
         describe_direction(validation)
     )
 }

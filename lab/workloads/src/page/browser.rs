@@ -124,12 +124,12 @@ impl Browser {
         let loading = self.loading.as_mut().ok_or("the server sent a response without a request")?;
         let arrived = MessageArrival { delivery_times: delivery.delivery_times, delivered: now };
         let octets = frame::octets(self.page.way, frame, delivery.payload.len());
-        let Part { is_first, is_last } = loading.receive(frame.number, octets)?;
-        if is_first {
+        let Part { is_first_of_page, is_last_of_file } = loading.receive(frame.number, octets)?;
+        if is_first_of_page {
             self.ledger.note_first_octets(loading.first_octets, arrived);
             self.pages_done += 1;
         }
-        if is_last { self.finish(now, frame.number, arrived) } else { Ok(()) }
+        if is_last_of_file { self.finish(now, frame.number, arrived) } else { Ok(()) }
     }
 
     /// Finishes a file.

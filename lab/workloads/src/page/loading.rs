@@ -57,9 +57,9 @@ struct Connection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     /// Whether this is the first part of the page.
-    pub(super) is_first: bool,
+    pub(super) is_first_of_page: bool,
     /// Whether this is the last part of the file.
-    pub(super) is_last: bool,
+    pub(super) is_last_of_file: bool,
 }
 
 impl PageLoad {
@@ -168,9 +168,9 @@ impl PageLoad {
         let missing = &mut self.missing_octets[self.known_files[index].file];
         *missing =
             missing.checked_sub(octets).ok_or("the server sent a response that is longer than announced")?;
-        let is_last = *missing == 0;
-        let is_first = index == 0 && !std::mem::replace(&mut self.has_response, true);
-        Ok(Part { is_first, is_last })
+        let is_last_of_file = *missing == 0;
+        let is_first_of_page = index == 0 && !std::mem::replace(&mut self.has_response, true);
+        Ok(Part { is_first_of_page, is_last_of_file })
     }
 
     /// Finishes the file with this record; returns the files that it refers to, and its connection.

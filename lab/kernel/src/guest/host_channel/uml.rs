@@ -20,7 +20,7 @@ use crate::mailbox::Mail;
 const RUN_DIRECTORY: &str = "/host";
 /// The mount point of the directory with the root image, which is read-only.
 const READ_ONLY_DIRECTORY: &str = "/lent";
-/// The path of the root image of the user's programs in it.
+/// The path of the root image, which contains the user's programs, in that directory.
 const ROOT_IMAGE_PATH: &str = "/lent/root";
 
 /// Number of the guest's turns.
