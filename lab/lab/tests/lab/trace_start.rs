@@ -162,6 +162,9 @@ fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
             "{text}: {error}"
         );
     }
+    let lan = "network.trace = 'lte.csv'\nnetwork.nodes = ['client', 'server']\n[[network.lans]]\nnodes = ['client', 'server']\nrate = '1Mbit'";
+    let error = parse(lan).unwrap_err().to_string();
+    assert!(error.starts_with("t.toml:7:8") && error.contains("`rate` has no effect"), "{error}");
     for text in [
         "network.trace = 'lte.csv'\nnetwork.loss = '1%'",
         "network.trace.up = 'lte.csv'\nnetwork.rate = '5Mbit'",
