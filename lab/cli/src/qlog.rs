@@ -1,12 +1,12 @@
 //! `hol trace --qlog`: a run in the log format of QUIC implementations, which qvis draws: qlog_version 0.3, with the events of
-//! draft-ietf-quic-qlog-quic-events. TCP and SCTP have no events of their own there, so their packets are generic events.
+//! draft-ietf-quic-qlog-quic-events. Other transports have no events there, so their packets are generic events.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use hol_base::{Duration, Time};
 use hol_measure::Record;
-use hol_network::TapEvent;
+use hol_network::{TapEvent, node_of};
 use hol_scenario::{
     FIRST_CLIENT_PORT, Observer, Packet, PacketEvent, PacketObserver, Sample, SampleValue, SenderSample,
     Side, flow_of,
@@ -103,7 +103,7 @@ impl PacketObserver for Qlog {
             Transport::Sctp(_) => ("SCTP", port),
             Transport::Udp(_) => ("UDP", port),
         };
-        let node = event.point.name.rsplit_once(':').map_or(event.point.name, |(node, _)| node);
+        let node = node_of(event.point.name);
         let is_at = |side: Side| self.hosts[side as usize] == node;
         let (side, what) = match event.event {
             TapEvent::Sent if is_at(sender) => (sender, "sent"),

@@ -9,7 +9,7 @@ use clap::Args;
 use hol_differential::{TraceRow, point_to_compare};
 use hol_lab::{Experiment, LabError, Point, Source, WorldName};
 use hol_measure::RecordKind;
-use hol_network::Topology;
+use hol_network::{Topology, node_of};
 use hol_report::sequence::{self, PacketCollector, Trace as Sequence};
 use hol_scenario::{Packet, PacketEvent, PacketObserver};
 use hol_wire::PcapngWriter;
@@ -295,11 +295,6 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Returns the node of an interface such as `client:1`.
-fn node_of(interface: &str) -> &str {
-    interface.split(':').next().unwrap_or(interface)
 }
 
 /// Passes on the packets at the interfaces of some nodes, or of all if `nodes` is empty.

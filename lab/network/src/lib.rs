@@ -69,7 +69,7 @@ pub use pie::PieSpec;
 pub use police::{PoliceSpec, TokenBucket};
 pub use red::RedSpec;
 pub use spec::{LanSpec, LinkSpec, NetworkSpec, Overrides, PathSpec, Settings};
-pub use tap::{Drops, Tap, TapEvent, TapPoint};
+pub use tap::{Drops, Tap, TapEvent, TapPoint, node_of};
 pub use topology::{
     AddressChange, Interface, LinkPlan, Medium, Route, RouteChange, ScheduledChange, Segment, Topology,
 };

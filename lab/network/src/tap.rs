@@ -19,6 +19,11 @@ pub struct TapPoint<'a> {
     pub name: &'a str,
 }
 
+/// Returns the node of an interface such as `client:1`.
+pub fn node_of(interface: &str) -> &str {
+    interface.rsplit_once(':').map_or(interface, |(node, _)| node)
+}
+
 /// What happened to a packet at an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TapEvent {

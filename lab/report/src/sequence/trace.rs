@@ -4,7 +4,7 @@ use hol_base::{Duration, Seed, Time};
 use hol_lab::toml_reader::from_text;
 use hol_measure::Record;
 use hol_model::Model;
-use hol_network::{NetworkSpec, TapEvent};
+use hol_network::{NetworkSpec, TapEvent, node_of};
 use hol_scenario::{self as scenario, PacketEvent, PacketObserver, RunError, Scenario, World};
 use hol_stack::TransportSpec;
 use hol_wire::Packet;
@@ -192,7 +192,7 @@ fn fingerprint(octets: &[u8]) -> Vec<u8> {
 impl PacketObserver for PacketCollector {
     fn observe(&mut self, event: &PacketEvent<'_>) {
         let PacketEvent { time, point, event, packet } = event;
-        let node = point.name.rsplit_once(':').map_or(point.name, |(node, _)| node);
+        let node = node_of(point.name);
         let Some(host) = self.hosts.iter().position(|host| host == node) else { return };
         match event {
             TapEvent::Sent => self.send(*time, host == 0, packet),
