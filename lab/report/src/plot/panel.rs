@@ -82,6 +82,7 @@ impl Panel {
         }
         let longest = self.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
         let aside = (16.0 + 5.8 * longest as f64).max(40.0);
+        debug_assert!(left >= aside + 10.0, "the label {:?} begins left of the figure", self.y.label);
         svg.text_upwards("axis", (left - aside, top + height / 2.0), &self.y.label);
     }
 }

@@ -11,7 +11,7 @@ use crate::plot::{
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
 /// The margin left of the first panel, for tick labels and the name of the axis.
-const LEFT: f64 = 56.0;
+const LEFT: f64 = 62.0;
 const TOP: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
 const BOTTOM: f64 = 46.0;

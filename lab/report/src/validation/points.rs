@@ -83,7 +83,8 @@ fn describe_direction(validation: &Validation) -> &'static str {
 pub(super) fn legend(validation: &Validation) -> String {
     format!(
         "<dl>\
-         <dt>Values</dt><dd>those of the median run, with the 95 % confidence interval over the runs; times are in ms. a / b: the value of Linux, then of the model.</dd>\
+         <dt>Values</dt><dd>Those of the median run, with the 95 % confidence interval over the runs; times are in ms.</dd>\
+         <dt>a / b</dt><dd>The value of Linux, then of the model.</dd>\
          <dt>Off</dt><dd>The model's value minus Linux's, in percent with its interval, then as a multiple of the tolerance.</dd>\
          <dt>{}</dt><dd>The probability that this holds for a run of Linux and a run of the model (50 % if there is no difference), with the p-value.</dd>\
          <dt>Collapsed</dt><dd>Runs that did not carry their load: they ended early, fell more than 1 s behind schedule, or had a growing backlog.</dd>\
