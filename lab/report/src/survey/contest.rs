@@ -208,6 +208,22 @@ impl<'d> Contest<'d> {
         }
     }
 
+    /// Describes a difference that may have either sign: `the mean response time of sctp is 3 % lower (95 % CI 1 % higher to 7 % lower)`.
+    /// `runs` follows the interval.
+    pub fn describe_unclear_difference(&self, runs: &str) -> String {
+        let Some(size) = self.difference_size() else { return self.describe_difference() };
+        let [word, opposite] =
+            if self.difference() > 0.0 { ["higher", "lower"] } else { ["lower", "higher"] };
+        format!(
+            "the {} of {} is {} {} {word} (95 % CI {}{runs})",
+            self.metric.info().title,
+            self.challenger.transport,
+            size.value(),
+            size.unit,
+            size.ends_in_words(word, opposite)
+        )
+    }
+
     /// Returns the size of the difference, not negative: for times a fraction in percent.
     fn difference_size(&self) -> Option<Size> {
         let Comparison { difference, low, high, .. } = self.comparison?;
@@ -435,8 +451,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
         (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
         (outcome, Some(size)) => {
             let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
-            let word = if contest.gain() > 0.0 { better } else { worse };
-            let higher = if contest.difference() > 0.0 { "higher" } else { "lower" };
+            let [word, opposite] = if contest.gain() > 0.0 { [better, worse] } else { [worse, better] };
             let extent =
                 contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
             let runs = format!("{n} paired runs{extent}{}", contest.describe_early_ends());
@@ -457,19 +472,18 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
                     "{name} and {other} differ by the same {value} in all {n} repetitions, so too few losses occurred to compare them; run more repetitions"
                 ),
                 Outcome::Undecided | Outcome::Unknown if is_same => format!(
-                    "{name} is {} as {other} within {} % ({basis})",
+                    "{name} is {} as {other} within {} % (95 % CI {}; {runs})",
                     metric.info().equal,
-                    number(100.0 * NEGLIGIBLE)
+                    number(100.0 * NEGLIGIBLE),
+                    size.ends_in_words(word, opposite)
                 ),
                 Outcome::Undecided | Outcome::Unknown => {
                     let explanation = contest
                         .transport_with_few_timeouts()
                         .map(|(lower, timeouts)| contest.explain_few_timeouts(lower, timeouts));
                     let rest = explanation.unwrap_or_else(|| contest.describe_ranks());
-                    format!(
-                        "No clear difference between {name} and {other}: the {} of {name} is {value} {higher} ({basis}){rest}",
-                        metric.info().title
-                    )
+                    let difference = contest.describe_unclear_difference(&format!("; {runs}"));
+                    format!("No clear difference between {name} and {other}: {difference}{rest}")
                 }
             }
         }
@@ -484,8 +498,11 @@ mod tests {
     use crate::testing::{cell, cell_with, flow, set};
     use hol_measure::{LatencySum, RunHalves};
 
+    /// Returns the verdict. An interval across zero names the direction of both ends.
     fn says(challenger: &Cell, reference: &Cell) -> String {
-        verdict(Metric::ResponseTime, challenger, reference)
+        let text = verdict(Metric::ResponseTime, challenger, reference);
+        assert!(!text.contains("CI -"), "{text}");
+        text
     }
 
     #[test]

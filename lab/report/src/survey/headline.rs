@@ -252,10 +252,9 @@ impl Line<'_, '_> {
         }
         match (self.axis(), &self.contests[..]) {
             (None, [(_, contest)]) => {
-                let lead = if contest.difference() > 0.0 { "more" } else { "less" };
                 format!(
-                    "No clear difference between {name} and {other}: {lead} {}",
-                    contest.describe_difference()
+                    "No clear difference between {name} and {other}: {}",
+                    contest.describe_unclear_difference("")
                 )
             }
             _ if self.contests.iter().all(|(_, contest)| contest.repetitions() < 2) => {

@@ -29,6 +29,19 @@ impl Size {
         };
         format!("{} to {}", end(self.low), end(self.high))
     }
+
+    /// Formats the interval of a difference that may have either sign: `3 % lower to 4 % higher`, where the size itself is `word`.
+    pub(super) fn ends_in_words(&self, word: &str, opposite: &str) -> String {
+        let unit = self.unit;
+        let end = |end: f64| match end.is_finite() {
+            true => format!("{:.*} {unit}", self.digits(), end),
+            false => format!("any number of {unit}"),
+        };
+        match self.low < 0.0 {
+            true => format!("{} {opposite} to {} {word}", end(-self.low), end(self.high)),
+            false => format!("{} to {} {word}", end(self.low), end(self.high)),
+        }
+    }
 }
 
 /// Rounds a fraction in percent to two significant digits.
