@@ -47,7 +47,7 @@ impl HostAddresses {
     pub(crate) fn changes(&mut self) -> io::Result<Vec<Change>> {
         let Self { events, addresses } = self;
         let mut changes = Vec::new();
-        events.answers(|event| match (event.kind, local(event.body)) {
+        events.read_answers(|event| match (event.kind, local(event.body)) {
             (RTM_NEWROUTE, Some(address)) if !addresses.contains(&address) => {
                 addresses.push(address);
                 changes.push(Change::Added(address));

@@ -38,7 +38,7 @@ impl Line for Sctp {
         match self.association.receive(buffer) {
             Ok(Some(message)) => Ok(ReadOutcome::Octets(message)),
             // An empty message is invalid, and so is an endless one.
-            Ok(None) if self.association.partial() > Header::LONGEST_REQUEST => {
+            Ok(None) if self.association.partial_length() > Header::LONGEST_REQUEST => {
                 Ok(ReadOutcome::Octets(Bytes::new()))
             }
             Ok(None) => Ok(ReadOutcome::Nothing),

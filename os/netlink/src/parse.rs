@@ -5,7 +5,7 @@ use crate::message::HEADER_LENGTH;
 /// Message types `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.
 const ERROR_MESSAGE: u16 = 2;
 const DONE_MESSAGE: u16 = 3;
-/// Flag of a message, `NLM_F_DUMP_INTR`.
+/// Flag of each message of a list that changed while the kernel sent it (`NLM_F_DUMP_INTR`).
 const INTERRUPTED_FLAG: u16 = 0x10;
 /// Flag in the type of an attribute with nested attributes.
 const NESTED_FLAG: u16 = 0x8000;
@@ -81,7 +81,7 @@ mod tests {
     use crate::{CREATE, Message};
 
     #[test]
-    fn attributes_nest_and_come_out_again() {
+    fn nested_attributes_are_parsed_as_written() {
         let message = Message::new(16, CREATE, &[0; 16])
             .with_name(3, "up")
             .with_nested(18, &[], |inner| inner.with(1, b"veth").with_number(2, 7));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_too_short_for_its_head_ends_the_list() {
+    fn a_length_shorter_than_the_header_ends_the_list() {
         assert_eq!(messages(&[0; 16]).count(), 0);
         assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
     }
@@ -120,7 +120,7 @@ mod tests {
     /// The kernel ends the list of a set that is deleted meanwhile with this error, after the entries listed
     /// so far.
     #[test]
-    fn a_list_that_an_error_ends_is_incomplete() {
+    fn a_list_ended_by_an_error_is_incomplete() {
         let end = |code: &[u8]| {
             let octets = Message::new(DONE_MESSAGE, 0, code).finish(0);
             messages(&octets).next().unwrap().outcome()
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_changed_meanwhile_is_interrupted() {
+    fn a_list_that_changed_meanwhile_is_marked_interrupted() {
         let is_interrupted = |flags| {
             let octets = Message::new(DONE_MESSAGE, flags, &[0; 4]).finish(0);
             messages(&octets).next().unwrap().is_interrupted

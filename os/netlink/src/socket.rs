@@ -58,9 +58,9 @@ impl Socket {
     }
 
     /// Sets the buffer sizes, in octets, for sent datagrams and for waiting answers. Needs `CAP_NET_ADMIN`.
-    pub fn set_buffers(&self, sent: usize, waiting: usize) -> io::Result<()> {
-        setsockopt(&self.0, SndBufForce, &sent)?;
-        Ok(setsockopt(&self.0, RcvBufForce, &waiting)?)
+    pub fn set_buffers(&self, send_size: usize, receive_size: usize) -> io::Result<()> {
+        setsockopt(&self.0, SndBufForce, &send_size)?;
+        Ok(setsockopt(&self.0, RcvBufForce, &receive_size)?)
     }
 
     /// Sends messages to the kernel, which has processed them on return; its answers wait in the socket.
@@ -69,8 +69,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Returns all waiting answers. If some were dropped for lack of room, returns `ENOBUFS` after them.
-    pub fn answers(&self, mut take: impl FnMut(KernelMessage<'_>)) -> io::Result<()> {
+    /// Passes all waiting answers to `take`. If some were dropped for lack of room, returns `ENOBUFS` after them.
+    pub fn read_answers(&self, mut take: impl FnMut(KernelMessage<'_>)) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_SIZE];
         let mut lost = Ok(());
         loop {
@@ -112,7 +112,7 @@ impl Socket {
         ))
     }
 
-    /// Works as [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
+    /// Works like [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
     /// meanwhile may appear twice or not at all.
     pub fn stream_list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.request(&message.with_flags(DUMP).finish(0), take).map(drop)
@@ -121,7 +121,7 @@ impl Socket {
     fn request(&self, request: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<Answer> {
         self.send(request)?;
         let (mut outcome, mut is_interrupted) = (None, false);
-        self.answers(|answer| {
+        self.read_answers(|answer| {
             is_interrupted |= answer.is_interrupted;
             match answer.outcome() {
                 Some(error) => outcome = Some(error),

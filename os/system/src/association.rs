@@ -68,8 +68,8 @@ impl Association {
         Ok(is_whole.then(|| self.partial.split().freeze()))
     }
 
-    /// Returns the octets of an incomplete message received so far.
-    pub fn partial(&self) -> usize {
+    /// Returns how many octets of an incomplete message have been received.
+    pub fn partial_length(&self) -> usize {
         self.partial.len()
     }
 }
@@ -79,7 +79,7 @@ fn send_information(stream: u16, payload_protocol: u32) -> Vec<u8> {
     const IN_ORDER: u16 = 0;
     const CONTEXT_AND_ASSOCIATION: [u8; 8] = [0; 8];
     let (stream, flags) = (stream.to_ne_bytes(), IN_ORDER.to_ne_bytes());
-    // The kernel passes it on as it is, so it is in network byte order.
+    // The kernel sends the identifier unchanged, so it must be in network byte order.
     let protocol = payload_protocol.to_be_bytes();
     let mut control = Vec::new();
     let information = [&stream[..], &flags, &protocol, &CONTEXT_AND_ASSOCIATION].concat();
@@ -93,7 +93,7 @@ mod tests {
 
     /// RFC 6458 section 5.3.4, and RFC 9260 section 3.3.1 for the byte order of the payload protocol identifier.
     #[test]
-    fn a_message_says_its_stream_and_what_it_carries() {
+    fn send_parameters_hold_stream_and_payload_protocol() {
         let control = send_information(7, 15);
         let [(level, kind, information)] = octets::items(&control).collect::<Vec<_>>()[..] else {
             panic!("{control:?}")

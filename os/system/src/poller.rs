@@ -68,10 +68,10 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 
     /// Waits until a file is ready, the time has passed, or a signal arrives, and stores ready files in
     /// `events`.
-    pub fn wait(&self, patience: Option<Duration>, events: &mut Events<T>) -> io::Result<()> {
-        let timeout = patience.map(|patience| Timespec {
-            tv_sec: (patience.as_nanos() / 1_000_000_000) as i64,
-            tv_nsec: (patience.as_nanos() % 1_000_000_000) as i64,
+    pub fn wait(&self, timeout: Option<Duration>, events: &mut Events<T>) -> io::Result<()> {
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: (timeout.as_nanos() / 1_000_000_000) as i64,
+            tv_nsec: (timeout.as_nanos() % 1_000_000_000) as i64,
         });
         events.events.clear();
         match epoll::wait(&self.epoll, spare_capacity(&mut events.events), timeout.as_ref()) {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_ready_for_what_it_is_watched_for() {
+    fn a_file_is_reported_ready_for_its_interest() {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let poller = Poller::<u64>::new().unwrap();
         let mut events = Events::with_capacity(2);

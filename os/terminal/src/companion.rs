@@ -22,14 +22,17 @@ pub enum CompanionError {
         problem: String,
     },
     /// The program has another version than this one.
-    #[error("{}: version {theirs}, but this program has version {ours}; install both from the same release", .program.display())]
+    #[error(
+        "{}: version {found_version}, but this program has version {own_version}; install both from the same release",
+        .program.display()
+    )]
     Version {
         /// The path of the program.
         program: PathBuf,
         /// The version that it prints.
-        theirs: String,
+        found_version: String,
         /// The version of this program.
-        ours: String,
+        own_version: String,
     },
 }
 
@@ -40,26 +43,30 @@ pub fn companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };
     let output = Command::new(&program).arg("--version").output().map_err(|e| unusable(e.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let Some(theirs) = text
+    let Some(found_version) = text
         .trim()
         .strip_prefix(name)
         .map(str::trim)
-        .filter(|theirs| output.status.success() && !theirs.contains(char::is_whitespace))
+        .filter(|found_version| output.status.success() && !found_version.contains(char::is_whitespace))
     else {
         return Err(unusable(format!(
             "`{name} --version` does not print `{name} VERSION`; install it again from the release of this program"
         )));
     };
-    if theirs == version {
+    if found_version == version {
         return Ok(program);
     }
-    Err(CompanionError::Version { program, theirs: theirs.to_owned(), ours: version.to_owned() })
+    Err(CompanionError::Version {
+        program,
+        found_version: found_version.to_owned(),
+        own_version: version.to_owned(),
+    })
 }
 
 fn find(name: &str) -> Option<PathBuf> {
-    let beside = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
+    let own_dir = env::current_exe().ok().and_then(|program| Some(program.parent()?.to_owned()));
     let path = env::var_os("PATH").unwrap_or_default();
-    beside.into_iter().chain(env::split_paths(&path)).map(|dir| dir.join(name)).find(|file| file.is_file())
+    own_dir.into_iter().chain(env::split_paths(&path)).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -67,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_nowhere_is_not_found() {
+    fn a_missing_program_is_reported_as_not_found() {
         let error = companion("hol-no-such-program", "1.0").unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -76,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_a_version_of_its_own_is_not_started() {
+    fn a_program_that_does_not_print_its_version_is_unusable() {
         assert!(matches!(companion("true", "1.0"), Err(CompanionError::Unusable { .. })));
     }
 }

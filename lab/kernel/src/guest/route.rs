@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 
-use hol_netlink::{CREATE, Message, REPLACE, parts};
+use hol_netlink::{CREATE, Message, REPLACE, address_parts};
 use hol_network::Ip;
 use nix::libc;
 
@@ -101,7 +101,7 @@ fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message 
     /// IFA_F_NODAD: no duplicate address detection (RFC 4862 section 5.4). IPv4 ignores it.
     const AT_ONCE: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
-    let (family, bits, octets) = parts(address);
+    let (family, bits, octets) = address_parts(address);
     let message = Message::new(kind, flags, &[family, bits, AT_ONCE, 0, a, b, c, d]);
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
@@ -133,7 +133,7 @@ pub(super) fn add_neighbour(
     const NDA_DST: u16 = 1;
     const NDA_LLADDR: u16 = 2;
     const PERMANENT: u8 = 0x80;
-    let (family, _, octets) = parts(address);
+    let (family, _, octets) = address_parts(address);
     let [a, b, c, d] = index.to_ne_bytes();
     let neighbour = [family, 0, 0, 0, a, b, c, d, PERMANENT, 0, 0, 0];
     let message = Message::new(RTM_NEWNEIGH, CREATE, &neighbour).with(NDA_DST, &octets);
@@ -149,7 +149,7 @@ pub(super) fn change_route(
     source: IpAddr,
 ) -> Result<(), GuestError> {
     const RTA_PREFSRC: u16 = 7;
-    let (_, _, octets) = parts(source);
+    let (_, _, octets) = address_parts(source);
     let message = route_message(CREATE | REPLACE, MAIN_TABLE, 0, index, address).with(RTA_PREFSRC, &octets);
     here.request(message, &format!("change the route to {address}"))
 }
@@ -161,7 +161,7 @@ fn route_message(flags: u16, table: u8, metric: u32, index: u32, address: IpAddr
     const STATIC: u8 = 4;
     const ON_LINK: u8 = 253;
     const UNICAST: u8 = 1;
-    let (family, bits, octets) = parts(address);
+    let (family, bits, octets) = address_parts(address);
     let route = [family, bits, 0, 0, table, STATIC, ON_LINK, UNICAST, 0, 0, 0, 0];
     let message = Message::new(RTM_NEWROUTE, flags, &route).with(RTA_DST, &octets);
     message.with_number(RTA_OIF, index).with_number(RTA_PRIORITY, metric)
@@ -180,7 +180,7 @@ pub(super) fn use_lan_table(here: &RoutingSocket, ip: Ip, interface: &Interface)
 /// Makes packets from `address` use `table`.
 pub(super) fn use_source_table(here: &RoutingSocket, address: IpAddr, table: u8) -> Result<(), GuestError> {
     const FRA_SRC: u16 = 2;
-    let (family, bits, octets) = parts(address);
+    let (family, bits, octets) = address_parts(address);
     here.request(
         rule(family, bits, table).with(FRA_SRC, &octets),
         &format!("add a routing rule for {address}"),

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::IpAddr;
 
-use hol_netlink::{Message, Socket, attributes, parts};
+use hol_netlink::{Message, Socket, address_parts, attributes};
 use hol_sockets::setting;
 
 /// An interface of this host.
@@ -52,7 +52,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
 fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     const RTM_GETROUTE: u16 = 26;
     const RTA_DST: u16 = 1;
-    let (family, bits, octets) = parts(address);
+    let (family, bits, octets) = address_parts(address);
     // linux/rtnetlink.h, `struct rtmsg`.
     let question = Message::new(RTM_GETROUTE, 0, &[family, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     let mut route = None;
