@@ -42,10 +42,14 @@ fn open(segment: &[u8]) -> Option<(Journal, Vec<RecordedRule>)> {
 
 fuzz_target!(|octets: &[u8]| {
     open(octets);
-    HEADERS.iter().zip([false, true]).for_each(|(header, is_chained)| follow(header, octets, is_chained));
+    HEADERS
+        .iter()
+        .zip([false, true])
+        .for_each(|(header, is_chained)| check_extension(header, octets, is_chained));
 });
 
-fn follow(header: &[u8], octets: &[u8], is_chained: bool) {
+/// Checks that a journal of one segment can be extended, and then contains the same rules.
+fn check_extension(header: &[u8], octets: &[u8], is_chained: bool) {
     let header = with_checksum(header);
     open(&[&header, octets].concat());
     let frame = frame(octets, is_chained);

@@ -8,9 +8,9 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let Ok(script) = Script::read("fuzz.ns", text) else { return };
-    let graph = Topology::new(&script.network).expect("a script that is read has a graph");
+    let graph = Topology::new(&script.network).expect("a parsed script has a graph");
     let again = Script::read("again.ns", &write(&graph)).unwrap_or_else(|e| panic!("{e}\n{}", write(&graph)));
-    let again = Topology::new(&again.network).expect("so has what is written");
+    let again = Topology::new(&again.network).expect("a written script has a graph");
     assert_eq!(graph.node_names(), again.node_names());
     assert_eq!(write(&graph), write(&again));
 });

@@ -15,7 +15,7 @@ fuzz_target!(|octets: &[u8]| {
     let mut rest = octets;
     while let Some(length) = length_of(rest) {
         let (message, others) = rest.split_at(length.min(rest.len()));
-        // Errors are an answer, too.
+        // An error is a valid result, too.
         let _ = agent.receive(message);
         rest = others;
     }

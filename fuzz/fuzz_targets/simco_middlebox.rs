@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use hol_base::{Duration, Time};
 use hol_simco::{
-    Batch, Capabilities, Change, Config, Framing, IpVersion, Lifetime, Message, Middlebox, Output, Pid,
-    Policy, Refusal, Request, Rule, SessionId, Tid, Unauthenticated, ConnectionInfo, Version,
+    Batch, Capabilities, Change, Config, ConnectionInfo, Framing, IpVersion, Lifetime, Message, Middlebox,
+    Output, Pid, Policy, Refusal, Request, Rule, SessionId, Tid, Unauthenticated, Version,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -50,8 +50,10 @@ impl Filter {
 
 fn open(middlebox: &mut Middlebox, agent: &str, framing: Framing) -> SessionId {
     let mut batch = Batch::default();
-    let id =
-        middlebox.connect(Time::ZERO, ConnectionInfo { agent: Some(agent.to_owned()), ..ConnectionInfo::plain(framing) });
+    let id = middlebox.connect(
+        Time::ZERO,
+        ConnectionInfo { agent: Some(agent.to_owned()), ..ConnectionInfo::plain(framing) },
+    );
     let se = Request::Se { version: Version::SIMCO_3_0, challenge: None };
     middlebox.receive(Time::ZERO, id, Message::request(Tid(0), se).to_bytes(), &mut batch);
     assert_eq!(batch.release().count(), 1);
@@ -64,7 +66,8 @@ fuzz_target!(|input: &[u8]| {
     let framings = [("a", Framing::Stream), ("b", Framing::Messages), ("c", Framing::Stream)];
     let sessions = framings.map(|(agent, framing)| open(&mut middlebox, agent, framing));
     let (mut batch, mut filter, mut now) = (Batch::default(), Filter::default(), Time::ZERO);
-    // Four octets of stage directions before each piece: who, how long, how late, and whether the last step is refused.
+    // Four octets before each piece: its agent, its length, the seconds that pass before it, and whether the filter
+    // refuses the last step.
     while let Some(([who, length, seconds, refused], others)) = rest.split_first_chunk() {
         let (piece, others) = others.split_at(usize::from(*length).min(others.len()));
         rest = others;

@@ -20,7 +20,7 @@ fn map(prefer_failure: bool, filters: Vec<Filter>) -> Request {
     Request { lifetime: 3600, client: "192.0.2.7".parse().unwrap(), operation }
 }
 
-fn hear_pcp(octets: &[u8]) -> Result<Request, Refusal> {
+fn parse_pcp(octets: &[u8]) -> Result<Request, Refusal> {
     match parse(octets)? {
         Some(DatagramRequest::Pcp(request)) => Ok(request),
         other => panic!("{other:?}"),
@@ -28,8 +28,8 @@ fn hear_pcp(octets: &[u8]) -> Result<Request, Refusal> {
 }
 
 #[test]
-fn the_layouts_are_those_of_the_figures() {
-    assert_eq!(hear_pcp(&MAP), Ok(map(false, Vec::new())));
+fn pcp_datagrams_match_the_figures_of_rfc_6887() {
+    assert_eq!(parse_pcp(&MAP), Ok(map(false, Vec::new())));
     assert_eq!(map(false, Vec::new()).to_bytes(), MAP);
     // Figure 10: the answer contains the assigned address instead of the suggested one.
     let assigned = Mapping { external: "203.0.113.9:40001".parse().unwrap(), ..mapping() };
@@ -49,19 +49,19 @@ fn options_are_read_and_written() {
     ];
     let octets = [&MAP[..], &[2, 0, 0, 0], &filter].concat();
     let filter = Filter { prefix_length: 24, address: "198.51.100.0".parse().unwrap(), port: 80 };
-    assert_eq!(hear_pcp(&octets), Ok(map(true, vec![filter])));
+    assert_eq!(parse_pcp(&octets), Ok(map(true, vec![filter])));
     assert_eq!(map(true, vec![filter]).to_bytes(), octets);
     let mut none = octets;
     none[64 + 5] = 0;
-    assert_eq!(hear_pcp(&none), Ok(map(true, Vec::new())), "length zero takes the filters away");
+    assert_eq!(parse_pcp(&none), Ok(map(true, Vec::new())), "a filter of length zero removes the others");
     let optional = [&MAP[..], &[200, 0, 0, 5, 1, 2, 3, 4, 5, 0, 0, 0]].concat();
-    assert_eq!(hear_pcp(&optional), Ok(map(false, Vec::new())), "what may be left out is passed over");
+    assert_eq!(parse_pcp(&optional), Ok(map(false, Vec::new())), "an unknown optional option is ignored");
 }
 
 /// RFC 6887 sections 7.3, 7.4 and 8.3.
 #[test]
-fn what_is_no_request_is_refused_by_its_code() {
-    let with = |option: &[u8]| hear_pcp(&[&MAP[..], option].concat()).unwrap_err();
+fn invalid_requests_are_refused_with_the_right_code() {
+    let with = |option: &[u8]| parse_pcp(&[&MAP[..], option].concat()).unwrap_err();
     let third_party = [&[1, 0, 0, 16][..], &[0; 16]].concat();
     assert_eq!(with(&third_party), Refusal::UnsupportedOption);
     assert_eq!(with(&[127, 0, 0, 0]), Refusal::UnsupportedOption);
@@ -73,8 +73,8 @@ fn what_is_no_request_is_refused_by_its_code() {
     few_bits[18..20].fill(0xff);
     assert_eq!(with(&few_bits), Refusal::MalformedOption);
     assert_eq!(with(&vec![0x80; 1041]), Refusal::MalformedRequest);
-    assert_eq!(hear_pcp(&MAP[..56]), Err(Refusal::MalformedRequest));
-    assert_eq!(hear_pcp(&MAP[..20]), Err(Refusal::MalformedRequest));
+    assert_eq!(parse_pcp(&MAP[..56]), Err(Refusal::MalformedRequest));
+    assert_eq!(parse_pcp(&MAP[..20]), Err(Refusal::MalformedRequest));
     let changed = |at: usize, octet: u8| {
         let mut octets = MAP;
         octets[at] = octet;
@@ -82,16 +82,16 @@ fn what_is_no_request_is_refused_by_its_code() {
     };
     assert_eq!(changed(1, 3), Err(Refusal::UnsupportedOpcode));
     assert_eq!(changed(0, 1), Err(Refusal::UnsupportedVersion));
-    assert_eq!(changed(1, 0x81), Ok(None), "an answer is not answered");
+    assert_eq!(changed(1, 0x81), Ok(None), "an answer gets no answer");
     assert_eq!(parse(&[2]), Ok(None));
     let mut peer = MAP;
     peer[1] = 2;
-    assert_eq!(parse(&peer), Err(Refusal::MalformedRequest), "PEER has 20 octets more");
+    assert_eq!(parse(&peer), Err(Refusal::MalformedRequest), "PEER is 20 octets longer than MAP");
 }
 
 /// RFC 6887 section 7.2: the answer repeats the request, as far as there is room, with our version.
 #[test]
-fn a_refusal_has_the_request_in_it() {
+fn a_refusal_repeats_the_request() {
     let refused = reply::refusal(&MAP, Refusal::NoResources, 5);
     assert_eq!(refused[..12], [2, 129, 0, 8, 0, 0, 0, 30, 0, 0, 0, 5]);
     assert_eq!(refused[24..], MAP[24..]);
@@ -102,7 +102,7 @@ fn a_refusal_has_the_request_in_it() {
 
 /// RFC 6886 section 3.
 #[test]
-fn the_layouts_of_nat_pmp() {
+fn nat_pmp_datagrams_match_rfc_6886() {
     assert_eq!(parse(&[0, 0]), Ok(Some(DatagramRequest::NatPmp(nat_pmp::Request::Address))));
     let octets = [0, 1, 0, 0, 0x13, 0x8c, 0x9c, 0x40, 0, 0, 0x1c, 0x20];
     let map = nat_pmp::Request::Map { protocol: 17, port: 5004, external: 40000, lifetime: 7200 };
@@ -119,7 +119,7 @@ fn the_layouts_of_nat_pmp() {
 proptest! {
     /// A parsed datagram is emitted so that it parses to the same value.
     #[test]
-    fn what_is_heard_can_be_said(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
+    fn parsed_datagrams_survive_emitting_and_parsing(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
         let mut octets = octets;
         octets.splice(..octets.len().min(2), [version, operation]);
         if let Ok(Some(heard)) = parse(&octets) {
