@@ -18,7 +18,7 @@ use nix::sched::{CloneFlags, unshare};
 const UDP: u8 = 17;
 const NOW: Time = Time::from_nanos(1_700_000_000_000_000_000);
 /// Rules in force while others are added and removed.
-const HELD: u32 = 10_000;
+const EXISTING_RULES: u32 = 10_000;
 
 /// Adds the `n`th pinhole for RTP, for a minute.
 fn begin(n: u32) -> Change {
@@ -56,14 +56,14 @@ fn rules(c: &mut Criterion) {
     for size in [1, 64, 1024] {
         let mut group = c.benchmark_group(format!("a rule begins and ends, {size} at once"));
         group.throughput(Throughput::Elements(u64::from(size)));
-        let batch: Vec<Change> = (HELD..HELD + size).map(begin).collect();
+        let batch: Vec<Change> = (EXISTING_RULES..EXISTING_RULES + size).map(begin).collect();
         let ends: Vec<Change> = batch.iter().map(|change| change.inverse()).collect();
         for name in ["hol-filter, watching others", "hol-filter"] {
             let Some(mut filter) = filter() else { return };
             if name != "hol-filter" {
                 filter.watch().unwrap();
             }
-            filter.apply(NOW, &(0..HELD).map(begin).collect::<Vec<_>>()).unwrap();
+            filter.apply(NOW, &(0..EXISTING_RULES).map(begin).collect::<Vec<_>>()).unwrap();
             group.bench_function(name, |b| {
                 b.iter(|| {
                     filter.apply(NOW, &batch).unwrap();
@@ -73,7 +73,8 @@ fn rules(c: &mut Criterion) {
         }
         // The filter is gone, so its table has no owner.
         if has_nft {
-            let [add, delete] = ["add", "delete"].map(|command| script(command, HELD..HELD + size));
+            let [add, delete] =
+                ["add", "delete"].map(|command| script(command, EXISTING_RULES..EXISTING_RULES + size));
             group.sample_size(20).bench_function("nft -f", |b| {
                 b.iter(|| {
                     nft(&add);
@@ -85,20 +86,20 @@ fn rules(c: &mut Criterion) {
 }
 
 /// Measures the memory of a million elements, in this process and in the kernel.
-fn million(c: &mut Criterion) {
+fn million_rules(c: &mut Criterion) {
     const RULES: u32 = 1_000_000;
     const BATCH: u32 = 1000;
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
     let Some(mut filter) = filter() else { return };
-    let before = [resident(), kernel()];
+    let before = [process_memory(), kernel_memory()];
     for first in (0..RULES).step_by(BATCH as usize) {
         filter.apply(NOW, &(first..first + BATCH).map(begin).collect::<Vec<_>>()).unwrap();
     }
-    let [here, there] = [resident() - before[0], kernel() - before[1]];
+    let [here, there] = [process_memory() - before[0], kernel_memory() - before[1]];
     println!("{RULES} rules: {here} MB in the process, {there} MB in the kernel");
-    c.bench_function("a rule begins and ends, a million held", |b| {
+    c.bench_function("a rule begins and ends, among a million", |b| {
         b.iter(|| {
             filter.apply(NOW, &[begin(RULES)]).unwrap();
             filter.apply(NOW, &[begin(RULES).inverse()]).unwrap();
@@ -116,12 +117,12 @@ fn filter() -> Option<Nftables> {
 }
 
 /// Returns the memory of this process in megabytes.
-fn resident() -> u64 {
+fn process_memory() -> u64 {
     megabytes("/proc/self/status", &["VmRSS:"])
 }
 
 /// Returns the memory of the kernel in megabytes.
-fn kernel() -> u64 {
+fn kernel_memory() -> u64 {
     megabytes("/proc/meminfo", &["SUnreclaim:", "VmallocUsed:"])
 }
 
@@ -132,5 +133,5 @@ fn megabytes(file: &str, keys: &[&str]) -> u64 {
         / 1024
 }
 
-criterion_group!(benches, rules, million);
+criterion_group!(benches, rules, million_rules);
 criterion_main!(benches);

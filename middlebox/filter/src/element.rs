@@ -42,7 +42,7 @@ pub(crate) struct End {
     pub port: Option<Block>,
 }
 
-/// The replacement of an end by a NAT; without a port the port stays.
+/// The address and port to which a NAT changes an end of a flow; without a port the port stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub address: IpAddr,

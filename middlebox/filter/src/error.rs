@@ -17,29 +17,29 @@ pub enum FilterError {
     #[error(
         "this kernel lacks a part of nftables ({0}); load the modules nf_tables, nft_ct, nft_nat and nft_chain_nat"
     )]
-    Lacking(io::Error),
+    MissingFeature(io::Error),
     /// The table belongs to another socket.
     #[error(
         "the table inet {table} belongs to another process, which `nft list table inet {table}` names: stop that \
          process, or use another table ([nftables] table = NAME)"
     )]
-    Owned {
+    TableOwned {
         /// The name of the table.
         table: String,
     },
     /// Another program deleted the table, or changes it as fast as this one.
     #[error("another program changed or deleted the table inet {table}; the next reconciliation repairs it")]
-    Changed {
+    TableChanged {
         /// The name of the table.
         table: String,
     },
     /// The filter does not support a rule.
-    #[error("rule {}: {why}", .pid.0)]
+    #[error("rule {}: {reason}", .pid.0)]
     Unsupported {
         /// The rule.
         pid: Pid,
         /// The reason.
-        why: Unsupported,
+        reason: Unsupported,
     },
     /// Rules use too many combinations of prefix lengths and wildcards.
     #[error(

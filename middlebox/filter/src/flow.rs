@@ -15,13 +15,13 @@ pub(crate) const MAX_ELEMENTS: usize = 512;
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     protocol: Option<u8>,
-    /// A0.
+    /// A0: the internal host.
     internal: End,
-    /// A3.
+    /// A3: the external host.
     external: End,
-    /// A2.
+    /// A2: the middlebox's address for external hosts.
     outside: Option<Target>,
-    /// A1.
+    /// A1: the middlebox's address for internal hosts.
     inside: Option<Target>,
 }
 
@@ -144,7 +144,7 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Returns the `n`th flow of those whose ports run in parallel, as a NAT translates them.
+    /// Returns the flow between the `n`th ports of both ranges, which a NAT translates to the `n`th ports.
     fn parallel(&self, n: usize) -> Flow {
         let Self { internal: a0, external: a3, binding, .. } = self;
         let (internal_port, external_port) = (Ports::of(a0).nth(n), Ports::of(a3).nth(n));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_run_in_parallel_and_so_does_the_nat() {
+    fn port_ranges_are_paired_and_translated_in_parallel() {
         let a0 = tuple(Location::Internal, "10.0.0.1:5004", 2);
         let outside = Some(tuple(Location::Outside, "192.0.2.1:40000", 2));
         let any = tuple(Location::External, "198.51.100.7:0", 1);
@@ -339,7 +339,7 @@ mod tests {
 
     /// RFC 4540 section 8.8.1: a packet is blocked if its ports are in both ranges.
     #[test]
-    fn ranges_of_a_disabled_rule_cross() {
+    fn a_disable_rule_combines_every_pair_of_ports() {
         let internal = tuple(Location::Internal, "10.0.0.1:5004", 2);
         let external = tuple(Location::External, "198.51.100.7:6004", 3);
         let action = Action::Disable { internal, external };
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn unsupported_rules_are_refused() {
         let a0 = |host, count| tuple(Location::Internal, host, count);
         let a3 = |host, count| tuple(Location::External, host, count);
         let refusal = |a0, a3| elements(&enable(a0, a3, Binding::default())).unwrap_err();

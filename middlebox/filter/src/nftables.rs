@@ -142,7 +142,7 @@ impl Nftables {
         let unavoidable: Vec<Refusal> = all.iter().copied().filter(|one| !is_avoidable(one)).collect();
         match (steps.changes_of(&unavoidable), refusal.reason(self.config.table())) {
             (Some(_), _) if refusal.error == ENOENT => self.table_changed_error(),
-            (Some(changes), FilterError::Lacking(source)) => {
+            (Some(changes), FilterError::MissingFeature(source)) => {
                 FilterError::Refused { changes, is_transient: refusal.is_transient(), source }
             }
             (_, reason) => reason,
@@ -150,7 +150,7 @@ impl Nftables {
     }
 
     fn table_changed_error(&self) -> FilterError {
-        FilterError::Changed { table: self.config.table().into() }
+        FilterError::TableChanged { table: self.config.table().into() }
     }
 }
 

@@ -4,14 +4,15 @@
 //! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
 //! be fewer, but each packet would be looked up in a table for each size.
 
-/// A power of 16 consecutive ports, aligned to their number: all with the same first bits.
+/// A block of consecutive ports. Their number is a power of 16 and divides the first port, so all have the same first
+/// bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Block {
     first: u16,
     bits: u8,
 }
 
-/// Shorter ranges are split into single ports, which need no tables of blocks.
+/// Ranges of at most so many ports are split into single ports, which need no tables of blocks.
 const MAX_SPLIT_RANGE: u32 = 16;
 
 impl Block {

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_refused_whole_if_it_is_about_the_rule_in_question() {
+    fn a_batch_with_the_refused_rule_changes_nothing() {
         let mut filter = RecordingFilter::default();
         filter.apply(Time::ZERO, &[begin(1)]).unwrap();
         filter.refuse(Some(Pid(3)));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn reconciliation_counts_both_ways() {
+    fn reconciliation_counts_missing_and_surplus_rules() {
         let mut filter = RecordingFilter::default();
         filter.apply(Time::ZERO, &[begin(1), begin(2)]).unwrap();
         let wanted: Vec<Rule> =

@@ -137,7 +137,7 @@ impl RequiredElements {
 }
 
 fn required_by_rule(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, FilterError> {
-    elements(rule).map_err(|why| FilterError::Unsupported { pid: rule.pid, why })
+    elements(rule).map_err(|reason| FilterError::Unsupported { pid: rule.pid, reason })
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_element_stands_as_long_as_the_rule_that_ends_last(
+        fn an_element_lasts_until_its_last_rule_ends(
             changes in prop::collection::vec((0_u32..6, prop::option::of(1_u64..5)), 0..40),
         ) {
             let mut rules = BTreeMap::new();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_with_a_rule_that_cannot_be_is_taken_back_whole() {
+    fn a_batch_with_an_unsupported_rule_is_undone() {
         let mut required = RequiredElements::of([&rule(0, 5)]).unwrap();
         let mut impossible = rule(3, 5);
         let Action::Enable { external, .. } = &mut impossible.action else { unreachable!() };

@@ -6,7 +6,7 @@ use std::io;
 use hol_netlink::{Socket, attributes};
 
 use super::expression::VALUE_ATTRIBUTE;
-use super::transaction::{INET, Kind, Transaction, about};
+use super::transaction::{INET, Kind, Transaction, table_message};
 use crate::FilterError;
 
 /// A connection to the kernel's nftables.
@@ -58,8 +58,8 @@ impl Refusal {
         match self {
             // The first message begins the transaction, which needs the same permission as all others.
             Self { sequence: 0, error: EPERM } => FilterError::NotPermitted,
-            Self { error: EPERM, .. } => FilterError::Owned { table: table.into() },
-            Self { error, .. } => FilterError::Lacking(io::Error::from_raw_os_error(error)),
+            Self { error: EPERM, .. } => FilterError::TableOwned { table: table.into() },
+            Self { error, .. } => FilterError::MissingFeature(io::Error::from_raw_os_error(error)),
         }
     }
 }
@@ -96,7 +96,7 @@ impl Kernel {
 
     /// Returns true if the table exists.
     pub fn has_table(&self, table: &str) -> Result<bool, FilterError> {
-        match self.socket.execute(about(table, Kind::GetTable, 0)) {
+        match self.socket.execute(table_message(table, Kind::GetTable, 0)) {
             Ok(()) => Ok(true),
             Err(error) if error.raw_os_error() == Some(ENOENT) => Ok(false),
             Err(error) => Err(error.into()),
@@ -107,7 +107,7 @@ impl Kernel {
     pub fn chains(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         // The kernel lists the chains of other tables too.
-        self.socket.list(about(table, Kind::GetChain, 0), |body| {
+        self.socket.list(table_message(table, Kind::GetChain, 0), |body| {
             names.extend(name(body, 3).filter(|_| is_about(body, table)));
         })?;
         Ok(names)
@@ -116,7 +116,7 @@ impl Kernel {
     /// Returns the other tables of the family that have all of these chains.
     pub fn tables_with(&self, chains: &[&str], except: &str) -> Result<Vec<String>, FilterError> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        self.socket.list(about(except, Kind::GetChain, 0), |body| {
+        self.socket.list(table_message(except, Kind::GetChain, 0), |body| {
             let (table, chain) = (name(body, 1), name(body, 3));
             if let Some((table, chain)) = table.zip(chain)
                 && body.first() == Some(&INET)
@@ -133,7 +133,7 @@ impl Kernel {
     pub fn sets(&self, table: &str) -> Result<Vec<String>, FilterError> {
         let mut names = Vec::new();
         if self.has_table(table)? {
-            self.socket.list(about(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
+            self.socket.list(table_message(table, Kind::GetSet, 0), |body| names.extend(name(body, 2)))?;
         }
         Ok(names)
     }
@@ -145,7 +145,7 @@ impl Kernel {
         set: &str,
         mut take: impl FnMut(Vec<u8>, KernelElement),
     ) -> Result<(), FilterError> {
-        let probe = about(table, Kind::GetElement, 0).with_name(2, set);
+        let probe = table_message(table, Kind::GetElement, 0).with_name(2, set);
         Ok(self
             .socket
             .stream_list(probe, |body| elements_of(body).for_each(|(key, found)| take(key, found)))?)
@@ -160,7 +160,7 @@ pub(super) fn is_about(body: &[u8], table: &str) -> bool {
 fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<Refusal>, FilterError> {
     socket.send(transaction)?;
     let mut refusals = Vec::new();
-    let received = socket.answers(|answer| {
+    let received = socket.read_answers(|answer| {
         if let Some(error) = answer.outcome().filter(|error| *error != 0) {
             refusals.push(Refusal { sequence: answer.sequence, error });
         }

@@ -19,8 +19,9 @@ use crate::FilterError;
 /// or halves.
 const MAX_LISTS: usize = 16;
 
-/// Repeats `list` until it reports nothing new. Returns false if that never happens.
-pub(super) fn list_until_known(
+/// Calls `list` until it returns false because its list contained nothing new. Returns false if none of [`MAX_LISTS`]
+/// lists does.
+pub(super) fn list_until_complete(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {
     list()?;
@@ -39,14 +40,14 @@ impl Kernel {
         for name in self.sets(table)? {
             let list = |take: &mut dyn FnMut(Vec<u8>, KernelElement)| self.list_once(table, &name, take);
             let elements =
-                list_completely(list)?.ok_or_else(|| FilterError::Changed { table: table.into() })?;
+                list_completely(list)?.ok_or_else(|| FilterError::TableChanged { table: table.into() })?;
             sets.insert(name, elements);
         }
         Ok(sets)
     }
 }
 
-/// Returns all elements of a set, as first listed; `None` if each list contains new elements.
+/// Returns all elements of a set, as first listed; `None` if every list contains new elements.
 fn list_completely(
     mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, KernelElement)) -> Result<(), FilterError>,
 ) -> Result<Option<BTreeMap<Vec<u8>, KernelElement>>, FilterError> {
@@ -54,21 +55,21 @@ fn list_completely(
     // another one.
     let mut elements: BTreeMap<Vec<u8>, (KernelElement, usize)> = BTreeMap::new();
     let mut number = 0;
-    let is_known = list_until_known(|| {
+    let is_complete = list_until_complete(|| {
         number += 1;
-        let mut is_news = false;
+        let mut is_incomplete = false;
         list(&mut |key, found| match elements.entry(key) {
             Entry::Vacant(vacant) => {
-                is_news = true;
+                is_incomplete = true;
                 vacant.insert((found, number));
             }
             Entry::Occupied(mut occupied) => {
-                is_news |= std::mem::replace(&mut occupied.get_mut().1, number) == number;
+                is_incomplete |= std::mem::replace(&mut occupied.get_mut().1, number) == number;
             }
         })?;
-        Ok(is_news)
+        Ok(is_incomplete)
     })?;
-    Ok(is_known.then(|| elements.into_iter().map(|(key, (found, _))| (key, found)).collect()))
+    Ok(is_complete.then(|| elements.into_iter().map(|(key, (found, _))| (key, found)).collect()))
 }
 
 #[cfg(test)]
@@ -181,7 +182,7 @@ mod tests {
 
     /// A list that has an element twice lacks another, which the previous list may have lacked, too.
     #[test]
-    fn a_list_with_an_element_twice_is_not_the_last() {
+    fn a_list_with_a_duplicate_element_is_repeated() {
         let mut lists = [vec![0, 1], vec![1, 1], vec![0, 1, 2], vec![2, 1, 0]].into_iter();
         let mut number = 0;
         let elements = list_completely(|take| {
@@ -193,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_table_is_listed_twice() {
+    fn an_unchanging_table_is_listed_twice() {
         let set = Set::of(40, |_| false);
         assert_eq!(keys(set.clone(), 10, Vec::new()), (Some(set.living()), 2));
         assert_eq!(keys(Set::of(0, |_| false), 10, Vec::new()), (Some(Vec::new()), 2));
     }
 
     #[test]
-    fn there_is_an_end_of_lists_that_never_agree() {
+    fn lists_that_never_agree_end_at_the_maximum() {
         let mut next = 0;
         let elements = list_completely(|take| {
             next += 1;
@@ -221,7 +222,7 @@ mod tests {
     proptest! {
         /// No change during the first list hides an element.
         #[test]
-        fn what_happens_in_one_list_hides_nothing(
+        fn changes_during_the_first_list_hide_no_element(
             elements in 0_u8..200,
             piece in 1_usize..50,
             work in proptest::collection::vec(work(), 0..4),

@@ -23,7 +23,7 @@ pub(super) fn add_lookup(
     label: Option<Label>,
 ) -> Expressions {
     let mut register = 0;
-    let rule = shape.key().fold(of_version(rule, shape.version), |rule, field| {
+    let rule = shape.key().fold(match_version(rule, shape.version), |rule, field| {
         let at = register;
         register += field.width() / 4;
         load_field(rule, field, direction, at)
@@ -45,7 +45,7 @@ pub(super) fn add_lookup(
 }
 
 /// Continues only with packets of the version.
-pub(super) fn of_version(rule: Expressions, version: IpVersion) -> Expressions {
+pub(super) fn match_version(rule: Expressions, version: IpVersion) -> Expressions {
     rule.meta(MetaKey::Version, 0).equals(0, &[protocol_family(version)])
 }
 

@@ -43,7 +43,7 @@ impl Ownership {
         let mut probe = Transaction::new(table);
         probe.create_table(self.flags());
         match kernel.commit(&probe.finish_without_commit())?.first().map(|refusal| refusal.reason(table)) {
-            Some(reason @ FilterError::Owned { .. }) => Err(reason),
+            Some(reason @ FilterError::TableOwned { .. }) => Err(reason),
             _ => Ok(()),
         }
     }

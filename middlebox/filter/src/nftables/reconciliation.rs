@@ -23,9 +23,9 @@ const END_TOLERANCE: Duration = Duration::from_secs(2);
 const MAX_STEPS: usize = 16_384;
 /// A table with more elements is not listed first, because listing takes the kernel time quadratic in their
 /// number.
-const LARGE_TABLE: usize = 1 << 16;
+const MAX_LISTED_ELEMENTS: usize = 1 << 16;
 /// Maximum steps per call of [`add_missing`](Nftables::add_missing), while agents wait.
-const FEW_STEPS: usize = 512;
+const MAX_STEPS_PER_CALL: usize = 512;
 
 impl Nftables {
     /// Makes the table match `required`. Chains and sets come first; then surplus elements are removed, and
@@ -41,7 +41,8 @@ impl Nftables {
         self.required = required;
         let sets = Sets::for_all(&self.required)?;
         self.survey = None;
-        let is_large = self.required.len() > LARGE_TABLE && self.kernel.has_table(self.config.table())?;
+        let is_large =
+            self.required.len() > MAX_LISTED_ELEMENTS && self.kernel.has_table(self.config.table())?;
         let (difference, unknown) =
             if is_large { self.assume_all_missing(now, &sets)? } else { self.list_difference(now, &sets)? };
         let corrections = difference.corrections;
@@ -134,7 +135,7 @@ impl Nftables {
 
     /// Adds more of the missing elements in their current form, since rules may have changed.
     pub(super) fn add_missing(&mut self, now: Time) -> Result<(), FilterError> {
-        let next = self.missing.split_off(self.missing.len().saturating_sub(FEW_STEPS));
+        let next = self.missing.split_off(self.missing.len().saturating_sub(MAX_STEPS_PER_CALL));
         let steps: Steps = self.additions(now, &next).collect();
         if steps.is_empty() {
             return Ok(());

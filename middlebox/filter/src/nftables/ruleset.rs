@@ -9,7 +9,7 @@ use super::expression::{
     CtKey, Expressions, Header, Label, MetaKey, Nat, Order, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
     Verdict,
 };
-use super::lookup::{PacketDirection, add_lookup, load_field, of_version, protocol_family};
+use super::lookup::{PacketDirection, add_lookup, load_field, match_version, protocol_family};
 use super::transaction::Transaction;
 use crate::element::{Role, mask_v4, mask_v6};
 use crate::shape::{Field, Shape, Side};
@@ -30,8 +30,8 @@ pub(super) struct Chain<'a> {
     roles: &'static [Role],
     direction: PacketDirection,
     label: Option<Label>,
-    /// The NAT whose inside addresses cannot be reached untranslated through the inbound sets.
-    hides: Option<&'a Pool>,
+    /// Addresses of the NAT, whose internal hosts external hosts can reach only at these addresses.
+    hidden_pool: Option<&'a Pool>,
     end: End<'a>,
 }
 
@@ -42,7 +42,7 @@ enum End<'a> {
     /// Accepts packets of masqueraded connections.
     Masqueraded,
     /// Gives masqueraded connections the address of the NAT.
-    Represent(&'a Masquerade),
+    Masquerade(&'a Masquerade),
     Drop,
     Goto(&'static str),
 }
@@ -98,14 +98,14 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     // Connections that a binding translates are labelled if packets pass without a rule: they must stop when
     // the binding ends.
     let label = (is_translator || masquerade.is_used()).then_some(TRANSLATED_LABEL);
-    let represent = if masquerade.is_used() { End::Represent(masquerade) } else { End::Accept };
+    let end = if masquerade.is_used() { End::Masquerade(masquerade) } else { End::Accept };
     let mut chains = vec![
         Chain::new(FORWARD_CHAIN, Begin::Forward(config.interfaces(), masquerade, ways), &[]),
         Chain::new(CHECKS_CHAIN, Begin::Checks, &[]),
         Chain::new(BLOCKED_CHAIN, Begin::Nothing, &[Role::Block]),
         Chain::new("input", Begin::Input(config.pool()), &[]),
         Chain { label, ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat]) },
-        Chain { label, end: represent, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
+        Chain { label, end, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
     ];
     if is_translator {
         chains.extend(translator());
@@ -131,7 +131,7 @@ fn passage<'a>(
     let end = if masquerades && name == LEAVING_CHAIN { End::Masqueraded } else { End::Drop };
     let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING_CHAIN };
     [
-        Chain { end, hides: Some(config.pool()), ..Chain::new(name, begin, own) },
+        Chain { end, hidden_pool: Some(config.pool()), ..Chain::new(name, begin, own) },
         Chain {
             end: End::Drop,
             direction: PacketDirection::Reply,
@@ -167,7 +167,7 @@ impl<'a> Chain<'a> {
             roles,
             direction: PacketDirection::Original,
             label: None,
-            hides: None,
+            hidden_pool: None,
             end: End::Accept,
         }
     }
@@ -180,7 +180,7 @@ impl<'a> Chain<'a> {
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
             Begin::Prerouting | Begin::Postrouting => {
-                !shapes.is_empty() || matches!(self.end, End::Represent(_))
+                !shapes.is_empty() || matches!(self.end, End::Masquerade(_))
             }
             Begin::Input(pool) => !pool.addresses.is_empty(),
             _ => true,
@@ -214,8 +214,10 @@ impl<'a> Chain<'a> {
         for shape in others {
             rules.add(|rule| add_lookup(rule, shape, self.direction, self.label));
         }
-        for version in self.hides.filter(|_| self.uses(Role::Inbound)).into_iter().flat_map(Pool::versions) {
-            rules.add(|rule| untranslated(of_version(rule, version)).verdict(Verdict::Drop));
+        for version in
+            self.hidden_pool.filter(|_| self.uses(Role::Inbound)).into_iter().flat_map(Pool::versions)
+        {
+            rules.add(|rule| match_untranslated(match_version(rule, version)).verdict(Verdict::Drop));
         }
         for shape in inbound {
             rules.add(|rule| add_lookup(rule, shape, self.direction, self.label));
@@ -223,11 +225,13 @@ impl<'a> Chain<'a> {
         match self.end {
             End::Accept => {}
             End::Masqueraded => {
-                rules.add(|rule| direction(masqueraded(rule), ORIGINAL_DIRECTION).verdict(Verdict::Accept));
+                rules.add(|rule| {
+                    match_direction(match_masqueraded(rule), ORIGINAL_DIRECTION).verdict(Verdict::Accept)
+                });
                 rules.add(|rule| rule.verdict(Verdict::Drop));
             }
-            End::Represent(masquerade) => masquerade.sources().for_each(|source| {
-                rules.add(|rule| represent(labelled(rule), source, &masquerade.ports));
+            End::Masquerade(masquerade) => masquerade.sources().for_each(|source| {
+                rules.add(|rule| masquerade_as(match_labelled(rule), source, &masquerade.ports));
             }),
             End::Drop => rules.add(|rule| rule.verdict(Verdict::Drop)),
             End::Goto(chain) => rules.add(|rule| rule.verdict(Verdict::Goto(chain))),
@@ -257,8 +261,8 @@ impl Begin<'_> {
                 [entering, leaving],
             ) => {
                 label(rules, interfaces, masquerade);
-                rules.add(|rule| between(rule, outside, inside).verdict(Verdict::Goto(entering)));
-                rules.add(|rule| between(rule, inside, outside).verdict(Verdict::Goto(leaving)));
+                rules.add(|rule| match_interfaces(rule, outside, inside).verdict(Verdict::Goto(entering)));
+                rules.add(|rule| match_interfaces(rule, inside, outside).verdict(Verdict::Goto(leaving)));
             }
             Self::Input(pool) => protect(rules, pool),
             Self::Checks => check(rules),
@@ -273,10 +277,10 @@ impl Begin<'_> {
 fn check(rules: &mut Rules<'_, '_>) {
     const INVALID_STATE: u32 = 1;
     const RELATED_STATE: u32 = 4;
-    rules.add(|rule| state(rule, INVALID_STATE).verdict(Verdict::Drop));
+    rules.add(|rule| match_state(rule, INVALID_STATE).verdict(Verdict::Drop));
     rules.add(|rule| rule.verdict(Verdict::Jump(BLOCKED_CHAIN)));
     for error in [ICMP, ICMPV6] {
-        rules.add(|rule| protocol(state(rule, RELATED_STATE), error).verdict(Verdict::Accept));
+        rules.add(|rule| match_protocol(match_state(rule, RELATED_STATE), error).verdict(Verdict::Accept));
     }
 }
 
@@ -286,11 +290,11 @@ fn check(rules: &mut Rules<'_, '_>) {
 fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     if masquerades {
-        rules.add(|rule| direction(masqueraded(rule), REPLY_DIRECTION).verdict(Verdict::Accept));
+        rules.add(|rule| match_direction(match_masqueraded(rule), REPLY_DIRECTION).verdict(Verdict::Accept));
     }
     for connected in [TCP, DCCP, SCTP] {
         rules.add(|rule| {
-            protocol(direction(rule, REPLY_DIRECTION), connected).verdict(Verdict::Goto(replies))
+            match_protocol(match_direction(rule, REPLY_DIRECTION), connected).verdict(Verdict::Goto(replies))
         });
     }
 }
@@ -300,11 +304,13 @@ fn pass(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
 fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces, masquerade: &Masquerade) {
     let label = |rule: Expressions| rule.load(&MASQUERADED_LABEL, 8).store(CtKey::Label, 8);
     for hosts in &masquerade.hosts {
-        rules.add(|rule| label(source(state(between(rule, inside, outside), NEW_STATE), hosts)));
+        rules.add(|rule| {
+            label(match_source(match_state(match_interfaces(rule, inside, outside), NEW_STATE), hosts))
+        });
     }
     if masquerade.hairpin {
         rules.add(|rule| {
-            let rule = state(between(rule, inside, inside), NEW_STATE).ct(CtKey::Status, 0);
+            let rule = match_state(match_interfaces(rule, inside, inside), NEW_STATE).ct(CtKey::Status, 0);
             let rule = rule.mask(0, &TRANSLATED_DESTINATION.to_ne_bytes());
             label(rule.compare(0, Order::Unequal, &[0; 4]))
         });
@@ -312,10 +318,10 @@ fn label(rules: &mut Rules<'_, '_>, Interfaces { inside, outside }: &Interfaces,
 }
 
 /// Matches packets from these hosts.
-fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
+fn match_source(rule: Expressions, hosts: &Prefix) -> Expressions {
     let (address, version) = (hosts.address(), IpVersion::of(hosts.address()));
     let field = Field::Address(Side::Source, version, hosts.length());
-    let rule = load_field(of_version(rule, version), field, PacketDirection::Original, 0);
+    let rule = load_field(match_version(rule, version), field, PacketDirection::Original, 0);
     match address {
         IpAddr::V4(v4) => rule.equals(0, &(v4.to_bits() & mask_v4(hosts.length())).to_be_bytes()),
         IpAddr::V6(v6) => rule.equals(0, &(v6.to_bits() & mask_v6(hosts.length())).to_be_bytes()),
@@ -323,23 +329,23 @@ fn source(rule: Expressions, hosts: &Prefix) -> Expressions {
 }
 
 /// Matches packets of connections with the label of masqueraded ones.
-fn labelled(rule: Expressions) -> Expressions {
+fn match_labelled(rule: Expressions) -> Expressions {
     let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED_LABEL);
     rule.compare(0, Order::Unequal, &[0; size_of::<Label>()])
 }
 
 /// Matches packets of connections that need no rule. A connection that a binding translates needs the binding, even if
 /// its host is masqueraded. Otherwise the connection would outlast the binding, whose port other connections get.
-fn masqueraded(rule: Expressions) -> Expressions {
+fn match_masqueraded(rule: Expressions) -> Expressions {
     const LABEL_BITS: Label =
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED_LABEL[15] | MASQUERADED_LABEL[15]];
     rule.ct(CtKey::Label, 0).mask(0, &LABEL_BITS).equals(0, &MASQUERADED_LABEL)
 }
 
 /// Gives a connection this source, and a port that no binding uses.
-fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> Expressions {
+fn masquerade_as(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> Expressions {
     let version = IpVersion::of(source);
-    let rule = of_version(rule, version);
+    let rule = match_version(rule, version);
     let rule = match source {
         IpAddr::V4(v4) => rule.load(&v4.octets(), 0),
         IpAddr::V6(v6) => rule.load(&v6.octets(), 0),
@@ -351,7 +357,7 @@ fn represent(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> 
 
 /// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to
 /// A2, so a pinhole for A0 behind it must not bypass the NAT.
-fn untranslated(rule: Expressions) -> Expressions {
+fn match_untranslated(rule: Expressions) -> Expressions {
     let rule = rule.ct(CtKey::Status, 0).mask(0, &(TRANSLATED_SOURCE | TRANSLATED_DESTINATION).to_ne_bytes());
     rule.equals(0, &[0; 4])
 }
@@ -375,7 +381,7 @@ fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
         let destination = Field::Address(Side::Destination, version, version.address_bits());
         rules.add(|rule| {
             let rule = load_field(
-                of_version(state(rule, NEW_STATE), version),
+                match_version(match_state(rule, NEW_STATE), version),
                 destination,
                 PacketDirection::Original,
                 0,
@@ -384,14 +390,14 @@ fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
                 IpAddr::V4(v4) => rule.equals(0, &v4.octets()),
                 IpAddr::V6(v6) => rule.equals(0, &v6.octets()),
             };
-            let rule = protocol(rule, UDP).payload(Header::Transport, 2, 2, 0);
+            let rule = match_protocol(rule, UDP).payload(Header::Transport, 2, 2, 0);
             let rule = rule.compare(0, Order::NotBelow, &first).compare(0, Order::NotAbove, &last);
             rule.verdict(Verdict::Drop)
         });
     }
 }
 
-fn between(rule: Expressions, from: &str, to: &str) -> Expressions {
+fn match_interfaces(rule: Expressions, from: &str, to: &str) -> Expressions {
     let padded = |name: &str| {
         let mut octets = [0; 16];
         octets[..name.len()].copy_from_slice(name.as_bytes());
@@ -401,12 +407,12 @@ fn between(rule: Expressions, from: &str, to: &str) -> Expressions {
     rule.meta(MetaKey::OutputInterface, 0).equals(0, &padded(to))
 }
 
-fn protocol(rule: Expressions, protocol: u8) -> Expressions {
+fn match_protocol(rule: Expressions, protocol: u8) -> Expressions {
     rule.meta(MetaKey::Protocol, 0).equals(0, &[protocol])
 }
 
 /// Matches packets in one of these states, which are bits.
-fn state(rule: Expressions, states: u32) -> Expressions {
+fn match_state(rule: Expressions, states: u32) -> Expressions {
     rule.ct(CtKey::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Order::Unequal, &[0; 4])
 }
 
@@ -417,6 +423,6 @@ const REPLY_DIRECTION: u8 = 1;
 const NEW_STATE: u32 = 8;
 
 /// Matches packets in this direction of their connection.
-fn direction(rule: Expressions, direction: u8) -> Expressions {
+fn match_direction(rule: Expressions, direction: u8) -> Expressions {
     rule.ct(CtKey::Direction, 0).equals(0, &[direction])
 }

@@ -18,7 +18,7 @@ pub(super) struct Steps {
     /// The messages of the last transaction: the index of the step, and whether the message adds.
     messages: Vec<(usize, bool)>,
     /// The sequence number of the first message.
-    first: u32,
+    first_sequence: u32,
 }
 
 /// A step on one element. Before Linux 6.12 the kernel cannot change the timeout of an element, so a change is a delete
@@ -67,7 +67,7 @@ impl Steps {
     /// ended.
     pub fn put(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
-        self.first = transaction.next();
+        self.first_sequence = transaction.next_sequence();
         for (index, step) in self.steps.iter().enumerate() {
             let Some(set) = sets.name(&step.shape) else { continue };
             if step.delete {
@@ -114,7 +114,7 @@ impl Steps {
     }
 
     fn message(&self, sequence: u32) -> Option<(usize, bool)> {
-        self.messages.get(sequence.checked_sub(self.first)? as usize).copied()
+        self.messages.get(sequence.checked_sub(self.first_sequence)? as usize).copied()
     }
 }
 

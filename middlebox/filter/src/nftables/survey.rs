@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use super::kernel::Kernel;
-use super::listing::list_until_known;
+use super::listing::list_until_complete;
 use crate::FilterError;
 
 /// The name of an element in the kernel: its set and its key.
@@ -36,7 +36,7 @@ impl Survey {
             let kernel = Kernel::open()?;
             let mut surplus = BTreeSet::new();
             // Elements that no list contains expire with their lifetime.
-            list_until_known(|| {
+            list_until_complete(|| {
                 let known = surplus.len();
                 for set in kernel.sets(&table)? {
                     kernel.list_once(&table, &set, |key, _| {

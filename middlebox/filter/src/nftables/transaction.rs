@@ -45,8 +45,8 @@ pub(super) enum Kind {
     DestroyElement = 30,
 }
 
-/// Returns a message about a table of the family `inet`, whose name is always its first attribute.
-pub(super) fn about(table: &str, kind: Kind, flags: u16) -> Message {
+/// Returns a message table_message a table of the family `inet`, whose name is always its first attribute.
+pub(super) fn table_message(table: &str, kind: Kind, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
 
@@ -78,37 +78,37 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the sequence number of the next message.
-    pub fn next(&self) -> u32 {
+    pub fn next_sequence(&self) -> u32 {
         self.messages
     }
 
     /// Creates a table if it does not exist.
     pub fn ensure_table(&mut self) {
-        self.push(about(self.table, Kind::NewTable, CREATE));
+        self.push(table_message(self.table, Kind::NewTable, CREATE));
     }
 
     /// Creates a table with these flags, or sets the flags of an existing one.
     pub fn create_table(&mut self, flags: u32) {
-        self.push(number(about(self.table, Kind::NewTable, CREATE), 2, flags));
+        self.push(number(table_message(self.table, Kind::NewTable, CREATE), 2, flags));
     }
 
     pub fn delete_table(&mut self) {
-        self.push(about(self.table, Kind::DeleteTable, 0));
+        self.push(table_message(self.table, Kind::DeleteTable, 0));
     }
 
     pub fn delete_chain(&mut self, name: &str) {
-        self.push(about(self.table, Kind::DeleteChain, 0).with_name(3, name));
+        self.push(table_message(self.table, Kind::DeleteChain, 0).with_name(3, name));
     }
 
     /// Creates a chain that rules jump to.
     pub fn create_chain(&mut self, name: &str) {
-        self.push(about(self.table, Kind::NewChain, CREATE).with_name(3, name));
+        self.push(table_message(self.table, Kind::NewChain, CREATE).with_name(3, name));
     }
 
     /// Creates a base chain; packets that reach its end pass.
     pub fn create_base_chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
         const ACCEPT: u32 = 1;
-        let message = about(self.table, Kind::NewChain, CREATE).with_name(3, name);
+        let message = table_message(self.table, Kind::NewChain, CREATE).with_name(3, name);
         let message =
             message.with_nested(4, &[], |place| number(number(place, 1, hook), 2, priority.cast_unsigned()));
         self.push(number(message, 5, ACCEPT).with_name(7, kind));
@@ -116,14 +116,14 @@ impl<'a> Transaction<'a> {
 
     /// Removes the rules of a chain; `None`: those of all chains.
     pub fn flush(&mut self, chain: Option<&str>) {
-        let message = about(self.table, Kind::DeleteRule, 0);
+        let message = table_message(self.table, Kind::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });
     }
 
     /// Adds a rule at the end of a chain.
     pub fn add_rule(&mut self, chain: &str, rule: impl FnOnce(Expressions) -> Expressions) {
         const APPEND_FLAG: u16 = 0x800;
-        let message = about(self.table, Kind::NewRule, CREATE | APPEND_FLAG).with_name(2, chain);
+        let message = table_message(self.table, Kind::NewRule, CREATE | APPEND_FLAG).with_name(2, chain);
         self.push(message.with_nested(4, &[], |list| rule(Expressions(list)).0));
     }
 
@@ -133,7 +133,7 @@ impl<'a> Transaction<'a> {
         let kind = |kind, field: shape::Field| kind << 6 | field.kind();
         let width = |octets, field: shape::Field| octets + field.width() as u32;
         let is_map = shape.data().next().is_some();
-        let message = about(self.table, Kind::NewSet, CREATE).with_name(2, &shape.name());
+        let message = table_message(self.table, Kind::NewSet, CREATE).with_name(2, &shape.name());
         let message = number(message, 3, if is_map { MAP_FLAG | TIMEOUT_FLAG } else { TIMEOUT_FLAG });
         let message = number(number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
         let message = number(message, 10, self.messages);
@@ -146,12 +146,12 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn delete_set(&mut self, name: &str) {
-        self.push(about(self.table, Kind::DeleteSet, 0).with_name(2, name));
+        self.push(table_message(self.table, Kind::DeleteSet, 0).with_name(2, name));
     }
 
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
         let remaining = (state.end.saturating_since(now) + GRACE_TIME).as_millis();
-        let message = about(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
+        let message = table_message(self.table, Kind::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
                 let octets = value(octets, 1, key);
@@ -174,7 +174,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn remove_element(&mut self, kind: Kind, set: &str, key: &[u8]) {
-        let message = about(self.table, kind, 0).with_name(2, set);
+        let message = table_message(self.table, kind, 0).with_name(2, set);
         self.push(
             message.with_nested(3, &[], |list| list.with_nested(1, &[], |octets| value(octets, 1, key))),
         );

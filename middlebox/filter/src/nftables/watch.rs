@@ -36,7 +36,7 @@ impl Watch {
             event.port != self.own_port && event.kind >> 8 == NFTABLES && is_about(event.body, &self.table)
         };
         let mut has_foreign_change = self.has_foreign_change.get();
-        let received = self.socket.answers(|event| has_foreign_change |= is_foreign(&event));
+        let received = self.socket.read_answers(|event| has_foreign_change |= is_foreign(&event));
         // Lost events may have been about our table.
         self.has_foreign_change.set(has_foreign_change || received.is_err());
     }

@@ -10,7 +10,7 @@ const DOCUMENT: &str = include_str!("../../../../docs/simco-filter.md");
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn the_documented_ruleset_is_what_comes_out() {
+fn the_documented_ruleset_matches_nft() {
     let world = World::new();
     let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
     let mut filter = world.filter(Config::new().with_interfaces(interfaces).unwrap());

@@ -5,10 +5,10 @@ use hol_simco::Direction::Inbound;
 use hol_simco::Rule;
 
 use crate::rules::{NOW, UDP, begin, enable, end};
-use crate::world::Place::{Inside, Middlebox, Outside};
+use crate::world::Node::{Inside, Middlebox, Outside};
 use crate::world::{World, arrives};
 
-const STRANGERS: [&str; 5] = [
+const FOREIGN_CHANGES: [&str; 5] = [
     "flush table inet simco",
     "delete table inet simco",
     "flush chain inet simco passing",
@@ -23,18 +23,18 @@ fn rule(pid: u32) -> Rule {
 /// Returns a filter with the first rule in a table that it owns.
 fn owner(world: &World) -> Nftables {
     let mut filter = world.filter(Config::new());
-    assert!(filter.is_guarded(), "before Linux 6.9 nobody can own a table for good");
+    assert!(filter.is_guarded(), "before Linux 6.9 a table does not stay owned");
     filter.reconcile(NOW, &[rule(1)]).unwrap();
     filter
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
-fn nobody_else_can_change_the_table() {
+fn other_programs_cannot_change_an_owned_table() {
     let world = World::new();
     let mut filter = owner(&world);
     let before = world.stateless_listing();
-    for script in STRANGERS {
+    for script in FOREIGN_CHANGES {
         let refused = world.run(Middlebox, "nft", &[script]).unwrap_err().to_string();
         assert!(refused.contains("Operation not permitted"), "{script}: {refused}");
     }
@@ -50,12 +50,12 @@ fn nobody_else_can_change_the_table() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
-fn a_second_filter_is_told_that_the_table_is_taken() {
+fn a_second_filter_is_refused_an_owned_table() {
     let world = World::new();
     let mut filter = owner(&world);
     let before = world.listing().matches("expires").count();
     let error = world.open(Config::new()).unwrap_err();
-    assert!(matches!(error, FilterError::Owned { .. }), "{error}");
+    assert!(matches!(error, FilterError::TableOwned { .. }), "{error}");
     for part in ["inet simco", "[nftables] table = NAME"] {
         assert!(error.to_string().contains(part), "{error}");
     }
@@ -68,15 +68,15 @@ fn a_second_filter_is_told_that_the_table_is_taken() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
-fn whoever_comes_next_takes_the_table_over_as_it_is() {
+fn the_next_filter_adopts_the_table_unchanged() {
     let world = World::new();
     let filter = owner(&world);
     drop(filter);
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
-    assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some(), "it outlives its owner");
+    assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some(), "the table outlives its owner");
     let mut successor = world.filter(Config::new());
     assert_eq!(successor.reconcile(NOW, &[rule(1)]).unwrap(), Corrections::default());
-    world.run(Middlebox, "nft", &[STRANGERS[0]]).unwrap_err();
+    world.run(Middlebox, "nft", &[FOREIGN_CHANGES[0]]).unwrap_err();
     successor.remove().unwrap();
     assert_eq!(world.listing(), "");
 }
@@ -84,12 +84,12 @@ fn whoever_comes_next_takes_the_table_over_as_it_is() {
 /// Changes made in the meantime are reversed.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
-fn a_table_that_was_changed_while_nobody_owned_it_is_mended() {
+fn a_table_changed_without_an_owner_is_repaired() {
     let world = World::new();
     let filter = owner(&world);
     let whole = world.stateless_listing();
     drop(filter);
-    for script in STRANGERS {
+    for script in FOREIGN_CHANGES {
         world.nft(script);
         let mut successor = world.filter(Config::new());
         successor.reconcile(NOW, &[rule(1)]).unwrap();
@@ -100,28 +100,28 @@ fn a_table_that_was_changed_while_nobody_owned_it_is_mended() {
 /// An older daemon has created the table, to which no flag can be added.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), and Linux 6.9 for tables with an owner"]
-fn a_table_that_cannot_be_owned_is_replaced_by_one_that_can() {
+fn a_table_that_cannot_be_owned_is_replaced() {
     let world = World::new();
     world.filter(Config::new().unguarded()).reconcile(NOW, &[rule(1)]).unwrap();
     let _filter = owner(&world);
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5001"), world.udp(Outside, "10.2.0.2:6004"));
     assert!(arrives(&outside, "10.1.0.2:5001", &inside).is_some());
-    world.run(Middlebox, "nft", &[STRANGERS[0]]).unwrap_err();
+    world.run(Middlebox, "nft", &[FOREIGN_CHANGES[0]]).unwrap_err();
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn where_others_can_change_the_table_that_is_heard() {
+fn foreign_changes_of_an_unguarded_table_are_detected() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     assert!(!filter.is_guarded());
-    world.at(Middlebox, || filter.watch()).unwrap();
+    world.call_in(Middlebox, || filter.watch()).unwrap();
     filter.reconcile(NOW, &[rule(1)]).unwrap();
     filter.apply(NOW, &[begin(rule(2))]).unwrap();
-    assert!(!filter.has_foreign_change(), "what we do ourselves is no news");
+    assert!(!filter.has_foreign_change(), "own changes are not foreign");
     world.nft("add table inet theirs\nadd chain inet theirs simco\nadd table ip simco");
-    assert!(!filter.has_foreign_change(), "nor is what others do to their own");
-    for script in STRANGERS.iter().chain(&["flush ruleset"]) {
+    assert!(!filter.has_foreign_change(), "changes to other tables are ignored");
+    for script in FOREIGN_CHANGES.iter().chain(&["flush ruleset"]) {
         world.nft(script);
         assert!(filter.has_foreign_change(), "{script}");
         assert!(!filter.has_foreign_change(), "{script}");
@@ -132,7 +132,7 @@ fn where_others_can_change_the_table_that_is_heard() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_filter_knows_the_tables_of_others_that_filter_the_same_packets() {
+fn tables_of_other_middleboxes_are_found() {
     let world = World::new();
     world.nft("add table inet mine; add chain inet mine forward { type filter hook forward priority 0; }");
     world.nft("add table ip simco; add chain ip simco forward; add chain ip simco checks; add chain ip simco blocked");
@@ -141,8 +141,8 @@ fn a_filter_knows_the_tables_of_others_that_filter_the_same_packets() {
     let mut first = world.filter(Config::new());
     first.reconcile(NOW, &[]).unwrap();
     let second = || Config::new().with_table("second").unwrap();
-    assert!(first.other_tables().unwrap().is_empty(), "its own is no other's");
+    assert!(first.other_tables().unwrap().is_empty(), "the filter's own table is not listed");
     assert_eq!(others(second()), ["simco"]);
     drop(first);
-    assert_eq!(others(second()), ["simco"], "what a middlebox has left filters, too");
+    assert_eq!(others(second()), ["simco"], "a table without an owner still filters");
 }

@@ -8,16 +8,16 @@ use hol_simco::Change;
 use hol_simco::Direction::{Inbound, Outbound};
 
 use crate::rules::{NOW, UDP, begin, enable, end, lasting};
-use crate::world::Place::{Inside, Outside};
+use crate::world::Node::{Inside, Outside};
 use crate::world::{World, arrives, wait};
 
 const SHORT: Duration = Duration::from_millis(700);
 /// How much longer than its rule an element lasts if no transaction deletes it.
-const GRACE: time::Duration = time::Duration::from_secs(5);
+const GRACE_TIME: time::Duration = time::Duration::from_secs(5);
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn the_kernel_ends_a_lifetime_though_nobody_says_so() {
+fn the_kernel_ends_a_lifetime_without_the_filter() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
@@ -25,14 +25,14 @@ fn the_kernel_ends_a_lifetime_though_nobody_says_so() {
     filter.apply(NOW, &[begin(rule)]).unwrap();
     drop(filter);
     assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_some());
-    wait(time::Duration::from_millis(700) + GRACE);
+    wait(time::Duration::from_millis(700) + GRACE_TIME);
     assert!(arrives(&outside, "10.1.0.2:5004", &inside).is_none());
 }
 
 /// A timeout of zero would mean no timeout.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_lifetime_that_is_almost_over_ends() {
+fn a_lifetime_of_a_nanosecond_ends() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004");
@@ -47,7 +47,7 @@ fn a_lifetime_that_is_almost_over_ends() {
 /// net/netfilter/nft_set_hash.c `nft_rhash_gc`, lib/rhashtable.c `rhashtable_insert_rehash`.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_short_rule_begins_and_ends_as_often_as_one_likes() {
+fn a_short_rule_can_begin_and_end_repeatedly() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_millis(1));
@@ -55,13 +55,13 @@ fn a_short_rule_begins_and_ends_as_often_as_one_likes() {
         filter.apply(NOW, &[begin(rule)]).unwrap_or_else(|error| panic!("round {round}: {error}"));
         wait(time::Duration::from_millis(25));
         filter.apply(NOW + Duration::from_millis(25), &[end(rule)]).unwrap();
-        assert!(!world.listing().contains("timeout "), "what has ended is gone");
+        assert!(!world.listing().contains("timeout "), "the ended element is deleted");
     }
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_lifetime_becomes_longer_and_shorter() {
+fn a_lifetime_can_be_extended_and_shortened() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(600));
@@ -76,7 +76,7 @@ fn a_lifetime_becomes_longer_and_shorter() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn an_element_of_two_rules_stands_as_long_as_the_longer() {
+fn an_element_of_two_rules_lasts_as_long_as_the_longer() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let short = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(600));
@@ -96,13 +96,13 @@ fn an_element_of_two_rules_stands_as_long_as_the_longer() {
 /// changed.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn what_has_ended_in_the_kernel_can_be_changed_and_begun_again() {
+fn rules_that_ended_in_the_kernel_can_be_changed_and_restarted() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = |pid, port| enable(pid, Inbound, UDP, &format!("10.1.0.2:{port}"), "10.2.0.2:6004");
     let [first, second] = [rule(1, 5004), rule(2, 5006)].map(|rule| lasting(rule, Duration::from_millis(60)));
     filter.apply(NOW, &[begin(first), begin(second)]).unwrap();
-    wait(time::Duration::from_millis(100) + GRACE);
+    wait(time::Duration::from_millis(100) + GRACE_TIME);
     let longer = lasting(first, Duration::from_secs(3600));
     filter.apply(NOW, &[Change { before: Some(first), after: Some(longer) }, end(second)]).unwrap();
     assert_eq!(world.listing().matches("timeout 1h5s expires").count(), 1);
@@ -113,7 +113,7 @@ fn what_has_ended_in_the_kernel_can_be_changed_and_begun_again() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_batch_is_made_whole_or_not_at_all() {
+fn a_batch_is_applied_completely_or_not_at_all() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let [one, two] =

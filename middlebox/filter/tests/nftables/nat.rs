@@ -8,7 +8,7 @@ use hol_filter::{Config, DefaultPolicy, Interfaces, Masquerade, PacketFilter, Po
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, disable, enable, end, lasting};
-use crate::world::Place::{Inside, Middlebox, Outside};
+use crate::world::Node::{Inside, Middlebox, Outside};
 use crate::world::{World, arrives, await_links};
 
 #[test]
@@ -40,7 +40,7 @@ fn an_internal_host_is_seen_with_the_outside_address() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_twice_nat_shows_each_host_an_address_of_its_own() {
+fn a_twice_nat_translates_the_addresses_of_both_hosts() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
@@ -71,7 +71,7 @@ fn ports_of_a_range_are_translated_one_by_one() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn an_address_bound_as_a_whole_keeps_ports() {
+fn a_binding_of_a_whole_address_keeps_ports() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = bind(1, Outbound, ANY, "10.1.0.2", "10.2.0.0/24", Some("192.0.2.77"), None);
@@ -85,7 +85,7 @@ fn an_address_bound_as_a_whole_keeps_ports() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn ipv6_is_translated_as_ipv4() {
+fn ipv6_is_translated_like_ipv4() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "[fd01::2]:5004"), world.udp(Outside, "[fd02::2]:6004"));
@@ -101,7 +101,7 @@ fn ipv6_is_translated_as_ipv4() {
 /// ends last.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn of_two_bindings_for_the_same_data_the_longer_holds() {
+fn the_longer_of_two_bindings_for_the_same_data_applies() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let listener = world.listen(Outside, "10.2.0.2:80");
@@ -132,9 +132,12 @@ fn a_flow_through_a_translator_ends_with_its_rule() {
     let (neighbour, stranger) = (world.udp(Inside, "10.1.0.3:5004"), world.udp(Outside, "10.2.0.3:6004"));
     let others_pass = || {
         let by_others = arrives(&neighbour, "10.2.0.2:6004", &outside);
-        assert_eq!(by_others.as_deref(), Some("192.0.2.77:50000"), "others' bindings are none of ours");
+        assert_eq!(by_others.as_deref(), Some("192.0.2.77:50000"), "NAT rules of other tables still apply");
         assert!(arrives(&outside, "192.0.2.77:50000", &neighbour).is_some());
-        assert!(arrives(&stranger, "10.1.0.2:5004", &inside).is_some(), "this is no firewall");
+        assert!(
+            arrives(&stranger, "10.1.0.2:5004", &inside).is_some(),
+            "a NAT without a firewall passes other packets"
+        );
     };
     others_pass();
     let a2 = "192.0.2.77:40000";
@@ -181,7 +184,7 @@ fn a_connection_through_a_translator_ends_with_its_rule() {
 /// The NAT usually assigns ports of its own address.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_datagram_before_its_binding_does_not_stand_in_the_way() {
+fn a_datagram_before_its_binding_does_not_block_the_flow() {
     let world = World::new();
     for (own, a0, a3) in
         [("10.2.0.1", "10.1.0.2:5004", "10.2.0.2:6004"), ("[fd02::1]", "[fd01::2]:5004", "[fd02::2]:6004")]
@@ -245,7 +248,7 @@ fn an_inside_address_of_a_nat_is_not_reached_untranslated() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn flows_of_masqueraded_hosts_need_no_rule_and_what_answers_them_neither() {
+fn masqueraded_flows_and_their_replies_need_no_rule() {
     let world = World::new();
     let hosts = vec!["10.1.0.2/31".parse().unwrap()];
     let masquerade = Masquerade { hosts, addresses: pool().addresses, ..Masquerade::default() };

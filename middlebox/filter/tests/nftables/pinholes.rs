@@ -6,12 +6,12 @@ use hol_filter::{Config, DefaultPolicy, FilterError, Interfaces, PacketFilter};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, disable, enable, end};
-use crate::world::Place::{Inside, Outside};
+use crate::world::Node::{Inside, Outside};
 use crate::world::{World, arrives, await_links};
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn datagrams_pass_in_the_direction_of_their_rule_and_until_it_ends() {
+fn datagrams_pass_in_the_direction_of_their_rule_until_it_ends() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
@@ -59,7 +59,7 @@ fn a_long_range_of_ports_passes_and_its_neighbours_do_not() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_connection_passes_whole_if_its_first_packet_may() {
+fn a_connection_passes_if_its_first_packet_may_pass() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let listener = world.listen(Inside, "10.1.0.2:80");
@@ -80,7 +80,7 @@ fn a_connection_passes_whole_if_its_first_packet_may() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn wildcards_pass_what_they_stand_for_and_may_overlap() {
+fn overlapping_wildcards_pass_matching_packets() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let inside = world.udp(Inside, "10.1.0.2:5004");
@@ -118,7 +118,7 @@ fn wildcards_pass_what_they_stand_for_and_may_overlap() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn ports_of_two_ranges_are_pairs() {
+fn ports_of_two_ranges_are_paired() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     filter.apply(NOW, &[begin(enable(1, Inbound, UDP, "10.1.0.2:5004+2", "10.2.0.2:6004+2"))]).unwrap();
@@ -133,7 +133,7 @@ fn ports_of_two_ranges_are_pairs() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn ipv6_is_as_ipv4() {
+fn ipv6_passes_like_ipv4() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let [inside, other] = ["[fd01::2]:5004", "[fd01::3]:5004"].map(|host| world.udp(Inside, host));
@@ -154,7 +154,7 @@ fn ipv6_is_as_ipv4() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn what_is_disabled_is_blocked_whatever_allows_it() {
+fn a_disable_rule_overrides_enable_rules() {
     let world = World::new();
     let mut filter = world.filter(Config::new().with_default_policy(DefaultPolicy::Accept));
     let inside = world.udp(Inside, "10.1.0.2:5004");
@@ -173,7 +173,7 @@ fn what_is_disabled_is_blocked_whatever_allows_it() {
 /// Senders need ICMP errors about unreachable ports and packets that are too big.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn errors_about_datagrams_that_may_pass_come_back() {
+fn icmp_errors_about_permitted_datagrams_pass() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     filter.apply(NOW, &[begin(enable(1, Outbound, UDP, "10.1.0.2:5004", "10.2.0.2:9"))]).unwrap();
@@ -186,7 +186,7 @@ fn errors_about_datagrams_that_may_pass_come_back() {
 /// Without the interfaces the filter cannot know which packets come from outside.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn what_may_leave_may_not_enter() {
+fn an_outbound_rule_does_not_admit_inbound_packets() {
     let world = World::new();
     let interfaces = Interfaces { inside: "in0".into(), outside: "out0".into() };
     let mut filter = world.filter(Config::new().with_interfaces(interfaces).unwrap());
@@ -202,7 +202,7 @@ fn what_may_leave_may_not_enter() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn data_of_other_interfaces_is_none_of_its_business() {
+fn packets_on_other_interfaces_are_not_filtered() {
     let world = World::new();
     let names = |inside: &str, outside: &str| Interfaces { inside: inside.into(), outside: outside.into() };
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6004"));
@@ -216,7 +216,7 @@ fn data_of_other_interfaces_is_none_of_its_business() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn ten_thousand_rules_are_told_apart() {
+fn ten_thousand_rules_are_distinguished() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = |n: u32| enable(n, Inbound, UDP, &format!("10.1.0.2:{}", 10_000 + n), "10.2.0.2:6004");
@@ -236,7 +236,7 @@ fn ten_thousand_rules_are_told_apart() {
 /// Each combination of prefix lengths costs every packet a lookup. Unused ones make room for others.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn there_are_so_many_kinds_of_wildcards_at_a_time() {
+fn the_number_of_wildcard_shapes_is_limited() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = |n: u32| {

@@ -6,8 +6,8 @@ use hol_simco::Direction::{BiDirectional, Inbound};
 use hol_simco::{Change, Rule};
 
 use crate::rules::{NOW, UDP, begin, bind, disable, enable, end, lasting};
-use crate::worker::ahead_of_workers;
-use crate::world::Place::Middlebox;
+use crate::worker::run_before_workers;
+use crate::world::Node::Middlebox;
 use crate::world::World;
 
 const NOTHING: Corrections = Corrections { missing: 0, surplus: 0 };
@@ -26,13 +26,13 @@ const ELEMENTS: usize = 7;
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn rules_outlive_whoever_made_them_and_are_taken_over() {
+fn rules_outlive_their_filter_and_are_adopted() {
     let world = World::new();
     let mended = world.filter(Config::new()).reconcile(NOW, &rules()).unwrap();
     assert_eq!(mended, Corrections { missing: ELEMENTS, surplus: 0 });
     let before = world.stateless_listing();
     let mut successor = world.filter(Config::new());
-    assert_eq!(world.stateless_listing(), before, "to open changes nothing");
+    assert_eq!(world.stateless_listing(), before, "opening the filter changes nothing");
     assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), NOTHING);
     successor.apply(NOW, &[begin(rules()[1]).inverse()]).unwrap();
     assert_eq!(successor.reconcile(NOW, &rules()).unwrap(), Corrections { missing: 1, surplus: 0 });
@@ -40,7 +40,7 @@ fn rules_outlive_whoever_made_them_and_are_taken_over() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn what_nobody_wants_any_more_goes() {
+fn surplus_elements_are_removed() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     filter.reconcile(NOW, &rules()).unwrap();
@@ -57,7 +57,7 @@ fn what_nobody_wants_any_more_goes() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn elements_that_somebody_else_touched_are_mended() {
+fn elements_changed_by_others_are_repaired() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     filter.reconcile(NOW, &rules()).unwrap();
@@ -73,7 +73,7 @@ fn elements_that_somebody_else_touched_are_mended() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn an_end_that_is_wrong_is_mended() {
+fn a_wrong_expiry_is_repaired() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     filter.reconcile(NOW, &rules()[1..2]).unwrap();
@@ -84,7 +84,7 @@ fn an_end_that_is_wrong_is_mended() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn chains_and_sets_that_somebody_else_touched_are_mended() {
+fn chains_and_sets_changed_by_others_are_repaired() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     filter.reconcile(NOW, &rules()).unwrap();
@@ -115,7 +115,7 @@ fn numbered(n: u32) -> Rule {
 /// The rules do not fit into one transaction.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn twenty_thousand_rules_come_back_and_go() {
+fn twenty_thousand_rules_are_restored_and_removed() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
@@ -130,7 +130,7 @@ fn twenty_thousand_rules_come_back_and_go() {
 /// processor until the list has begun.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
+fn a_table_that_grows_while_it_is_listed_is_listed_completely() {
     let world = World::new();
     // The table grows when more than three quarters of its 2¹⁶ slots are used: lib/rhashtable.c
     let changes: Vec<Change> = (0..49_200).map(numbered).map(begin).collect();
@@ -138,7 +138,7 @@ fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
     for _ in 0..3 {
         let mut filter = world.filter(Config::new());
         filter.apply(NOW, first).unwrap();
-        let mended = ahead_of_workers(|list_begins| {
+        let mended = run_before_workers(|list_begins| {
             filter.apply(NOW, last).unwrap();
             list_begins();
             filter.reconcile(NOW, &[]).unwrap()
@@ -152,13 +152,13 @@ fn a_table_that_grows_while_it_is_listed_is_listed_whole() {
 /// present or missing.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn rules_change_while_they_come_back() {
+fn rules_can_change_during_a_reconciliation() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rules: Vec<Rule> = (0..20_000).map(numbered).collect();
     filter.reconcile(NOW, &rules).unwrap();
     let elements = || world.listing().matches("expires").count();
-    assert_eq!(elements(), 16_384, "the rest is missing still");
+    assert_eq!(elements(), 16_384, "the other elements are still missing");
     let (first, last) = (rules[0], rules[19_999]);
     let later = |rule| Change { before: Some(rule), after: Some(lasting(rule, Duration::from_secs(90))) };
     filter.apply(NOW, &[end(first), end(last), later(rules[1]), later(rules[19_998])]).unwrap();
@@ -170,7 +170,7 @@ fn rules_change_while_they_come_back() {
 /// A table that is too large to list: missing elements are added, surplus ones removed, and new ones stay.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_large_table_is_mended_while_rules_change() {
+fn a_large_table_is_repaired_while_rules_change() {
     let world = World::new();
     let mut filter = world.filter(Config::new());
     let rule = |n: u32| {
@@ -179,12 +179,12 @@ fn a_large_table_is_mended_while_rules_change() {
     };
     let all: Vec<Rule> = (0..70_000).map(rule).collect();
     let continue_reconciliation = |filter: &mut hol_filter::Nftables| {
-        while world.at(Middlebox, || filter.continue_reconciliation(NOW).unwrap()) != Progress::Done {}
+        while world.call_in(Middlebox, || filter.continue_reconciliation(NOW).unwrap()) != Progress::Done {}
     };
-    world.at(Middlebox, || filter.reconcile(NOW, &all[..68_000]).unwrap());
+    world.call_in(Middlebox, || filter.reconcile(NOW, &all[..68_000]).unwrap());
     continue_reconciliation(&mut filter);
-    let mended = world.at(Middlebox, || filter.reconcile(NOW, &all[1000..69_000]).unwrap());
-    assert_eq!(mended, NOTHING, "nobody has looked yet");
+    let mended = world.call_in(Middlebox, || filter.reconcile(NOW, &all[1000..69_000]).unwrap());
+    assert_eq!(mended, NOTHING, "the table has not been listed yet");
     filter.apply(NOW, &[begin(all[69_500]), end(all[2000])]).unwrap();
     continue_reconciliation(&mut filter);
     let mut wanted: Vec<Rule> = all[1000..69_000].iter().chain([&all[69_500]]).copied().collect();

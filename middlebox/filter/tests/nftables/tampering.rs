@@ -5,12 +5,12 @@ use hol_simco::Direction::Inbound;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 use crate::rules::{NOW, UDP, begin, disable, enable, end};
-use crate::world::Place::Middlebox;
+use crate::world::Node::Middlebox;
 use crate::world::World;
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn nothing_of_anybody_elses_is_touched() {
+fn tables_of_others_stay_unchanged() {
     let world = World::new();
     let theirs = "table inet theirs {\n\tset allowed {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1 }\n\t}\n\n\
                   \tchain forward {\n\t\ttype filter hook forward priority filter; policy accept;\n\
@@ -27,7 +27,7 @@ fn nothing_of_anybody_elses_is_touched() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_table_that_somebody_deleted_is_missed() {
+fn a_deleted_table_is_reported() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
@@ -35,7 +35,7 @@ fn a_table_that_somebody_deleted_is_missed() {
     world.nft("delete table inet simco");
     for change in [begin(two), end(one)] {
         let error = filter.apply(NOW, &[change]).unwrap_err();
-        assert!(matches!(error, FilterError::Changed { .. }), "{error}");
+        assert!(matches!(error, FilterError::TableChanged { .. }), "{error}");
         assert!(error.to_string().contains("inet simco"), "{error}");
     }
     assert_eq!(filter.reconcile(NOW, &[one]).unwrap(), Corrections { missing: 1, surplus: 0 });
@@ -44,21 +44,21 @@ fn a_table_that_somebody_deleted_is_missed() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_set_that_somebody_deleted_is_missed() {
+fn a_deleted_set_is_reported() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
     filter.apply(NOW, &[begin(one)]).unwrap();
     world.nft("flush table inet simco\ndelete set inet simco inbound4_proto_saddr_sport_daddr_dport");
     let error = filter.apply(NOW, &[begin(two), end(one)]).unwrap_err();
-    assert!(matches!(error, FilterError::Changed { .. }), "{error}");
+    assert!(matches!(error, FilterError::TableChanged { .. }), "{error}");
     filter.reconcile(NOW, &[one]).unwrap();
     filter.apply(NOW, &[begin(two), end(one)]).unwrap();
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn an_element_that_somebody_added_or_deleted_does_not_stand_in_the_way() {
+fn elements_changed_by_others_do_not_prevent_changes() {
     let world = World::new();
     let mut filter = world.filter(Config::new().unguarded());
     let [one, two] = [1, 2].map(|pid| enable(pid, Inbound, UDP, &format!("10.1.0.2:{pid}"), "10.2.0.2:6004"));
@@ -73,14 +73,14 @@ fn an_element_that_somebody_added_or_deleted_does_not_stand_in_the_way() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn who_may_not_is_told_what_it_takes() {
+fn a_missing_permission_is_explained() {
     let world = World::new();
     let nothing = CapabilitySets {
         effective: CapabilitySet::empty(),
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    let error = world.at(Middlebox, || {
+    let error = world.call_in(Middlebox, || {
         set_capabilities(None, nothing).unwrap();
         Nftables::open(Config::new()).unwrap_err()
     });
@@ -91,7 +91,7 @@ fn who_may_not_is_told_what_it_takes() {
 }
 
 #[test]
-fn names_that_nftables_would_not_take_are_refused() {
+fn names_that_nftables_rejects_are_refused() {
     for name in ["", "7up", "a b", "semi;colon", "line\nbreak"] {
         let error = Config::new().with_table(name).unwrap_err();
         assert!(error.to_string().contains("letter"), "{error}");

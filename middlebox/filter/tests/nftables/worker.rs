@@ -8,17 +8,17 @@ use rustix::thread::{CpuSet, Pid, gettid, sched_setaffinity};
 
 use crate::world::wait;
 
-/// Calls `what` on a processor that no other thread uses, so that its deferred work waits. A few milliseconds after
-/// `what` calls its argument, it continues on another processor. Without the right to reserve a processor, it is called
-/// all the same.
-pub fn ahead_of_workers<T: Send>(what: impl FnOnce(&dyn Fn()) -> T + Send) -> T {
+/// Calls `test` on a processor that no other thread uses, so that the work it defers waits. A few milliseconds after
+/// `test` calls its argument, its thread moves to another processor, and the deferred work runs. Without the right to
+/// reserve a processor, deferred work may run earlier.
+pub fn run_before_workers<T: Send>(test: impl FnOnce(&dyn Fn()) -> T + Send) -> T {
     let (begin, begun) = channel();
     let work = move || {
         let thread = gettid();
         move_to(thread, 0);
         let thread_number = thread.as_raw_nonzero().to_string();
         drop(Command::new("chrt").args(["--fifo", "--pid", "1", &thread_number]).output());
-        what(&|| begin.send(thread).unwrap())
+        test(&|| begin.send(thread).unwrap())
     };
     std::thread::scope(|scope| {
         let worked = scope.spawn(work);

@@ -18,16 +18,16 @@ pub struct World {
 
 /// One of the namespaces.
 #[derive(Clone, Copy)]
-pub enum Place {
+pub enum Node {
     Inside,
     Middlebox,
     Outside,
 }
 
-use Place::{Inside, Middlebox, Outside};
+use Node::{Inside, Middlebox, Outside};
 
 /// Maximum transit time of a packet.
-const PATIENCE: Duration = Duration::from_millis(250);
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(250);
 
 impl World {
     /// Creates the world: 10.1.0.0/24 and fd01::/64 are inside, 10.2.0.0/24 and fd02::/64 outside; the middlebox is
@@ -44,12 +44,12 @@ impl World {
     fn make() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = |place: &str| format!("hol-filter-{}-{number}-{place}", std::process::id());
+        let name = |node: &str| format!("hol-filter-{}-{number}-{node}", std::process::id());
         let world = Self { names: ["in", "mid", "out"].map(name) };
-        for (place, name) in [Inside, Middlebox, Outside].into_iter().zip(&world.names) {
+        for (node, name) in [Inside, Middlebox, Outside].into_iter().zip(&world.names) {
             run("ip", &["netns", "add", name], "")?;
             // IPv6 addresses are usable without a delay.
-            world.run(place, "sysctl", &["-qw", "net.ipv6.conf.default.accept_dad=0"])?;
+            world.run(node, "sysctl", &["-qw", "net.ipv6.conf.default.accept_dad=0"])?;
         }
         let [inside, middlebox, outside] = &world.names;
         let links = format!(
@@ -74,7 +74,7 @@ impl World {
         Ok(world)
     }
 
-    fn configure(&self, place: Place, interface: &str, net: u8, is_host: bool) -> io::Result<()> {
+    fn configure(&self, node: Node, interface: &str, net: u8, is_host: bool) -> io::Result<()> {
         let hosts = if is_host { 2..=3 } else { 1..=1 };
         let mut batch = String::from("link set lo up\n");
         for host in hosts {
@@ -85,7 +85,7 @@ impl World {
         if is_host {
             batch += &format!("route add default via 10.{net}.0.1\nroute add default via fd0{net}::1\n");
         }
-        self.feed(place, "ip", &["-batch", "-"], &batch).map(drop)
+        self.feed(node, "ip", &["-batch", "-"], &batch).map(drop)
     }
 
     /// Runs a script with `nft` at the middlebox, and returns its output.
@@ -108,45 +108,45 @@ impl World {
     }
 
     pub fn open(&self, config: Config) -> Result<Nftables, FilterError> {
-        self.at(Middlebox, || Nftables::open(config))
+        self.call_in(Middlebox, || Nftables::open(config))
     }
 
-    pub fn udp(&self, place: Place, address: &str) -> UdpSocket {
-        let socket = self.at(place, || UdpSocket::bind(address)).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    pub fn udp(&self, node: Node, address: &str) -> UdpSocket {
+        let socket = self.call_in(node, || UdpSocket::bind(address)).unwrap();
+        socket.set_read_timeout(Some(RECEIVE_TIMEOUT)).unwrap();
         socket
     }
 
-    pub fn listen(&self, place: Place, address: &str) -> TcpListener {
-        self.at(place, || TcpListener::bind(address)).unwrap()
+    pub fn listen(&self, node: Node, address: &str) -> TcpListener {
+        self.call_in(node, || TcpListener::bind(address)).unwrap()
     }
 
-    pub fn connect(&self, place: Place, address: &str) -> io::Result<TcpStream> {
+    pub fn connect(&self, node: Node, address: &str) -> io::Result<TcpStream> {
         let address: SocketAddr = address.parse().unwrap();
-        let stream = self.at(place, move || TcpStream::connect_timeout(&address, PATIENCE))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        let stream = self.call_in(node, move || TcpStream::connect_timeout(&address, RECEIVE_TIMEOUT))?;
+        stream.set_read_timeout(Some(RECEIVE_TIMEOUT))?;
         Ok(stream)
     }
 
     /// Runs a program in a namespace.
-    pub fn run(&self, place: Place, program: &str, arguments: &[&str]) -> io::Result<String> {
-        self.feed(place, program, arguments, "")
+    pub fn run(&self, node: Node, program: &str, arguments: &[&str]) -> io::Result<String> {
+        self.feed(node, program, arguments, "")
     }
 
     /// Returns a command that runs a program in a namespace.
-    pub fn command(&self, place: Place, program: &str) -> Command {
+    pub fn command(&self, node: Node, program: &str) -> Command {
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[place as usize], program]);
+        command.args(["netns", "exec", &self.names[node as usize], program]);
         command
     }
 
-    fn feed(&self, place: Place, program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
-        complete(self.command(place, program).args(arguments), input)
+    fn feed(&self, node: Node, program: &str, arguments: &[&str], input: &str) -> io::Result<String> {
+        complete(self.command(node, program).args(arguments), input)
     }
 
     /// Calls `what` on a thread in a namespace: a socket stays in the namespace where it was opened.
-    pub fn at<T: Send>(&self, place: Place, what: impl FnOnce() -> T + Send) -> T {
-        let namespace = File::open(format!("/run/netns/{}", self.names[place as usize])).unwrap();
+    pub fn call_in<T: Send>(&self, node: Node, what: impl FnOnce() -> T + Send) -> T {
+        let namespace = File::open(format!("/run/netns/{}", self.names[node as usize])).unwrap();
         let there = || {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
             what()
