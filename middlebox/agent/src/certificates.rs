@@ -61,8 +61,8 @@ pub enum CertificateError {
     },
 }
 
-/// Returns the TLS 1.3 (RFC 8446) cryptography of `ring`.
-pub fn cryptography() -> Arc<CryptoProvider> {
+/// Returns the provider of TLS 1.3 (RFC 8446) cryptography, `ring`.
+pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
@@ -102,7 +102,7 @@ impl Tls {
     /// Reads a configuration that accepts middleboxes certified by these authorities, and presents a
     /// certificate if requested.
     pub fn read(authorities: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, CertificateError> {
-        let builder = ClientConfig::builder_with_provider(cryptography());
+        let builder = ClientConfig::builder_with_provider(crypto_provider());
         let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
         let builder = builder.with_root_certificates(read_authorities(authorities)?);
         let config = match identity {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_certificate_or_no_key_is_refused_with_the_cure() {
+    fn invalid_certificate_and_key_files_are_refused_with_advice() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("nothing.pem");
         let unreadable = read_authorities(&path).unwrap_err().to_string();

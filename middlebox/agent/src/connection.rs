@@ -26,7 +26,7 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Connection {
     carrier: Carrier,
-    piece: Vec<u8>,
+    receive_buffer: Vec<u8>,
 }
 
 /// The transport of messages. RFC 4540 section 3.
@@ -46,7 +46,7 @@ impl Connection {
         let mut failure = io::ErrorKind::NotFound.into();
         for address in server.addresses()? {
             match Carrier::connect(server, address) {
-                Ok(carrier) => return Ok(Self { carrier, piece: vec![0; READ_OCTETS] }),
+                Ok(carrier) => return Ok(Self { carrier, receive_buffer: vec![0; READ_OCTETS] }),
                 Err(error) if is_protocol_missing(&error) => return Err(SessionError::NoSctp),
                 // Another address would not correct a wrong identity.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(error.into()),
@@ -93,16 +93,19 @@ impl Connection {
             }
             match &mut self.carrier {
                 Carrier::Sctp { association, .. } => {
-                    if let Some(message) = association.receive(&mut self.piece)? {
+                    if let Some(message) = association.receive(&mut self.receive_buffer)? {
                         return Ok(Some(message));
                     }
                 }
                 Carrier::Tcp { socket, framer } => {
-                    let length = socket.read(&mut self.piece)?;
+                    let length = socket.read(&mut self.receive_buffer)?;
                     if length == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
-                    framer.push(Bytes::copy_from_slice(&self.piece[..length]), DeliveryTimes::default());
+                    framer.push(
+                        Bytes::copy_from_slice(&self.receive_buffer[..length]),
+                        DeliveryTimes::default(),
+                    );
                 }
                 Carrier::Tls { socket, session, framer } => {
                     if session.read_tls(socket)? == 0 {
@@ -125,9 +128,9 @@ impl Carrier {
             Transport::Sctp => Protocol::SCTP,
         };
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))?;
-        let patience = to_std(server.patience);
-        socket.connect_timeout(&address.into(), patience)?;
-        socket.set_write_timeout(Some(patience))?;
+        let timeout = to_std(server.timeout);
+        socket.connect_timeout(&address.into(), timeout)?;
+        socket.set_write_timeout(Some(timeout))?;
         if server.transport == Transport::Sctp {
             let association = Association::new(socket)?;
             let streams = association.streams()?.max(1);
@@ -139,7 +142,9 @@ impl Carrier {
         let framer = Framer::new(|octets| Ok(length_of(octets)));
         match &server.tls {
             None => Ok(Self::Tcp { socket, framer }),
-            Some(tls) => Ok(Self::Tls { session: Box::new(protect(server, tls, &socket)?), socket, framer }),
+            Some(tls) => {
+                Ok(Self::Tls { session: Box::new(perform_handshake(server, tls, &socket)?), socket, framer })
+            }
         }
     }
 
@@ -152,9 +157,9 @@ impl Carrier {
 }
 
 /// Performs the handshake, and checks the server's identity.
-fn protect(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
+fn perform_handshake(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
     let mut session = tls.client(&server.host)?;
-    socket.set_read_timeout(Some(to_std(server.patience)))?;
+    socket.set_read_timeout(Some(to_std(server.timeout)))?;
     while session.is_handshaking() {
         session.complete_io(&mut socket).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),

@@ -14,8 +14,8 @@ impl Deadline {
         Self(None)
     }
 
-    pub fn after(patience: Duration) -> Self {
-        Self(Instant::now().checked_add(to_std(patience)))
+    pub fn after(timeout: Duration) -> Self {
+        Self(Instant::now().checked_add(to_std(timeout)))
     }
 
     /// Returns the time until the deadline, zero if it has passed; `None` if there is no deadline.
@@ -24,7 +24,7 @@ impl Deadline {
     }
 }
 
-/// Converts to the type of the standard library.
+/// Converts a duration to the type of the standard library.
 pub(crate) fn to_std(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }

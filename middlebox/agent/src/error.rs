@@ -52,7 +52,7 @@ pub enum SessionError {
     Lost(io::Error),
     /// The middlebox did not answer within this time.
     #[error("no answer from the middlebox within {0}; increase the timeout, or check the middlebox")]
-    Silent(Duration),
+    Timeout(Duration),
 }
 
 impl From<io::Error> for SessionError {

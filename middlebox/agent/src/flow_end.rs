@@ -41,7 +41,7 @@ impl FlowEnd {
     /// Returns the hosts and ports of a tuple.
     pub fn from_tuple(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
-            Addresses::ProtocolsOnly(version) => Self { hosts: every(version), ports: Ports::Any },
+            Addresses::ProtocolsOnly(version) => Self { hosts: every_host(version), ports: Ports::Any },
             Addresses::Full { address, port, port_range } => {
                 let ports =
                     if port == 0 { Ports::Any } else { Ports::Range { first: port, count: port_range } };
@@ -66,7 +66,7 @@ impl FlowEnd {
     }
 
     fn tuple(&self, location: Location, protocol: u8, version: IpVersion) -> AddressTuple {
-        let hosts = if self.hosts == Hosts::Any { every(version) } else { self.hosts };
+        let hosts = if self.hosts == Hosts::Any { every_host(version) } else { self.hosts };
         let Hosts::Prefix(address, prefix_length) = hosts else { unreachable!("every host is a prefix") };
         let (port, port_range) = match self.ports {
             Ports::Any => (0, 1),
@@ -84,7 +84,7 @@ pub fn tuples(internal: &FlowEnd, external: &FlowEnd, protocol: u8) -> (AddressT
     (tuple(internal, Location::Internal), tuple(external, Location::External))
 }
 
-fn every(version: IpVersion) -> Hosts {
+fn every_host(version: IpVersion) -> Hosts {
     match version {
         IpVersion::V4 => Hosts::Prefix(Ipv4Addr::UNSPECIFIED.into(), 0),
         IpVersion::V6 => Hosts::Prefix(Ipv6Addr::UNSPECIFIED.into(), 0),
@@ -170,7 +170,7 @@ impl fmt::Display for FlowEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.hosts {
             Hosts::Any => f.write_str(ANY_WORD)?,
-            hosts if hosts == every(IpVersion::V4) => f.write_str(ANY_WORD)?,
+            hosts if hosts == every_host(IpVersion::V4) => f.write_str(ANY_WORD)?,
             Hosts::Prefix(address, bits) => {
                 let is_host = bits == IpVersion::of(address).address_bits();
                 let prefix = if is_host { String::new() } else { format!("/{bits}") };
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_end_of_a_flow_is_named_with_its_cure() {
+    fn invalid_flow_ends_are_refused_with_advice() {
         for (text, advice) in [
             ("", "10.0.0.5"),
             ("fw1:80", "10.0.0.5"),

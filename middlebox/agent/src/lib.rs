@@ -37,7 +37,9 @@ mod secrets;
 mod server;
 mod session;
 
-pub use certificates::{CertificateError, Tls, cryptography, read_authorities, read_certificates, read_key};
+pub use certificates::{
+    CertificateError, Tls, crypto_provider, read_authorities, read_certificates, read_key,
+};
 pub use error::SessionError;
 pub use flow_end::{FlowEnd, FlowEndError, tuples};
 pub use secrets::{SecretFileError, nonces, read_secrets};

@@ -84,7 +84,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_file_that_others_may_access_is_refused_with_the_cure() {
+    fn a_file_that_others_may_access_is_refused_with_advice() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("secrets.toml");
         fs::write(&path, "a = 'b'").unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_of_a_service_are_secret_and_a_file_of_a_group_is_not() {
+    fn systemd_credentials_are_accepted_and_group_files_are_not() {
         assert!(!is_exposed(0o440, 0, 0));
         for (mode, owner, group) in [(0o460, 0, 0), (0o444, 0, 0), (0o440, 0, 100), (0o440, 1000, 0)] {
             assert!(is_exposed(mode, owner, group), "{mode:o} {owner} {group}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn no_nonce_comes_twice() {
+    fn nonces_are_unique() {
         let mut nonces = nonces();
         assert_ne!(nonces(), nonces());
     }

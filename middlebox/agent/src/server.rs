@@ -21,7 +21,7 @@ pub struct Server {
     /// The TLS settings of a TCP connection; `None` without TLS.
     pub tls: Option<Tls>,
     /// Timeout of the connection, and then of each answer.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The transport of a session. RFC 4540 section 3.
@@ -58,8 +58,8 @@ impl Server {
     }
 
     fn new(host: &str, port: u16) -> Self {
-        let patience = Duration::from_secs(10);
-        Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, patience }
+        let timeout = Duration::from_secs(10);
+        Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, timeout }
     }
 
     /// Resolves the name of the server to addresses.

@@ -28,7 +28,7 @@ pub struct Session {
     connection: Connection,
     agent: Agent,
     capabilities: Capabilities,
-    patience: Duration,
+    timeout: Duration,
     /// Answers that the program has not taken yet.
     answers: BTreeMap<Tid, Answer>,
     events: VecDeque<RuleEvent>,
@@ -44,9 +44,9 @@ impl Session {
     pub fn open(server: &Server, credentials: Box<dyn Credentials>) -> Result<Self, SessionError> {
         let mut connection = Connection::open(server)?;
         let mut agent = Agent::new(credentials);
-        let capabilities = establish(&mut connection, &mut agent, server.patience)?;
+        let capabilities = establish(&mut connection, &mut agent, server.timeout)?;
         let (answers, events) = (BTreeMap::new(), VecDeque::new());
-        Ok(Self { connection, agent, capabilities, patience: server.patience, answers, events })
+        Ok(Self { connection, agent, capabilities, timeout: server.timeout, answers, events })
     }
 
     /// Returns the capabilities of the middlebox.
@@ -84,9 +84,9 @@ impl Session {
         }
     }
 
-    /// Returns the next event of a rule; `None` if there is none for `patience`, which may be unlimited.
-    pub fn next_event(&mut self, patience: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
-        let deadline = patience.map_or(Deadline::never(), Deadline::after);
+    /// Returns the next event of a rule; `None` if there is none for `timeout`, which may be unlimited.
+    pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
+        let deadline = timeout.map_or(Deadline::never(), Deadline::after);
         while self.events.is_empty() {
             if !self.receive_next(deadline)? {
                 return Ok(None);
@@ -109,8 +109,8 @@ impl Session {
     }
 
     fn receive_in_time(&mut self) -> Result<(), SessionError> {
-        let was_received = self.receive_next(Deadline::after(self.patience))?;
-        if was_received { Ok(()) } else { Err(SessionError::Silent(self.patience)) }
+        let was_received = self.receive_next(Deadline::after(self.timeout))?;
+        if was_received { Ok(()) } else { Err(SessionError::Timeout(self.timeout)) }
     }
 
     /// Processes the next message of the middlebox; returns false at the deadline.
@@ -149,12 +149,12 @@ impl AsFd for Session {
 fn establish(
     connection: &mut Connection,
     agent: &mut Agent,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<Capabilities, SessionError> {
     connection.send(&agent.establish()?)?;
-    let deadline = Deadline::after(patience);
+    let deadline = Deadline::after(timeout);
     loop {
-        let message = connection.receive(deadline)?.ok_or(SessionError::Silent(patience))?;
+        let message = connection.receive(deadline)?.ok_or(SessionError::Timeout(timeout))?;
         match agent.receive(&message)? {
             AgentEvent::Open(capabilities) => return Ok(capabilities),
             AgentEvent::Authenticate(message) => connection.send(&message)?,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hol_agent::{
-    CertificateError, SecretFileError, cryptography, nonces, read_authorities, read_certificates, read_key,
-    read_secrets,
+    CertificateError, SecretFileError, crypto_provider, nonces, read_authorities, read_certificates,
+    read_key, read_secrets,
 };
 use hol_base::{ByteCount, Duration, plain_words};
 use hol_filter::{
@@ -366,13 +366,13 @@ impl Settings {
         let (Some(certificate), Some(key)) = (certificate, key) else {
             return Err(SetupError::NoCertificate);
         };
-        let builder = ServerConfig::builder_with_provider(cryptography());
+        let builder = ServerConfig::builder_with_provider(crypto_provider());
         let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
         let builder = match agents {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let roots = Arc::new(read_authorities(path)?);
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, cryptography()).build();
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, crypto_provider()).build();
                 builder.with_client_cert_verifier(
                     verifier.map_err(|problem| SetupError::Authorities { path: path.clone(), problem })?,
                 )
@@ -478,7 +478,7 @@ impl Settings {
                 ends.push(Change { before: Some(rule), after: None });
             }
         }
-        journal.take_ended().into_iter().for_each(|pid| middlebox.delay_pid_reuse(pid));
+        journal.take_ended_pids().into_iter().for_each(|pid| middlebox.delay_pid_reuse(pid));
         let end = |rule| Change { before: Some(rule), after: None };
         let overruled: Vec<Change> = middlebox.end_overruled(now).into_iter().map(end).collect();
         for rule in overruled.iter().filter_map(|change| change.before.as_ref()).filter(|_| self.audit) {

@@ -22,7 +22,7 @@ pub(crate) struct Appender {
 }
 
 impl Appender {
-    /// Continues after the first `end` octets of a file, which has no more.
+    /// Continues a file of `end` octets.
     pub fn new(file: File, path: PathBuf, end: u64, frame_position: FramePosition) -> Self {
         Self { file, path, end, frame_position, broken: None }
     }
@@ -65,14 +65,15 @@ impl Appender {
     }
 
     fn check(&self) -> Result<(), JournalError> {
-        let broken = |why: &String| JournalError::Broken { path: self.path.clone(), why: why.clone() };
-        self.broken.as_ref().map_or(Ok(()), |why| Err(broken(why)))
+        let broken =
+            |reason: &String| JournalError::Broken { path: self.path.clone(), reason: reason.clone() };
+        self.broken.as_ref().map_or(Ok(()), |reason| Err(broken(reason)))
     }
 
     fn mark_broken(&mut self, failed: &str, error: &io::Error) -> JournalError {
-        let why = format!("{failed} failed: {error}");
-        self.broken = Some(why.clone());
-        JournalError::Broken { path: self.path.clone(), why }
+        let reason = format!("{failed} failed: {error}");
+        self.broken = Some(reason.clone());
+        JournalError::Broken { path: self.path.clone(), reason }
     }
 }
 
@@ -85,9 +86,9 @@ mod tests {
         Appender::new(file, path.into(), 0, FramePosition::first(1))
     }
 
-    /// /dev/null takes octets, but cannot be synced.
+    /// /dev/null accepts writes, but cannot be synced.
     #[test]
-    fn after_a_failed_sync_nothing_is_recorded_any_more_though_it_would_seem_to_succeed() {
+    fn a_failed_sync_prevents_all_further_records() {
         let mut appender = appender("/dev/null");
         appender.append(&mut [0; 24], Durability::Buffered).unwrap();
         let error = appender.append(&mut [0; 24], Durability::Synced).unwrap_err();
@@ -100,9 +101,9 @@ mod tests {
         assert_eq!(appender.end, 24);
     }
 
-    /// /dev/full has no room, and cannot be cut.
+    /// /dev/full has no space, and cannot be truncated.
     #[test]
-    fn what_cannot_be_taken_back_breaks_the_journal() {
+    fn a_partial_frame_that_cannot_be_removed_breaks_the_journal() {
         let mut appender = appender("/dev/full");
         let error = appender.append(&mut [0; 24], Durability::Buffered).unwrap_err();
         assert!(matches!(error, JournalError::Broken { .. }), "{error}");

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_bit_is_found_and_two_are_not() {
+    fn single_bit_errors_are_recognised_and_double_ones_are_not() {
         let octets: Vec<u8> = (0..200).collect();
         let whole = crc32c::crc32c(&octets);
         for bit in 0..octets.len() * 8 {

@@ -13,12 +13,12 @@ use crate::segment::{self, Start};
 /// record does not wait for the whole segment.
 const MIN_FRAME_OCTETS: usize = 1 << 18;
 
-/// Replaces the last of these segments by one that starts from nothing and has the meaning of all of them,
+/// Replaces the last of these segments by one that starts from nothing and contains the rules of all of them,
 /// then removes the others. No thread may write to them meanwhile.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("a compaction needs a segment");
     let lasting_entries = LastingEntries::of(dir, numbers)?;
-    segment::create(dir, *last, Start::Nothing, |file| copy(dir, numbers, &lasting_entries, file))?;
+    segment::create(dir, *last, Start::Empty, |file| copy(dir, numbers, &lasting_entries, file))?;
     superseded.iter().try_for_each(|number| segment::remove(&segment::path(dir, *number)))
 }
 

@@ -34,7 +34,7 @@ pub enum JournalError {
     },
     /// The content differs from the octets that were written.
     #[error(
-        "{path}: octet {offset}: {what}; later records are unreliable: restore the directory from a copy, or \
+        "{path}: octet {offset}: {problem}; later records are unreliable: restore the directory from a copy, or \
          move it away to start without rules"
     )]
     Damaged {
@@ -43,11 +43,11 @@ pub enum JournalError {
         /// Where the damage starts, in octets from the start.
         offset: u64,
         /// The problem.
-        what: &'static str,
+        problem: &'static str,
     },
     /// The end of the journal is missing: there are fewer records than the mark counts as acknowledged.
     #[error(
-        "{path}: octet {offset}: {what}; restore the directory from a copy, or remove {mark} to continue without these \
+        "{path}: octet {offset}: {problem}; restore the directory from a copy, or remove {mark} to continue without these \
          records (a copy made while a middlebox was recording lacks the end if the mark was copied last)"
     )]
     Missing {
@@ -56,7 +56,7 @@ pub enum JournalError {
         /// Where the records are missing, in octets from the start.
         offset: u64,
         /// The problem.
-        what: &'static str,
+        problem: &'static str,
         /// The file of the mark.
         mark: PathBuf,
     },
@@ -76,13 +76,13 @@ pub enum JournalError {
     /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this
     /// once; a second fsync would succeed without writing anything, so the journal does not try one.
     #[error(
-        "{path}: the content of the disk is unknown because {why}; check the disk, then restart the middlebox, which reads the journal again"
+        "{path}: the content of the disk is unknown because {reason}; check the disk, then restart the middlebox, which reads the journal again"
     )]
     Broken {
         /// The file.
         path: PathBuf,
         /// The failure.
-        why: String,
+        reason: String,
     },
 }
 

@@ -18,7 +18,7 @@ const FRAME_MAGIC: [u8; 4] = *b"\xF5hol";
 /// Offset of the length, where the checksummed part starts.
 const LENGTH_OFFSET: usize = 8;
 /// Octets before the entries.
-const HEADER_LENGTH: usize = Format::Chained.header();
+const HEADER_LENGTH: usize = Format::Chained.header_length();
 
 /// The frame format of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    const fn header(self) -> usize {
+    const fn header_length(self) -> usize {
         match self {
             Self::Unchained => 12,
             Self::Chained => 24,
@@ -179,7 +179,7 @@ impl<R: Read> Frames<R> {
 
     /// Returns the next frame. After [`SegmentItem::Incomplete`] there is none.
     pub fn next(&mut self) -> io::Result<SegmentItem<'_>> {
-        let (left, header) = (self.end - self.offset, self.format.header());
+        let (left, header) = (self.end - self.offset, self.format.header_length());
         if left == 0 {
             return Ok(SegmentItem::End);
         }
@@ -215,7 +215,7 @@ pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
     let marks = octets.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, window)| *window == FRAME_MAGIC);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
         let Some((expected, length)) = parse_header(frame) else { return false };
-        let end = format.header() + length as usize;
+        let end = format.header_length() + length as usize;
         frame.get(LENGTH_OFFSET..end).is_some_and(|checked| crc32c::crc32c(checked) == expected)
     })
 }
@@ -223,7 +223,7 @@ pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
 /// Returns true if these octets at the end of a segment are a frame with one changed bit, rather than a
 /// partly written one.
 pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
-    let Some((header, entries)) = octets.split_at_checked(format.header()) else { return false };
+    let Some((header, entries)) = octets.split_at_checked(format.header_length()) else { return false };
     let length = u32::from_be_bytes(
         header[LENGTH_OFFSET..LENGTH_OFFSET + 4].try_into().expect("the slice has four octets"),
     );
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_is_cut_anywhere_is_broken_and_those_before_it_are_whole() {
+    fn a_cut_frame_is_incomplete_and_earlier_ones_are_complete() {
         let (first, next) = frame_at(FIRST, b"one");
         let second = frame_at(next, b"another").0;
         let both = [&first[..], &second].concat();
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_frame_counts() {
+    fn every_flipped_bit_of_a_frame_is_detected() {
         let good = frame(b"an entry");
         for bit in 0..good.len() * 8 {
             let mut bad = good.clone();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_found_behind_octets_that_are_none() {
+    fn a_frame_is_found_after_other_octets() {
         let (mut damaged, whole) = (frame(b"damaged"), frame(b"whole"));
         damaged[HEADER_LENGTH] ^= 1;
         assert!(!contains_frame(&damaged, Format::Chained));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_are_removed_repeated_or_exchanged_are_in_the_wrong_place() {
+    fn removed_repeated_or_exchanged_frames_are_out_of_sequence() {
         let mut frame_position = FIRST;
         let frames = [b"one", b"two", b"six", b"ten"].map(|entries| {
             let (octets, next) = frame_at(frame_position, entries);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_half_written_is_no_flipped_bit() {
+    fn a_partly_written_frame_is_not_a_single_bit_error() {
         let whole = frame(&[0xA5; 4000]);
         for end in (1..whole.len()).step_by(7) {
             assert!(!is_one_bit_off(&whole[..end], Format::Chained), "{end}");

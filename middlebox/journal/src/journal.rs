@@ -57,19 +57,20 @@ impl Journal {
         let appender = match recovered.segments.last() {
             Some(last) => {
                 let (last, end) = (*last, recovered.end.expect("a segment has an end"));
-                let appender = resume(segment::path(dir, last), &end, recovered.truncated_tail.is_some())?;
+                let appender =
+                    resume_segment(segment::path(dir, last), &end, recovered.truncated_tail.is_some())?;
                 match end.format {
                     Format::Chained => appender,
                     // Segments of an earlier version stay unchanged.
                     Format::Unchained => {
                         recovered.segments.push(last + 1);
-                        begin(dir, last + 1, Start::Before)?
+                        begin_segment(dir, last + 1, Start::Continued)?
                     }
                 }
             }
             None => {
                 recovered.segments.push(1);
-                begin(dir, 1, Start::Nothing)?
+                begin_segment(dir, 1, Start::Empty)?
             }
         };
         let RecoveredState { rules, ended, entries, segments, truncated_tail, .. } = recovered;
@@ -111,7 +112,7 @@ impl Journal {
 
     /// Returns the PIDs of rules that had ended when the journal was opened, the latest last, without old
     /// ones. Empty at the second call.
-    pub fn take_ended(&mut self) -> Vec<Pid> {
+    pub fn take_ended_pids(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.ended_pids)
     }
 
@@ -127,7 +128,7 @@ impl Journal {
             return Ok(());
         }
         self.append()?;
-        changes.iter().for_each(|change| self.count(change));
+        changes.iter().for_each(|change| self.count_change(change));
         Ok(())
     }
 
@@ -146,7 +147,7 @@ impl Journal {
         frame::entries(&self.frame)
     }
 
-    /// Records entries, after which there are this many current rules and superseded entries.
+    /// Records entries. `usage` has the number of current rules and of superseded entries after them.
     pub(crate) fn record_entries(&mut self, entries: &[u8], usage: Usage) -> Result<(), JournalError> {
         frame::begin(&mut self.frame);
         self.frame.extend_from_slice(entries);
@@ -172,7 +173,7 @@ impl Journal {
         let number = self.segments[self.segments.len() - 1] + 1;
         let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
-        let file = segment::create(&self.dir, number, Start::Nothing, |file| {
+        let file = segment::create(&self.dir, number, Start::Empty, |file| {
             (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
                 .map_err(JournalError::io("write", &path))?;
             Ok(())
@@ -212,7 +213,7 @@ impl Journal {
         }
     }
 
-    fn count(&mut self, change: &Change) {
+    fn count_change(&mut self, change: &Change) {
         match (&change.before, &change.after) {
             (None, Some(_)) => self.usage.current += 1,
             (Some(_), Some(_)) => self.usage.superseded += 1,
@@ -243,7 +244,7 @@ impl Journal {
             return Ok(());
         }
         self.finish_compaction()?;
-        if !self.usage.is_worth_compaction(|| usage::free(&self.dir)) {
+        if !self.usage.is_worth_compaction(|| usage::free_space(&self.dir)) {
             return Ok(());
         }
         self.begin_compaction()
@@ -254,7 +255,7 @@ impl Journal {
         // A segment is followed by another only if it is complete.
         self.appender.close()?;
         let next = self.segments[self.segments.len() - 1] + 1;
-        self.appender = begin(&self.dir, next, Start::Before)?;
+        self.appender = begin_segment(&self.dir, next, Start::Continued)?;
         let (dir, finished) = (self.dir.clone(), self.segments.clone());
         self.segments.push(next);
         self.mark_position();
@@ -293,7 +294,7 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
     Ok(lock)
 }
 
-/// Returns the octets of these segments.
+/// Returns the size of these segments in octets.
 fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
     let length = |number: &u64| {
         let path = segment::path(dir, *number);
@@ -303,7 +304,7 @@ fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
 }
 
 /// Continues after the complete frames of a segment, and cuts off the octets after them.
-fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appender, JournalError> {
+fn resume_segment(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
     if is_truncated {
         file.set_len(end.offset).and_then(|()| file.sync_all()).map_err(JournalError::io("cut", &path))?;
@@ -311,7 +312,7 @@ fn resume(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appende
     Ok(Appender::new(file, path, end.offset, end.frame_position))
 }
 
-fn begin(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
+fn begin_segment(dir: &Path, number: u64, start: Start) -> Result<Appender, JournalError> {
     let file = segment::create(dir, number, start, |_| Ok(()))?;
     Ok(Appender::new(
         file,

@@ -18,9 +18,9 @@ use crate::segment::{self, Reader};
 pub(crate) struct LastingEntries {
     /// The number of each rule's last entry.
     numbers: BTreeMap<Pid, u64>,
-    /// Ended rules, in order.
+    /// PIDs of ended rules, in order.
     pub ended: Vec<Pid>,
-    /// Total number of entries.
+    /// Number of entries, including superseded ones.
     pub entries: u64,
     /// The end of each segment's complete frames.
     pub ends: Vec<SegmentEnd>,
@@ -125,13 +125,17 @@ pub(crate) fn for_each_entry_of(
                     entry
                         .ok_or("a record has a valid checksum but an unknown content")
                         .and_then(|(entry, octets)| visit(entry, octets))
-                        .map_err(|what| JournalError::Damaged { path: path.to_owned(), offset, what })?;
+                        .map_err(|problem| JournalError::Damaged {
+                            path: path.to_owned(),
+                            offset,
+                            problem,
+                        })?;
                 }
             }
             SegmentItem::OutOfSequence(offset) => {
-                let what =
+                let problem =
                     "a record does not follow the previous one: a record was removed, repeated or exchanged";
-                return Err(JournalError::Damaged { path: path.to_owned(), offset, what });
+                return Err(JournalError::Damaged { path: path.to_owned(), offset, problem });
             }
             SegmentItem::End | SegmentItem::Incomplete => return Ok(()),
         }

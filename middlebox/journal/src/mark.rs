@@ -102,8 +102,8 @@ impl Position {
         end: Option<(u64, &SegmentEnd)>,
         has_tail: bool,
     ) -> Result<(), JournalError> {
-        let missing = |segment, offset, what| {
-            Err(JournalError::Missing { path: segment::path(dir, segment), offset, what, mark: path(dir) })
+        let missing = |segment, offset, problem| {
+            Err(JournalError::Missing { path: segment::path(dir, segment), offset, problem, mark: path(dir) })
         };
         match end {
             Some((last, _)) if last > self.segment => Ok(()),
@@ -144,7 +144,7 @@ fn read_slots(dir: &Path) -> Result<Option<(u64, Position)>, JournalError> {
     let damaged = JournalError::Missing {
         path: path.clone(),
         offset: 0,
-        what: "neither copy of the mark is complete, so acknowledged records may be missing",
+        problem: "neither copy of the mark is complete, so acknowledged records may be missing",
         mark: path,
     };
     slots.max_by_key(|(count, _)| *count).ok_or(damaged).map(Some)
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_of_a_slot_counts() {
+    fn every_flipped_bit_of_a_slot_is_detected() {
         let good = slot(7, position(3));
         assert_eq!(parse(&good), Some((7, position(3))));
         for bit in 0..SLOT_OCTETS * 8 {
@@ -208,7 +208,7 @@ mod tests {
 
     /// The machine can stop while either slot is written.
     #[test]
-    fn a_mark_whose_last_copy_is_incomplete_is_the_one_before() {
+    fn an_incomplete_slot_leaves_the_previous_mark() {
         let dir = tempfile::tempdir().unwrap();
         let mut mark = Mark::open(dir.path(), position(1)).unwrap();
         for segment in 2..6 {

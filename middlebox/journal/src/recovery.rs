@@ -11,13 +11,13 @@ use crate::lasting_entries::{LastingEntries, SegmentEnd};
 use crate::segment::{self, Reader, SegmentList, Start};
 use crate::{JournalError, TruncatedTail, mark};
 
-/// The result of a complete history.
+/// The content of all segments of a directory.
 pub(crate) struct RecoveredState {
     /// The current rules.
     pub rules: Vec<RecordedRule>,
     /// PIDs of ended rules.
     pub ended: Vec<Pid>,
-    /// Number of entries.
+    /// Number of entries, including superseded ones.
     pub entries: u64,
     /// The segments with these entries.
     pub segments: Vec<u64>,
@@ -71,8 +71,8 @@ pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
 
 pub(crate) const NO_FRAME: &str = "these octets are not a record, but records follow them";
 
-pub(crate) fn damaged(path: &Path, offset: u64, what: &'static str) -> JournalError {
-    JournalError::Damaged { path: path.to_owned(), offset, what }
+pub(crate) fn damaged(path: &Path, offset: u64, problem: &'static str) -> JournalError {
+    JournalError::Damaged { path: path.to_owned(), offset, problem }
 }
 
 /// Opens the last segment that starts from nothing and those after it.
@@ -82,7 +82,7 @@ pub(crate) fn relevant_segments(dir: &Path, numbers: &[u64]) -> Result<Vec<(u64,
         let path = segment::path(dir, *number);
         let (start, frames) = segment::read(&path, *number)?;
         relevant.push((*number, frames));
-        if start == Start::Nothing {
+        if start == Start::Empty {
             break;
         }
         if at == 0 || numbers[at - 1] + 1 != *number {

@@ -24,9 +24,9 @@ const UNFINISHED_SUFFIX: &str = ".new";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     /// No rules: earlier segments are obsolete.
-    Nothing,
+    Empty,
     /// The rules at the end of the previous segment.
-    Before,
+    Continued,
 }
 
 pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
@@ -109,7 +109,7 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
     let mut file = File::open(path).map_err(JournalError::io("open", path))?;
     let length = file.metadata().map_err(JournalError::io("read", path))?.len();
     let mut octets = [0; HEADER_LENGTH];
-    let damaged = |what| JournalError::Damaged { path: path.to_owned(), offset: 0, what };
+    let damaged = |problem| JournalError::Damaged { path: path.to_owned(), offset: 0, problem };
     file.read_exact(&mut octets).map_err(|_| damaged("the file ends within its header"))?;
     let (start, format) = parse_header(octets).map_err(|error| match error {
         HeaderError::Version(version) => JournalError::Version { path: path.to_owned(), version },
@@ -124,8 +124,8 @@ fn header(start: Start, version: u8) -> [u8; HEADER_LENGTH] {
     octets[..8].copy_from_slice(&MAGIC);
     octets[8] = version;
     octets[9] = match start {
-        Start::Nothing => 0,
-        Start::Before => 1,
+        Start::Empty => 0,
+        Start::Continued => 1,
     };
     let checksum = crc32c::crc32c(&octets[..12]);
     octets[12..].copy_from_slice(&checksum.to_be_bytes());
@@ -146,7 +146,7 @@ fn parse_header(octets: [u8; HEADER_LENGTH]) -> Result<(Start, Format), HeaderEr
         version if octets.starts_with(&MAGIC) => return Err(HeaderError::Version(version)),
         _ => return Err(HeaderError::Malformed),
     };
-    let starts = [Start::Nothing, Start::Before];
+    let starts = [Start::Empty, Start::Continued];
     let start = starts.into_iter().find(|start| header(*start, octets[8]) == octets);
     start.map(|start| (start, format)).ok_or(HeaderError::Malformed)
 }
@@ -156,8 +156,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_says_which_version_wrote_it_and_is_otherwise_whole() {
-        for start in [Start::Nothing, Start::Before] {
+    fn a_header_states_its_version_and_detects_changed_octets() {
+        for start in [Start::Empty, Start::Continued] {
             assert_eq!(parse_header(header(start, UNCHAINED_VERSION)), Ok((start, Format::Unchained)));
             let good = header(start, VERSION);
             assert_eq!(parse_header(good), Ok((start, Format::Chained)));

@@ -5,7 +5,7 @@ use std::path::Path;
 use nix::sys::statvfs::statvfs;
 
 /// Minimum octets that a compaction frees, so that compactions are rare.
-const MIN_FREED: u64 = 64 << 10;
+const MIN_FREED_OCTETS: u64 = 64 << 10;
 /// If a compaction frees this many octets, it runs regardless of the free space.
 const LARGE_WASTE: u64 = 8 << 20;
 
@@ -37,12 +37,14 @@ impl Usage {
     /// answer depends on it.
     pub fn is_worth_compaction(self, free: impl FnOnce() -> u64) -> bool {
         let waste = self.waste();
-        self.superseded > self.current && waste >= MIN_FREED && (waste >= LARGE_WASTE || waste >= free() / 4)
+        self.superseded > self.current
+            && waste >= MIN_FREED_OCTETS
+            && (waste >= LARGE_WASTE || waste >= free() / 4)
     }
 }
 
 /// Returns the free octets of the file system of this directory; unlimited if that is unknown.
-pub(crate) fn free(directory: &Path) -> u64 {
+pub(crate) fn free_space(directory: &Path) -> u64 {
     statvfs(directory).map_or(u64::MAX, |disk| disk.blocks_available() * disk.fragment_size())
 }
 
@@ -59,11 +61,11 @@ mod tests {
         assert!(worth(1000, 100_000, LARGE_WASTE * 2, u64::MAX));
         assert!(!worth(1000, 100_000, LARGE_WASTE / 2, u64::MAX));
         assert!(worth(1000, 100_000, LARGE_WASTE / 2, LARGE_WASTE), "a quarter of the free space");
-        assert!(!worth(0, 100, MIN_FREED - 1, 0), "too little even for a full disk");
+        assert!(!worth(0, 100, MIN_FREED_OCTETS - 1, 0), "too little even for a full disk");
     }
 
     #[test]
-    fn what_is_superseded_is_gone_after_compaction() {
+    fn compaction_removes_superseded_entries_from_the_usage() {
         let before = Usage { current: 10, superseded: 90, octets: 1000 };
         let Usage { current, superseded, octets } = before.compacted(before);
         assert_eq!((current, superseded, octets), (10, 0, 100));
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_free_space_of_a_directory_is_that_of_its_file_system() {
-        assert!(free(&std::env::temp_dir()) < u64::MAX);
-        assert_eq!(free(Path::new("/none/such")), u64::MAX);
+        assert!(free_space(&std::env::temp_dir()) < u64::MAX);
+        assert_eq!(free_space(Path::new("/none/such")), u64::MAX);
     }
 }

@@ -42,7 +42,7 @@ pub struct Client {
     #[arg(long, value_name = "FILE", requires = "certificate")]
     key: Option<PathBuf>,
     /// Timeout of the connection, and of each answer [default: 10s]
-    #[arg(long, value_name = "10s", value_parser = patience)]
+    #[arg(long, value_name = "10s", value_parser = parse_timeout)]
     timeout: Option<Duration>,
     /// Print one JSON object per line
     #[arg(long)]
@@ -109,7 +109,7 @@ impl Client {
         let read = |authorities: &PathBuf| Tls::read(authorities, identity);
         let tls = self.tls.as_ref().map(read).transpose();
         let tls = tls.map_err(|error| Failure::NoSession(error.to_string()))?;
-        Ok(Server { transport, tls, patience: self.timeout.unwrap_or(server.patience), ..server })
+        Ok(Server { transport, tls, timeout: self.timeout.unwrap_or(server.timeout), ..server })
     }
 
     fn credentials(&self) -> Result<Box<dyn Credentials>, Failure> {
@@ -124,12 +124,12 @@ impl Client {
 }
 
 /// Parses a timeout.
-fn patience(text: &str) -> Result<Duration, String> {
-    let patience: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
-    if patience == Duration::ZERO {
+fn parse_timeout(text: &str) -> Result<Duration, String> {
+    let timeout: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
+    if timeout == Duration::ZERO {
         Err("the timeout must be longer than 0, such as 10s".to_owned())
     } else {
-        Ok(patience)
+        Ok(timeout)
     }
 }
 

@@ -37,16 +37,16 @@ impl Server {
     }
 
     /// Advances the middlebox's clock.
-    pub fn pass(&self, time: Duration) {
+    pub fn advance(&self, time: Duration) {
         let mut state = self.state.lock().unwrap();
         state.now += time;
         let now = state.now;
-        state.act(|middlebox, batch| middlebox.advance(now, batch));
+        state.change(|middlebox, batch| middlebox.advance(now, batch));
     }
 
     /// Ends all sessions as before a shutdown.
     pub fn end_sessions(&self) {
-        self.state.lock().unwrap().act(|middlebox, batch| middlebox.end_sessions(batch));
+        self.state.lock().unwrap().change(|middlebox, batch| middlebox.end_sessions(batch));
     }
 
     fn accept(&self, mut stream: TcpStream) {
@@ -62,7 +62,7 @@ impl Server {
                 let mut state = server.state.lock().unwrap();
                 let now = state.now;
                 let octets = piece[..length].to_vec().into();
-                state.act(|middlebox, batch| middlebox.receive(now, id, octets, batch));
+                state.change(|middlebox, batch| middlebox.receive(now, id, octets, batch));
             }
             server.state.lock().unwrap().middlebox.disconnect(id);
         });
@@ -70,9 +70,9 @@ impl Server {
 }
 
 impl State {
-    fn act(&mut self, act: impl FnOnce(&mut Middlebox, &mut Batch)) {
+    fn change(&mut self, change: impl FnOnce(&mut Middlebox, &mut Batch)) {
         let mut batch = Batch::default();
-        act(&mut self.middlebox, &mut batch);
+        change(&mut self.middlebox, &mut batch);
         for output in batch.release() {
             match output {
                 Output::Send(id, message) => {

@@ -59,7 +59,7 @@ fn enable(port: u16) -> Request {
 
 #[test]
 #[ignore = "needs a kernel with SCTP (modprobe sctp)"]
-fn every_message_is_a_user_message_and_each_stream_takes_its_turn() {
+fn messages_are_user_messages_on_streams_in_turn() {
     let (listener, address) = listen();
     let served = serve(listener);
     let server = Server { transport: Transport::Sctp, ..address.to_string().parse().unwrap() };

@@ -50,7 +50,7 @@ fn granted(reply: &Reply) -> Pid {
 }
 
 #[test]
-fn a_session_asks_and_ends_in_order() {
+fn a_session_sends_requests_and_closes() {
     let mut session = connect(&open_middlebox());
     assert_eq!(session.capabilities().max_lifetime, Lifetime(3600));
     let pid = granted(&session.ask(enable(5004)).unwrap());
@@ -69,7 +69,7 @@ fn a_refused_request_leaves_the_session_open() {
 }
 
 #[test]
-fn far_more_requests_than_the_window_may_be_pipelined_and_answered_in_any_order() {
+fn more_requests_than_the_window_can_be_pipelined() {
     let mut session = connect(&open_middlebox());
     let requests = 5 * Session::WINDOW as u16;
     let tids: Vec<Tid> = (1..=requests).map(|port| session.send(enable(port)).unwrap()).collect();
@@ -83,7 +83,7 @@ fn far_more_requests_than_the_window_may_be_pipelined_and_answered_in_any_order(
 
 #[test]
 #[should_panic(expected = "is still expected")]
-fn an_answer_is_taken_once() {
+fn an_answer_can_be_taken_only_once() {
     let mut session = connect(&open_middlebox());
     let tid = session.send(Request::Prl).unwrap();
     session.answer(tid).unwrap().unwrap();
@@ -92,23 +92,23 @@ fn an_answer_is_taken_once() {
 
 /// RFC 4540 section 7.2: both sides authenticate.
 #[test]
-fn agents_authenticate_and_are_told_of_rules_that_they_may_access() {
+fn agents_authenticate_and_receive_events_of_accessible_rules() {
     let middlebox = guarded_middlebox();
     let mut caller = connect_as("caller", SECRETS, &middlebox).unwrap();
     let mut backup = connect_as("backup", SECRETS, &middlebox).unwrap();
     let pid = granted(&caller.ask(enable(5004)).unwrap());
-    let patience = Some(Duration::from_secs(10));
+    let timeout = Some(Duration::from_secs(10));
     let established = RuleEvent { pid, lifetime: Lifetime(300) };
-    assert_eq!(backup.next_event(patience).unwrap(), Some(established));
-    middlebox.pass(Duration::from_secs(301));
+    assert_eq!(backup.next_event(timeout).unwrap(), Some(established));
+    middlebox.advance(Duration::from_secs(301));
     let ended = RuleEvent { pid, lifetime: Lifetime(0) };
-    assert_eq!(backup.next_event(patience).unwrap(), Some(ended));
-    assert_eq!(caller.next_event(None).unwrap(), Some(ended), "an end is told to the owner, too");
+    assert_eq!(backup.next_event(timeout).unwrap(), Some(ended));
+    assert_eq!(caller.next_event(None).unwrap(), Some(ended), "the owner receives the end, too");
     assert_eq!(backup.next_event(Some(Duration::from_millis(1))).unwrap(), None);
 }
 
 #[test]
-fn events_wait_while_answers_are_taken() {
+fn events_are_queued_while_answers_are_taken() {
     let middlebox = guarded_middlebox();
     let mut caller = connect_as("caller", SECRETS, &middlebox).unwrap();
     let mut backup = connect_as("backup", SECRETS, &middlebox).unwrap();
@@ -118,14 +118,14 @@ fn events_wait_while_answers_are_taken() {
 }
 
 #[test]
-fn a_wrong_secret_is_found_out_by_the_agent_first() {
+fn the_agent_detects_a_wrong_secret_first() {
     let middlebox = guarded_middlebox();
     let error = connect_as("caller", "caller = 'not the same secret'", &middlebox).unwrap_err();
     assert!(matches!(error, SessionError::Protocol(AgentError::NotAuthentic)), "{error}");
 }
 
 #[test]
-fn an_agent_without_credentials_is_refused_where_they_are_needed() {
+fn an_agent_without_required_credentials_is_refused() {
     let error = Session::open(&at(guarded_middlebox().address), Box::new(Unauthenticated)).unwrap_err();
     let SessionError::Protocol(AgentError::Refused(refusal)) = error else { panic!("{error}") };
     assert_eq!(refusal, Refusal::AuthenticationFailed);
@@ -133,7 +133,7 @@ fn an_agent_without_credentials_is_refused_where_they_are_needed() {
 
 /// RFC 4540 section 7.5.
 #[test]
-fn a_middlebox_that_shuts_down_says_so() {
+fn a_shutdown_of_the_middlebox_ends_the_session() {
     let middlebox = open_middlebox();
     let mut session = connect(&middlebox);
     middlebox.end_sessions();
@@ -142,11 +142,11 @@ fn a_middlebox_that_shuts_down_says_so() {
 }
 
 #[test]
-fn nobody_there_and_nobody_answering_are_told_apart() {
+fn a_refused_connection_and_a_timeout_are_distinguished() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = Server { patience: Duration::from_millis(20), ..at(listener.local_addr().unwrap()) };
+    let silent = Server { timeout: Duration::from_millis(20), ..at(listener.local_addr().unwrap()) };
     let error = Session::open(&silent, Box::new(Unauthenticated)).unwrap_err();
-    assert!(matches!(error, SessionError::Silent(_)), "{error}");
+    assert!(matches!(error, SessionError::Timeout(_)), "{error}");
     drop(listener);
     let error = Session::open(&silent, Box::new(Unauthenticated)).unwrap_err();
     assert!(matches!(error, SessionError::Connect { .. }), "{error}");
@@ -156,7 +156,7 @@ fn nobody_there_and_nobody_answering_are_told_apart() {
 }
 
 #[test]
-fn a_server_that_speaks_something_else_is_told_by_what_it_says() {
+fn a_server_of_another_protocol_is_an_error_with_its_reason() {
     for (says, expected) in [
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "lost"),
         (Message::notification(Tid(1), Notification::Bfm).to_bytes().to_vec(), "badly formed"),
@@ -175,7 +175,7 @@ fn a_server_that_speaks_something_else_is_told_by_what_it_says() {
 }
 
 #[test]
-fn sctp_is_used_or_named_as_missing() {
+fn sctp_is_used_or_reported_as_missing() {
     let server = Server { transport: Transport::Sctp, ..at(open_middlebox().address) };
     let error = Session::open(&server, Box::new(Unauthenticated)).unwrap_err();
     assert!(matches!(error, SessionError::NoSctp | SessionError::Connect { .. }), "{error}");

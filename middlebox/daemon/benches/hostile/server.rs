@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use hol_agent::cryptography;
+use hol_agent::crypto_provider;
 use hol_base::Duration;
 use hol_daemon::{Daemon, FilterKind, Level, Log, NatSettings, Settings, TlsSettings};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
@@ -125,7 +125,7 @@ impl Server {
     /// Returns the first message of a TLS handshake, which may be repeated.
     pub fn client_hello(&self) -> Vec<u8> {
         let builder =
-            ClientConfig::builder_with_provider(cryptography()).with_safe_default_protocol_versions();
+            ClientConfig::builder_with_provider(crypto_provider()).with_safe_default_protocol_versions();
         let config = builder.expect("ring has them").with_root_certificates(RootCertStore::empty());
         let name = "localhost".try_into().expect("a name");
         let client = ClientConnection::new(config.with_no_client_auth().into(), name);

@@ -8,7 +8,7 @@ use std::path::Path;
 use hol_filter::NullFilter;
 use hol_simco::{Action, AddressTuple, Location, Pid};
 
-use self::limit::{is_alone, limit_files};
+use self::limit::{is_own_process, limit_files};
 use super::*;
 
 fn rule(pid: u32, expires: Time) -> Rule {
@@ -37,7 +37,7 @@ fn ledger(directory: &Path, standby: Replicator) -> Ledger {
 fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full() {
     const TEST: &str = "ledger::tests::\
                         what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full";
-    if !is_alone(TEST) {
+    if !is_own_process(TEST) {
         return;
     }
     let directory = tempfile::tempdir().unwrap();

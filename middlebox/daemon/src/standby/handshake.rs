@@ -89,7 +89,7 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
-    use hol_agent::cryptography;
+    use hol_agent::crypto_provider;
     use rustls::ServerConfig;
     use rustls::server::ResolvesServerCertUsingSni;
 
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_handshake_ends_in_time_though_an_octet_comes_now_and_then() {
-        let config = ServerConfig::builder_with_provider(cryptography());
+        let config = ServerConfig::builder_with_provider(crypto_provider());
         let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
         let config = config.with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
         let mut session = ServerConnection::new(Arc::new(config)).unwrap();

@@ -4,7 +4,7 @@
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use crate::limit::{is_alone, limit_files};
+use crate::limit::{is_own_process, limit_files};
 use hol_agent::{FlowEnd, Session, SessionError, tuples};
 use hol_daemon::{Level, Log, Settings};
 use hol_simco::{
@@ -48,7 +48,7 @@ fn list(session: &mut Session) -> Vec<Pid> {
 
 #[test]
 fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
-    if !is_alone("full_disk::while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do") {
+    if !is_own_process("full_disk::while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do") {
         return;
     }
     let state = tempfile::tempdir().unwrap();

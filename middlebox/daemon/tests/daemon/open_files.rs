@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use crate::limit::is_alone;
+use crate::limit::is_own_process;
 use hol_base::Time;
 use hol_daemon::{Level, LimitSettings, Log, Settings};
 use hol_simco::{Message, Request, Tid, Version, length_of};
@@ -21,7 +21,7 @@ fn processor_time() -> Time {
 
 #[test]
 fn without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on() {
-    if !is_alone("open_files::without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on") {
+    if !is_own_process("open_files::without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on") {
         return;
     }
     setrlimit(Resource::Nofile, Rlimit { current: Some(200), maximum: Some(200) }).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::world::{Held, Store, begin, record, rule};
+use crate::world::{CurrentRules, Store, begin, record, rule};
 use hol_journal::{Journal, JournalError};
 use hol_simco::Change;
 
@@ -14,7 +14,7 @@ pub fn message<T>(result: Result<T, JournalError>) -> String {
 }
 
 /// Changes one rule until compaction is worth it.
-pub fn supersede(journal: &mut Journal, held: &mut Held) {
+pub fn supersede(journal: &mut Journal, held: &mut CurrentRules) {
     for thousand in 0..120 {
         let batch: Vec<Change> = (0..1000).map(|n| held.change(1, 1000 * thousand + n, false)).collect();
         record(journal, &batch);
@@ -22,7 +22,7 @@ pub fn supersede(journal: &mut Journal, held: &mut Held) {
 }
 
 #[test]
-fn a_second_journal_in_the_same_directory_is_refused_until_the_first_is_closed() {
+fn a_directory_is_locked_until_its_journal_is_closed() {
     let store = Store::new();
     let (journal, _) = store.open();
     let refused = message(store.try_open());
@@ -32,13 +32,13 @@ fn a_second_journal_in_the_same_directory_is_refused_until_the_first_is_closed()
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn a_directory_that_cannot_be_created_is_named() {
     let error = message(Journal::open(Path::new("/dev/null/state")));
     assert!(error.starts_with("/dev/null/state: cannot create"), "{error}");
 }
 
 #[test]
-fn files_of_others_are_left_alone() {
+fn other_files_stay_unchanged() {
     let store = Store::new();
     for name in ["journal.txt", "notes", "journal.x.new"] {
         fs::write(store.path().join(name), "mine").unwrap();
@@ -48,7 +48,7 @@ fn files_of_others_are_left_alone() {
 }
 
 #[test]
-fn an_empty_batch_leaves_nothing_behind() {
+fn an_empty_batch_writes_nothing() {
     let store = Store::new();
     let (mut journal, _) = store.open();
     let length = || fs::metadata(store.segment(1)).unwrap().len();
@@ -58,7 +58,7 @@ fn an_empty_batch_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_is_superseded_goes_and_what_holds_stays() {
+fn compaction_keeps_only_current_rules() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     record(&mut journal, &[held.change(7, 7, false), held.change(8, 8, false)]);
@@ -80,7 +80,7 @@ fn what_is_superseded_goes_and_what_holds_stays() {
 
 /// The obstacle, such as a full disk, is removed later.
 #[test]
-fn a_compaction_that_has_failed_is_tried_again() {
+fn a_failed_compaction_is_repeated() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     supersede(&mut journal, &mut held);
@@ -106,9 +106,9 @@ fn a_compaction_that_has_failed_is_tried_again() {
 
 /// The process can end between any two steps of a compaction.
 #[test]
-fn what_an_interrupted_compaction_leaves_is_cleared_away() {
+fn files_of_an_interrupted_compaction_are_removed() {
     let store = Store::new();
-    let mut held = Held::default();
+    let mut held = CurrentRules::default();
     let old = [1, 2].map(|number| {
         let (mut journal, _) = store.open();
         supersede(&mut journal, &mut held);
@@ -131,7 +131,7 @@ fn what_an_interrupted_compaction_leaves_is_cleared_away() {
 }
 
 #[test]
-fn a_missing_segment_is_an_error_that_says_what_to_do() {
+fn a_missing_segment_is_an_error_with_advice() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     supersede(&mut journal, &mut held);
@@ -145,7 +145,7 @@ fn a_missing_segment_is_an_error_that_says_what_to_do() {
 
 /// Only the data written last can be torn.
 #[test]
-fn a_segment_that_ends_early_before_another_is_damaged() {
+fn a_segment_without_its_end_is_damaged_if_another_follows() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
     supersede(&mut journal, &mut held);
@@ -188,7 +188,7 @@ fn four_records() -> (Store, Vec<u8>, Vec<Vec<u8>>) {
 }
 
 #[test]
-fn a_record_that_is_removed_repeated_or_exchanged_is_seen() {
+fn removed_repeated_or_exchanged_records_are_detected() {
     let (store, header, frames) = four_records();
     for order in [&[0, 2, 3][..], &[1, 2, 3], &[0, 1, 1, 2, 3], &[0, 2, 1, 3], &[3, 2, 1, 0]] {
         let octets: Vec<u8> = order.iter().flat_map(|at| frames[*at].clone()).collect();
@@ -200,7 +200,7 @@ fn a_record_that_is_removed_repeated_or_exchanged_is_seen() {
 
 /// A segment has the content of another.
 #[test]
-fn a_segment_under_another_name_is_seen() {
+fn a_renamed_segment_is_detected() {
     let (store, ..) = four_records();
     fs::rename(store.segment(1), store.segment(2)).unwrap();
     let error = message(store.try_open());
@@ -212,7 +212,7 @@ fn a_segment_under_another_name_is_seen() {
 
 /// An acknowledged record never counts as partly written: a changed bit in it is detected anywhere.
 #[test]
-fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
+fn a_flipped_bit_in_the_last_record_is_damage_but_half_a_record_is_not() {
     let (store, header, frames) = four_records();
     let whole = [&header[..], &frames.concat()].concat();
     let last = whole.len() - frames[3].len();
@@ -235,7 +235,7 @@ fn a_flipped_bit_in_the_last_record_is_damage_and_half_a_record_is_not() {
 
 /// Version 1 wrote these octets, whose frames do not contain their position.
 #[test]
-fn what_the_version_before_has_written_is_read_and_gone_on_with() {
+fn a_journal_of_version_1_is_read_and_continued() {
     let (store, _, frames) = four_records();
     let mut header = b"hol:rule\x01\0\0\0".to_vec();
     header.extend(crc32c::crc32c(&header).to_be_bytes());
@@ -263,7 +263,7 @@ fn a_file_that_is_no_journal_is_not_overwritten() {
 }
 
 #[test]
-fn rules_come_in_the_order_in_which_they_became_what_they_are() {
+fn rules_are_returned_in_the_order_of_their_last_change() {
     let store = Store::new();
     let (mut journal, _) = store.open();
     record(&mut journal, &[9, 3, 5].map(|pid| begin(rule(pid, 0))));
@@ -274,10 +274,10 @@ fn rules_come_in_the_order_in_which_they_became_what_they_are() {
 }
 
 #[test]
-fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is() {
+fn reading_returns_the_current_rules_and_changes_nothing() {
     let store = Store::new();
     let (mut journal, mut held) = store.open();
-    let look = || Held::from(hol_journal::read(store.path()).unwrap());
+    let look = || CurrentRules::from(hol_journal::read(store.path()).unwrap());
     record(&mut journal, &[held.change(8, 8, false), held.change(7, 7, false)]);
     assert_eq!(look(), held);
     for round in 0..2 {
@@ -301,7 +301,7 @@ fn whoever_looks_into_a_journal_sees_what_holds_and_leaves_everything_as_it_is()
 }
 
 #[test]
-fn a_directory_without_a_journal_has_no_rules_to_show() {
+fn reading_a_directory_without_a_journal_is_an_error() {
     let store = Store::new();
     let error = message(hol_journal::read(store.path()));
     assert!(error.contains("contains no journal"), "{error}");

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::limit::{is_alone, limit_files};
+use crate::limit::{is_own_process, limit_files};
 use crate::world::{Store, begin, record, rule, try_record};
 use hol_journal::JournalError;
 use hol_simco::Change;
@@ -11,8 +11,8 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 
 #[test]
-fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
-    if !is_alone("full_disk::a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not") {
+fn a_batch_without_space_is_refused_and_a_later_one_is_recorded() {
+    if !is_own_process("full_disk::a_batch_without_space_is_refused_and_a_later_one_is_recorded") {
         return;
     }
     let store = Store::new();
@@ -40,7 +40,7 @@ fn a_batch_without_room_is_refused_whole_and_the_next_with_room_is_not() {
 /// it waited for 100,000 entries.
 #[test]
 #[ignore = "needs root"]
-fn rules_that_fit_on_a_small_disk_do_not_fill_it_by_changing() {
+fn changes_of_rules_do_not_fill_a_small_disk() {
     // The limit applies to this thread and those that it starts.
     unshare(CloneFlags::CLONE_NEWNS).unwrap();
     let (none, all) = (None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE);
@@ -59,7 +59,7 @@ fn rules_that_fit_on_a_small_disk_do_not_fill_it_by_changing() {
             };
             record(&mut journal, &pids.iter().map(change).collect::<Vec<_>>());
             journal.compact_if_due().unwrap();
-            // A sync takes the disk about this long, during which compaction continues.
+            // The sync of a real disk would take about this long, and compaction continues during it.
             thread::park_timeout(Duration::from_millis(1));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::world::{Held, Store, begin, record, rule};
+use crate::world::{CurrentRules, Store, begin, record, rule};
 use hol_journal::JournalError;
 use hol_simco::Change;
 use proptest::collection::vec;
@@ -13,14 +13,14 @@ use proptest::sample::Index;
 fn batches() -> impl Strategy<Value = Vec<Vec<Change>>> {
     let drawn = vec(vec((0..8u32, any::<u32>(), any::<bool>()), 1..5), 1..12);
     drawn.prop_map(|batches| {
-        let mut held = Held::default();
+        let mut held = CurrentRules::default();
         let mut change = |(pid, version, is_end)| held.change(pid, version, is_end);
         batches.into_iter().map(|batch| batch.into_iter().map(&mut change).collect()).collect()
     })
 }
 
 /// Records all batches; returns the rules and the length of the file before the first batch and after each.
-fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(Held, u64)> {
+fn write(store: &Store, batches: &[Vec<Change>]) -> Vec<(CurrentRules, u64)> {
     let (mut journal, mut held) = store.open();
     let length = || fs::metadata(store.segment(1)).unwrap().len();
     let mut states = vec![(held.clone(), length())];
@@ -43,12 +43,12 @@ proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn whatever_was_recorded_comes_back_and_goes_on(first in batches(), second in batches()) {
+    fn recorded_rules_are_recovered_and_the_journal_continues(first in batches(), second in batches()) {
         let store = Store::new();
         let (held, _) = write(&store, &first).pop().unwrap();
         let (mut journal, mut again) = store.open();
         prop_assert_eq!(&again, &held);
-        // The second history starts from nothing, too.
+        // The second history assumes no rules, so all rules end first.
         let ends: Vec<_> = held.0.values().map(|rule| Change { before: Some(*rule), after: None }).collect();
         for batch in std::iter::once(&ends).chain(&second) {
             record(&mut journal, batch);
@@ -60,7 +60,7 @@ proptest! {
 
     /// Any prefix of the file contains a prefix of the history, batch by batch, and can be continued.
     #[test]
-    fn a_file_that_is_cut_anywhere_holds_every_batch_that_was_whole(batches in batches(), cut: Index) {
+    fn a_cut_file_contains_every_complete_batch(batches in batches(), cut: Index) {
         let store = Store::new();
         let states = write(&store, &batches);
         let (header, length) = (states[0].1, states[states.len() - 1].1);
@@ -84,7 +84,7 @@ proptest! {
     /// The last batch may be lost, as if it had been torn; damage to any other octet is an error that names its
     /// position.
     #[test]
-    fn a_flipped_bit_is_never_read_as_something_else(batches in batches(), bit: Index) {
+    fn a_flipped_bit_is_an_error_or_loses_only_the_last_batch(batches in batches(), bit: Index) {
         let store = Store::new();
         let states = write(&store, &batches);
         let mut octets = fs::read(store.segment(1)).unwrap();
@@ -95,7 +95,7 @@ proptest! {
         let (at, before_last) = (bit as u64 / 8, &states[states.len() - 2]);
         match store.try_open() {
             Ok((_, held)) => {
-                prop_assert!(at >= before_last.1, "octet {} was not missed", at);
+                prop_assert!(at >= before_last.1, "octet {} is before the last batch", at);
                 prop_assert_eq!(&held, &before_last.0);
             }
             Err(JournalError::Damaged { path, offset, .. }) => {

@@ -3,10 +3,10 @@
 use std::fs;
 
 use crate::directory::{frames, message, supersede};
-use crate::world::{Held, Store, begin, record, rule};
+use crate::world::{CurrentRules, Store, begin, record, rule};
 use hol_journal::{Durability, Journal, JournalError};
 
-fn open(store: &Store) -> Result<(Journal, Held), JournalError> {
+fn open(store: &Store) -> Result<(Journal, CurrentRules), JournalError> {
     Journal::open(store.path()).map(|(journal, rules)| (journal, rules.into()))
 }
 
@@ -22,7 +22,7 @@ fn four_records() -> (Store, Vec<u8>, usize) {
 }
 
 #[test]
-fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is() {
+fn a_cut_or_zeroed_acknowledged_record_is_missing() {
     let (store, whole, last) = four_records();
     let missing = |octets: &[u8], expected: &str| {
         fs::write(store.segment(1), octets).unwrap();
@@ -48,7 +48,7 @@ fn an_acknowledged_record_that_is_cut_or_zeroed_is_missing_wherever_the_cut_is()
 }
 
 #[test]
-fn what_follows_the_mark_was_never_acknowledged() {
+fn a_record_after_the_mark_was_never_acknowledged() {
     let (store, whole, last) = four_records();
     fs::write(store.segment(1), [&whole[..], &whole[last..whole.len() - 1]].concat()).unwrap();
     let (journal, held) = open(&store).unwrap();
@@ -60,7 +60,7 @@ fn what_follows_the_mark_was_never_acknowledged() {
 
 /// The journal has the same number of records, but of another history.
 #[test]
-fn the_end_of_another_journal_is_not_the_one_that_was_acknowledged() {
+fn the_end_of_another_journal_is_detected() {
     let (store, ..) = four_records();
     let other = Store::new();
     let (mut journal, _) = open(&other).unwrap();
@@ -71,7 +71,7 @@ fn the_end_of_another_journal_is_not_the_one_that_was_acknowledged() {
 }
 
 #[test]
-fn the_last_segment_and_the_only_one_are_missed() {
+fn a_missing_last_or_only_segment_is_detected() {
     let store = Store::new();
     let (journal, mut held) = open(&store).unwrap();
     let mut journal = journal.with_durability(Durability::Buffered);
@@ -91,7 +91,7 @@ fn the_last_segment_and_the_only_one_are_missed() {
 
 /// Without sync the mark only counts what an earlier sync has covered.
 #[test]
-fn without_sync_a_lost_end_is_no_error_but_the_warning_says_what_it_may_be() {
+fn without_sync_a_lost_end_is_a_warning() {
     let store = Store::new();
     let (mut journal, _) = store.open();
     record(&mut journal, &[begin(rule(1, 0))]);
@@ -111,7 +111,7 @@ fn without_sync_a_lost_end_is_no_error_but_the_warning_says_what_it_may_be() {
 
 /// The state after a failed write, or a crash of the machine.
 #[test]
-fn a_mark_that_is_behind_is_caught_up() {
+fn a_mark_behind_the_journal_is_advanced() {
     let (store, ..) = four_records();
     let following = fs::read(store.path().join("mark")).unwrap();
     let (mut journal, mut held) = open(&store).unwrap();

@@ -4,7 +4,7 @@ use hol_journal::{Replica, write_entry};
 use tempfile::TempDir;
 
 use crate::directory::message;
-use crate::world::{Held, Store, record};
+use crate::world::{CurrentRules, Store, record};
 
 /// Returns the entries of all rules of a journal.
 fn snapshot(store: &Store) -> Vec<u8> {
@@ -13,12 +13,12 @@ fn snapshot(store: &Store) -> Vec<u8> {
     entries
 }
 
-fn held(dir: &TempDir) -> Held {
+fn recorded_rules(dir: &TempDir) -> CurrentRules {
     hol_journal::read(dir.path()).unwrap().into()
 }
 
 #[test]
-fn a_copy_follows_from_any_batch_on_and_can_be_opened_as_a_journal() {
+fn a_copy_begun_at_any_batch_equals_the_journal() {
     for (first, taken) in [(0, 0), (3, 5), (20, 20), (10, 39)] {
         let (store, dir) = (Store::new(), tempfile::tempdir().unwrap());
         let (mut journal, mut rules) = store.open();
@@ -40,7 +40,7 @@ fn a_copy_follows_from_any_batch_on_and_can_be_opened_as_a_journal() {
         // These batches are in the copy already, and are sent again.
         batches[first..].iter().for_each(|entries| replica.record(entries).unwrap());
         assert_eq!(replica.len(), rules.0.len());
-        assert_eq!(held(&dir), rules, "from batch {first}, copied at {taken}");
+        assert_eq!(recorded_rules(&dir), rules, "from batch {first}, copied at {taken}");
         drop(replica);
         let again = Replica::open(dir.path()).unwrap();
         assert_eq!(again.len(), rules.0.len());
@@ -49,14 +49,14 @@ fn a_copy_follows_from_any_batch_on_and_can_be_opened_as_a_journal() {
 }
 
 #[test]
-fn a_copy_that_is_not_complete_leaves_the_one_before() {
+fn an_incomplete_copy_leaves_the_previous_one() {
     let (store, dir) = (Store::new(), tempfile::tempdir().unwrap());
     let (mut journal, mut rules) = store.open();
     record(&mut journal, &[rules.change(1, 1, false), rules.change(2, 2, false)]);
     let mut replica = Replica::open(dir.path()).unwrap();
     replica.add(&snapshot(&store));
     replica.finish().unwrap();
-    let before = held(&dir);
+    let before = recorded_rules(&dir);
     assert_eq!(before, rules);
     record(&mut journal, &[rules.change(3, 3, false)]);
     let whole = snapshot(&store);
@@ -64,13 +64,13 @@ fn a_copy_that_is_not_complete_leaves_the_one_before() {
     replica.add(&whole[..whole.len() - 1]);
     let error = message(replica.finish());
     assert!(error.contains("data that is not a record"), "{error}");
-    assert!(!error.contains(dir.path().to_str().unwrap()), "the copy is as good as before: {error}");
-    assert_eq!(held(&dir), before);
+    assert!(!error.contains(dir.path().to_str().unwrap()), "the error does not blame the copy: {error}");
+    assert_eq!(recorded_rules(&dir), before);
     assert!(message(replica.record(&whole[1..])).contains("data that is not a record"));
     replica.begin();
     replica.add(&whole);
     replica.finish().unwrap();
     replica.compact_if_due().unwrap();
     drop(replica);
-    assert_eq!(held(&dir), rules);
+    assert_eq!(recorded_rules(&dir), rules);
 }

@@ -27,9 +27,9 @@ pub fn begin(rule: Rule) -> Change {
 
 /// The current rules by PID, which a journal has to contain.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Held(pub BTreeMap<Pid, Rule>);
+pub struct CurrentRules(pub BTreeMap<Pid, Rule>);
 
-impl Held {
+impl CurrentRules {
     /// Returns a change according to random values: the rule begins, changes, or ends.
     pub fn change(&mut self, pid: u32, version: u32, is_end: bool) -> Change {
         let before = self.0.remove(&Pid(pid));
@@ -48,7 +48,7 @@ impl Held {
     }
 }
 
-impl From<Vec<RecordedRule>> for Held {
+impl From<Vec<RecordedRule>> for CurrentRules {
     fn from(rules: Vec<RecordedRule>) -> Self {
         assert!(rules.iter().all(|recorded| recorded.owner == "call-server"));
         Self(rules.into_iter().map(|recorded| (recorded.rule.pid, recorded.rule)).collect())
@@ -71,12 +71,12 @@ impl Store {
         self.path().join(format!("journal.{number:010}"))
     }
 
-    pub fn try_open(&self) -> Result<(Journal, Held), JournalError> {
+    pub fn try_open(&self) -> Result<(Journal, CurrentRules), JournalError> {
         let (journal, rules) = Journal::open(self.path())?;
         Ok((journal.with_durability(Durability::Buffered), rules.into()))
     }
 
-    pub fn open(&self) -> (Journal, Held) {
+    pub fn open(&self) -> (Journal, CurrentRules) {
         self.try_open().unwrap_or_else(|error| panic!("{error}"))
     }
 

@@ -4,18 +4,19 @@ use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-const INNER: &str = "HOL_TEST_WITHIN_LIMIT";
+const OWN_PROCESS_VARIABLE: &str = "HOL_TEST_WITHIN_LIMIT";
 
-/// Returns true in a process of this test's own. Otherwise runs the test of this name in one, where SIGXFSZ is ignored.
-pub fn is_alone(test: &str) -> bool {
-    if std::env::var_os(INNER).is_some() {
+/// Returns true in a process that runs only this test. Otherwise starts such a process, which ignores SIGXFSZ, and
+/// waits for its success.
+pub fn is_own_process(test: &str) -> bool {
+    if std::env::var_os(OWN_PROCESS_VARIABLE).is_some() {
         return true;
     }
     let output = Command::new("sh")
         .args(["-c", r#"trap "" XFSZ; exec "$0" --exact "$1" --nocapture 2>&1"#])
         .arg(std::env::current_exe().unwrap())
         .arg(test)
-        .env(INNER, "")
+        .env(OWN_PROCESS_VARIABLE, "")
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use certificates::Authority;
-use hol_agent::{Tls, cryptography};
+use hol_agent::{Tls, crypto_provider};
 use hol_base::Duration;
 use hol_simco::{Middlebox, Policy};
 use rustls::pki_types::ServerName;
@@ -31,7 +31,8 @@ fn world() -> (World, Arc<ClientConfig>) {
     let world = Plan { tls, policy, transport: Transport::Tls, ..Plan::default() }.open();
     assert!(Tls::read(&authority.certificate, None).is_ok());
     let roots = hol_agent::read_authorities(&authority.certificate).unwrap();
-    let builder = ClientConfig::builder_with_provider(cryptography()).with_safe_default_protocol_versions();
+    let builder =
+        ClientConfig::builder_with_provider(crypto_provider()).with_safe_default_protocol_versions();
     (world, Arc::new(builder.unwrap().with_root_certificates(roots).with_no_client_auth()))
 }
 
