@@ -38,7 +38,7 @@ struct Filter(BTreeMap<Pid, Rule>);
 impl Filter {
     fn make(&mut self, changes: &[Change]) {
         for change in changes {
-            let pid = change.before.or(change.after).expect("a change is about a rule").pid;
+            let pid = change.before.or(change.after).expect("a change has a rule before or after it").pid;
             let before = match change.after {
                 Some(after) => self.0.insert(pid, after),
                 None => self.0.remove(&pid),

@@ -157,7 +157,7 @@ impl Ledger {
         let mut failures: Vec<LedgerError> = Vec::new();
         while let Err(failure) = self.apply(now, batch.changes(), middlebox.policy()) {
             self.metrics.numbers().failures += 1;
-            batch.count(Self::REJECTED_BATCH_COST);
+            batch.add_work(Self::REJECTED_BATCH_COST);
             let changes = failure.changes(batch.changes()).filter(|_| failures.len() < Self::MAX_REPEATS);
             // Without a standby the filter was not changed, or its change was reversed.
             if changes.is_none() && !matches!(failure, LedgerError::Standby) {

@@ -145,7 +145,7 @@ impl PortMapper {
         middlebox: &mut Middlebox,
         batch: &mut Batch,
     ) {
-        batch.count(Self::DATAGRAM_COST);
+        batch.add_work(Self::DATAGRAM_COST);
         match self.parse_and_handle(now, (host, ip), octets, middlebox, batch) {
             Ok(Some(Outcome::Answer(answer))) => self.send(host, &answer),
             Ok(Some(Outcome::Pending) | None) => {}

@@ -86,7 +86,7 @@ impl Agent {
     pub fn establish(&mut self) -> Result<Message, AgentError> {
         let State::Closed = self.state else { return Err(AgentError::State("closed")) };
         let challenge = self.credentials.challenge();
-        let exchange = Exchange { of_agent: challenge.clone(), of_middlebox: None };
+        let exchange = Exchange { agent_challenge: challenge.clone(), middlebox_challenge: None };
         let se = self.send(Request::Se { version: Version::SIMCO_3_0, challenge })?;
         self.state = State::Establishing(exchange);
         Ok(se)
@@ -160,13 +160,13 @@ impl Agent {
                 let State::Establishing(exchange) = &mut self.state else {
                     return Err(AgentError::Unexpected(tid));
                 };
-                exchange.of_middlebox = challenge;
+                exchange.middlebox_challenge = challenge;
                 check_middlebox(&*self.credentials, exchange, token.as_ref())?;
                 // The middlebox has authenticated in this reply, so the SE reply need not authenticate it
                 // again.
-                let challenged = exchange.of_middlebox.is_some();
+                let challenged = exchange.middlebox_challenge.is_some();
                 let token = challenged.then(|| self.credentials.prove(exchange));
-                exchange.of_agent = None;
+                exchange.agent_challenge = None;
                 self.send(Request::Sa { token }).map(AgentEvent::Authenticate)
             }
             Reply::St => {
@@ -184,7 +184,7 @@ impl Agent {
         capabilities: Capabilities,
     ) -> Result<AgentEvent, AgentError> {
         match &self.state {
-            State::Establishing(exchange) if exchange.of_agent.is_none() => {
+            State::Establishing(exchange) if exchange.agent_challenge.is_none() => {
                 self.state = State::Open;
                 Ok(AgentEvent::Open(capabilities))
             }
@@ -208,8 +208,8 @@ fn check_middlebox(
     exchange: &Exchange,
     token: Option<&Token>,
 ) -> Result<(), AgentError> {
-    let is_authentic =
-        exchange.of_agent.is_none() || token.is_some_and(|token| credentials.recognizes(exchange, token));
+    let is_authentic = exchange.agent_challenge.is_none()
+        || token.is_some_and(|token| credentials.recognizes(exchange, token));
     if is_authentic { Ok(()) } else { Err(AgentError::NotAuthentic) }
 }
 

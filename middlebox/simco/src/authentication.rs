@@ -11,9 +11,9 @@ use crate::{Challenge, Token};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exchange {
     /// The agent's challenge, in the SE request.
-    pub of_agent: Option<Challenge>,
+    pub agent_challenge: Option<Challenge>,
     /// The middlebox's challenge, in the SA reply.
-    pub of_middlebox: Option<Challenge>,
+    pub middlebox_challenge: Option<Challenge>,
 }
 
 /// Authenticates a middlebox and its agents, on the side of the middlebox.

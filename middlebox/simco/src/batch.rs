@@ -96,10 +96,12 @@ pub struct Batch {
     /// Causes of undone steps that must be repeated, and their outputs.
     pub(crate) undone: VecDeque<(Cause, Vec<Output>)>,
     notices: Vec<Notice>,
+    /// Octets of the messages in `outputs`.
     octets: usize,
-    room: usize,
+    max_octets: usize,
     work: u64,
     max_work: u64,
+    /// The work that a session gets before other sessions get their turn.
     share_work: u64,
     /// The work at which the current session's share is used up.
     share_end: u64,
@@ -161,7 +163,7 @@ impl Batch {
             undone,
             notices,
             octets: 0,
-            room: octets,
+            max_octets: octets,
             work,
             max_work,
             share_work: share,
@@ -218,7 +220,7 @@ impl Batch {
         &self.notices
     }
 
-    /// Returns the octets of the waiting messages.
+    /// Returns the number of octets of the waiting messages.
     pub fn octets(&self) -> usize {
         self.octets
     }
@@ -226,7 +228,7 @@ impl Batch {
     /// Returns true if further messages must wait for the next batch: a reply can be eight thousand times as
     /// long as its request, and one request a thousand times the work of another.
     pub fn is_full(&self) -> bool {
-        self.octets >= self.room || self.work >= self.max_work
+        self.octets >= self.max_octets || self.work >= self.max_work
     }
 
     /// Returns true while the current session may continue.
@@ -280,12 +282,12 @@ impl Batch {
     }
 
     /// Adds work for a session, including that of the layers below.
-    pub fn count(&mut self, work: u64) {
+    pub fn add_work(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }
 
     pub(crate) fn add_notice(&mut self, notice: Notice) {
-        self.count(work::REFUSAL_LINE);
+        self.add_work(work::REFUSAL_LINE);
         self.notices.push(notice);
     }
 

@@ -106,7 +106,7 @@ mod tests {
 
     /// RFC 4540 section 4.3.3, figure 7: I, E, P set, IIV = EIV = 1, one hour.
     #[test]
-    fn a_firewall_looks_like_figure_7() {
+    fn firewall_capabilities_match_figure_7() {
         let mut out = Vec::new();
         Capabilities::firewall(Lifetime(3600)).emit(&mut out);
         assert_eq!(out, [0x80, 0b1110_0101, 0, 0, 0, 0, 0x0e, 0x10]);

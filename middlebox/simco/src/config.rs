@@ -50,10 +50,10 @@ pub enum ConfigError {
     NoAddresses,
     /// The address is not that of a host.
     #[error("{0} is not a host address; use one of the middlebox's own addresses, or remove it")]
-    NoHost(IpAddr),
+    NotAHost(IpAddr),
     /// The address is listed twice, so its ports would be assigned twice.
     #[error("the address {0} is listed twice; remove one")]
-    NamedTwice(IpAddr),
+    DuplicateAddress(IpAddr),
     /// The port range is invalid.
     #[error(
         "a NAT cannot assign the ports {0} to {1}; the range must start at 1 or above, and end at or above its start"
@@ -104,9 +104,9 @@ impl Config {
         let mut seen = BTreeSet::new();
         self.outside.iter().chain(&self.inside).try_for_each(|&address| {
             if address.is_unspecified() || address.is_multicast() || address == Ipv4Addr::BROADCAST {
-                Err(ConfigError::NoHost(address))
+                Err(ConfigError::NotAHost(address))
             } else if !seen.insert(address) {
-                Err(ConfigError::NamedTwice(address))
+                Err(ConfigError::DuplicateAddress(address))
             } else {
                 Ok(())
             }

@@ -17,8 +17,8 @@
 //!
 //! let mut batch = Batch::default();
 //! middlebox.receive(Time::ZERO, session, octets, &mut batch);
-//! assert!(batch.changes().is_empty(), "what a packet filter and a store would have to do");
-//! assert_eq!(batch.release().count(), 1, "what may be sent then");
+//! assert!(batch.changes().is_empty(), "SE changes no rule");
+//! assert_eq!(batch.release().count(), 1, "the SE reply");
 //! ```
 
 mod accounts;

@@ -136,7 +136,7 @@ impl Message {
     /// Appends the octets of the message.
     ///
     /// # Panics
-    /// As [`to_bytes`](Self::to_bytes).
+    /// If the body is too long for [`to_bytes`](Self::to_bytes).
     pub fn append_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (basic_type, sub_type) = (self.body.basic_type(), self.body.sub_type());

@@ -71,7 +71,7 @@ pub enum RestoreError {
 
 impl Middlebox {
     /// Timeout of the rest of a message, and of the session on a new connection. RFC 4540 section 6, step 2.
-    pub const PATIENCE: Duration = Duration::from_secs(60);
+    pub const TIMEOUT: Duration = Duration::from_secs(60);
     /// Maximum number of rules that a sweep ends in one step, so that other sessions need not wait.
     const MAX_ENDS: usize = 64;
     /// Maximum notifications at once for the rules that a sweep ends.
@@ -249,8 +249,8 @@ impl Middlebox {
             return Time::ZERO;
         }
         let ends = self.rules.first_to_end().map(|(end, _)| end);
-        let patience = self.deadlines.first().map(|(deadline, _)| *deadline);
-        ends.into_iter().chain(patience).min().unwrap_or(Time::MAX)
+        let timeout = self.deadlines.first().map(|(deadline, _)| *deadline);
+        ends.into_iter().chain(timeout).min().unwrap_or(Time::MAX)
     }
 
     /// Returns the resources of each agent that has used any.
@@ -258,7 +258,7 @@ impl Middlebox {
         self.accounts.usage()
     }
 
-    /// Returns the ports that a NAT can assign for each protocol, outside and inside.
+    /// Returns the number of ports that a NAT can assign for each protocol, outside and inside.
     pub fn ports(&self) -> usize {
         let ports = usize::from(*self.config.ports.end() - *self.config.ports.start()) + 1;
         (self.config.outside.len() + self.config.inside.len()) * ports
@@ -358,7 +358,7 @@ impl Middlebox {
     fn expire(&mut self, pid: Pid, batch: &mut Batch) -> Option<AgentId> {
         batch.begin_step(Cause::Expired(pid));
         let rule = *self.rules.get_or_expired(pid)?;
-        batch.count(work::MESSAGE);
+        batch.add_work(work::MESSAGE);
         self.change(Change::end(rule), batch);
         Some(rule.owner)
     }
@@ -387,7 +387,7 @@ impl Middlebox {
     fn end(&mut self, pid: Pid, batch: &mut Batch) {
         batch.begin_step(Cause::Ended(pid));
         if let Some(&rule) = self.rules.get_or_expired(pid) {
-            batch.count(work::MESSAGE);
+            batch.add_work(work::MESSAGE);
             self.change(Change::end(rule), batch);
             self.announce(pid, rule.owner, Lifetime(0), None, batch);
         }
@@ -396,9 +396,9 @@ impl Middlebox {
     #[inline]
     fn change(&mut self, change: Change, batch: &mut Batch) {
         let elements = self.apply(&change);
-        batch.count(work::ELEMENT * elements as u64);
+        batch.add_work(work::ELEMENT * elements as u64);
         if self.config.audits && change.after.is_none() {
-            batch.count(work::AUDIT_LINE);
+            batch.add_work(work::AUDIT_LINE);
         }
         batch.changes.push(change);
     }

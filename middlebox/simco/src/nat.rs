@@ -131,7 +131,7 @@ impl Pool {
 
     /// Returns the address and port that a mapping requests. If they are taken, returns free ones, or refuses
     /// if the mapping requires exactly these.
-    pub fn find_for(
+    pub fn find_for_mapping(
         &self,
         mapping: Option<PortMapping>,
         request: PoolRequest,
@@ -159,7 +159,7 @@ impl Pool {
     }
 
     /// Returns true if the pool has an address of this version, taken or not.
-    pub fn has(&self, version: IpVersion) -> bool {
+    pub fn has_version(&self, version: IpVersion) -> bool {
         self.addresses.iter().any(|(address, _)| IpVersion::of(*address) == version)
     }
 
@@ -241,7 +241,7 @@ mod tests {
 
     /// RFC 4540 section 4.3.9.
     #[test]
-    fn a_run_of_ports_has_the_parity_that_was_asked_for() {
+    fn consecutive_ports_have_the_requested_parity() {
         let mut pool = pool(1001..=1010);
         assert_eq!(take(&mut pool, udp(2, ReservedParity::Even)), Ok("192.0.2.1:1002".into()));
         assert_eq!(take(&mut pool, udp(1, ReservedParity::Odd)), Ok("192.0.2.1:1005".into()));
@@ -252,7 +252,7 @@ mod tests {
 
     /// RFC 4540 section 4.2.3, codes 0x48 and 0x49.
     #[test]
-    fn what_is_lacking_is_told_apart() {
+    fn missing_ports_and_missing_addresses_are_distinguished() {
         let mut pool = pool(1..=2);
         assert_eq!(take(&mut pool, udp(3, ReservedParity::Any)), Err(Refusal::LackOfPorts));
         let v6 = PoolRequest { version: IpVersion::V6, ..udp(1, ReservedParity::Any) };
@@ -268,7 +268,7 @@ mod tests {
 
     /// The other ports of the address serve flows without a rule.
     #[test]
-    fn an_address_that_is_shared_is_not_given_as_a_whole() {
+    fn a_shared_address_is_not_assigned_as_a_whole() {
         let mut pool = pool(1001..=1010).with_shared(&["192.0.2.1".parse().unwrap()]);
         let is_taken = PoolRequest { protocol: 0, ..udp(1, ReservedParity::Any) };
         let all_ports = PoolRequest { ports: RequestedPorts::All, ..udp(1, ReservedParity::Any) };
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_given_back_is_found_again() {
+    fn a_released_port_is_found_again() {
         let mut pool = pool(60_000..=65_535);
         let one = udp(1, ReservedParity::Any);
         let first = pool.find(one).unwrap();

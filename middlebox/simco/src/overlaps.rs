@@ -279,8 +279,8 @@ impl<A: Ord + Copy> Table<A> {
         after: Option<(Key<A>, Key<A>)>,
     ) -> impl Iterator<Item = [(Key<A>, Ports); 2]> + use<'_, A> {
         let (one, other) = after.unzip();
-        let by_internal = self.by_internal.range(rest(keys(internal, external), one));
-        let by_external = self.by_external.range(rest(keys(external, internal), other));
+        let by_internal = self.by_internal.range(remaining_range(keys(internal, external), one));
+        let by_external = self.by_external.range(remaining_range(keys(external, internal), other));
         let copied = |(key, ports): (&Key<A>, &Ports)| (*key, *ports);
         by_internal.map(copied).zip(by_external.map(copied)).map(Into::into)
     }
@@ -291,7 +291,7 @@ fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeI
 }
 
 /// Returns the part of a range after this key.
-fn rest<K: Copy>(range: RangeInclusive<K>, after: Option<K>) -> (Bound<K>, Bound<K>) {
+fn remaining_range<K: Copy>(range: RangeInclusive<K>, after: Option<K>) -> (Bound<K>, Bound<K>) {
     let (first, last) = range.into_inner();
     (after.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))
 }
@@ -346,7 +346,7 @@ mod tests {
         /// Rules that the index omits do not overlap; the caller compares the others. This also holds after
         /// some rules have ended.
         #[test]
-        fn the_index_finds_what_a_look_at_every_rule_finds(
+        fn the_index_finds_the_same_rules_as_a_full_scan(
             rules in vec((pairs(), any::<bool>()), 1..60),
             search in vec(pairs(), 1..10),
         ) {
@@ -397,7 +397,7 @@ mod tests {
 
     /// Of a thousand rules about a host and a thousand about an attacker, none is about both.
     #[test]
-    fn rules_that_share_one_end_with_what_is_wanted_are_not_looked_at() {
+    fn rules_that_share_only_one_end_are_not_examined() {
         let at = |location, last: u16| {
             let [third, fourth] = last.to_be_bytes();
             AddressTuple::of_host(location, 17, (Ipv4Addr::new(10, 1, third, fourth), 0).into())

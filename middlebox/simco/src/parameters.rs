@@ -182,7 +182,7 @@ mod tests {
 
     /// RFC 4540 section 4.3.10: the reserved octets are ignored on receipt.
     #[test]
-    fn reserved_octets_do_not_matter() {
+    fn reserved_octets_are_ignored() {
         let expected = PerParameters { parity: PortParity::Same, direction: Direction::BiDirectional };
         assert_eq!(PerParameters::parse(&[3, 3, 0xff, 0xff]), Some(expected));
     }

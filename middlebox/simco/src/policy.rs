@@ -24,17 +24,17 @@ impl AgentId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// PRR.
+    /// Reserve addresses: PRR.
     Reserve,
-    /// PER and PEA.
+    /// Let data pass: PER and PEA.
     Enable,
-    /// PDR.
+    /// Block data: PDR.
     Disable,
-    /// PLC.
+    /// Change lifetimes of rules: PLC.
     Lifetime,
-    /// PRS.
+    /// Query the status of rules: PRS.
     Status,
-    /// PRL.
+    /// List rules: PRL.
     List,
 }
 
@@ -92,10 +92,10 @@ pub enum PolicyError {
     #[error("{0}")]
     Syntax(String),
     /// The policy names an agent that no `[agents.…]` defines.
-    #[error("{place}: unknown agent `{name}`{hint}", hint = hint(.nearest))]
+    #[error("{key}: unknown agent `{name}`{hint}", hint = hint(.nearest))]
     UnknownAgent {
-        /// The key that names it.
-        place: String,
+        /// The key whose value is the unknown name.
+        key: String,
         /// The name.
         name: String,
         /// The agent that was probably meant.
@@ -178,14 +178,18 @@ impl Policy {
     /// agents.
     pub fn open() -> Self {
         let quota = Quota::UNLIMITED;
-        let anybody = Permit { may: everything(), accesses: Accesses::All, quota, ..Permit::nothing("") };
+        let anybody =
+            Permit { may: all_rights(), accesses: Accesses::All, quota, ..Permit::without_rights("") };
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
     /// Returns a policy that gives these agents all rights after authentication, and other agents no rights.
     pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
-        let permit =
-            |name: &str| Permit { may: everything(), accesses: Accesses::All, ..Permit::nothing(name) };
+        let permit = |name: &str| Permit {
+            may: all_rights(),
+            accesses: Accesses::All,
+            ..Permit::without_rights(name)
+        };
         let agents: Vec<Permit> = names.into_iter().map(permit).collect();
         check_count(agents.len())?;
         Ok(Self { agents, anonymous: None, secure_only: false })
@@ -197,9 +201,9 @@ impl Policy {
             toml::from_str(text).map_err(|error| PolicyError::Syntax(describe_error(&error)))?;
         check_count(file.agents.len())?;
         let names: Vec<&str> = file.agents.keys().map(String::as_str).collect();
-        let id = |place: &str, name: &str| find(&names, place, name);
+        let id = |key: &str, name: &str| find(&names, key, name);
         let anonymous = file.anonymous.as_ref().map(|name| id("anonymous", name)).transpose()?;
-        let quota = file.quota.over(Quota::default());
+        let quota = file.quota.override_defaults(Quota::default());
         let agents: Result<_, _> =
             file.agents.iter().map(|(name, table)| table.permit(name, quota, &id)).collect();
         Ok(Self { agents: agents?, anonymous, secure_only: file.secure_only })
@@ -218,7 +222,7 @@ impl Policy {
     /// Returns the agent with this name; an unknown one has no rights but owns its earlier rules.
     pub fn owner(&mut self, name: &str) -> AgentId {
         self.agent(name).unwrap_or_else(|| {
-            self.agents.push(Permit::nothing(name));
+            self.agents.push(Permit::without_rights(name));
             AgentId(u16::try_from(self.agents.len() - 1).expect("fewer than 65536 agents"))
         })
     }
@@ -309,7 +313,7 @@ impl Policy {
 }
 
 impl Permit {
-    fn nothing(name: &str) -> Self {
+    fn without_rights(name: &str) -> Self {
         let accesses = Accesses::Agents(Vec::new());
         let (may, quota) = (Vec::new(), Quota::default());
         Self {
@@ -334,11 +338,11 @@ impl AgentTable {
         if name.len() > Owner::LIMIT {
             return Err(PolicyError::LongName(name.to_owned()));
         }
-        let place = format!("[agents.{name}] access");
+        let key = format!("[agents.{name}] access");
         let accesses = match &self.access {
             Some(AccessList::All(All::All)) => Accesses::All,
             Some(AccessList::Agents(names)) => {
-                Accesses::Agents(names.iter().map(|other| id(&place, other)).collect::<Result<_, _>>()?)
+                Accesses::Agents(names.iter().map(|other| id(&key, other)).collect::<Result<_, _>>()?)
             }
             None => Accesses::Agents(Vec::new()),
         };
@@ -351,12 +355,12 @@ impl AgentTable {
             internal: prefixes(&self.internal),
             external: prefixes(&self.external),
             hosts: self.hosts.iter().map(|text| text.0).collect(),
-            quota: self.quota.over(quota),
+            quota: self.quota.override_defaults(quota),
         })
     }
 }
 
-fn everything() -> Vec<Right> {
+fn all_rights() -> Vec<Right> {
     DEFAULT_RIGHTS.into_iter().chain([Right::Disable]).collect()
 }
 
@@ -364,10 +368,10 @@ fn check_count(agents: usize) -> Result<(), PolicyError> {
     if agents > usize::from(u16::MAX) { Err(PolicyError::TooManyAgents(agents)) } else { Ok(()) }
 }
 
-fn find(names: &[&str], place: &str, name: &str) -> Result<AgentId, PolicyError> {
+fn find(names: &[&str], key: &str, name: &str) -> Result<AgentId, PolicyError> {
     let found = names.iter().position(|other| *other == name).and_then(|at| u16::try_from(at).ok());
     found.map(AgentId).ok_or_else(|| PolicyError::UnknownAgent {
-        place: place.to_owned(),
+        key: key.to_owned(),
         name: name.to_owned(),
         nearest: nearest(name, names.iter().copied()).map(str::to_owned),
     })

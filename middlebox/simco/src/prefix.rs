@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_prefix_is_named_with_its_cure() {
+    fn an_invalid_prefix_is_refused_with_advice() {
         for text in ["10.0.0.0", "10.0.0.0/33", "::/129", "ten/8", "/8"] {
             let error = text.parse::<Prefix>().unwrap_err().to_string();
             assert!(error.contains(text) && error.contains("10.0.0.0/8"), "{error}");

@@ -53,7 +53,8 @@ pub(crate) struct QuotaTable {
 }
 
 impl QuotaTable {
-    pub fn over(&self, quota: Quota) -> Quota {
+    /// Returns `quota` with the values of this table instead of its own.
+    pub fn override_defaults(&self, quota: Quota) -> Quota {
         Quota {
             sessions: self.sessions.unwrap_or(quota.sessions),
             rules: self.rules.unwrap_or(quota.rules),

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_comes_back_as_it_was() {
+    fn a_recorded_rule_parses_to_the_same_value() {
         for rule in one_of_each() {
             let recorded = RecordedRule { rule, owner: "call-server".to_owned() };
             assert_eq!(RecordedRule::parse(&octets(&rule)), Ok(recorded));
@@ -159,7 +159,7 @@ mod tests {
 
     /// Files of earlier versions must stay readable.
     #[test]
-    fn the_octets_of_a_rule_stay_what_they_are() {
+    fn the_format_of_a_recorded_rule_is_stable() {
         let [.., disable] = one_of_each();
         let mut expected = b"\x00\x05\x00\x04\x01\x02\x03\x04".to_vec();
         expected.extend(b"\xff\x01\x00\x08\x18\xfa\xe2\x76\x9b\x0f\xcd\x15");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attribute_too_many_or_in_the_wrong_place_is_refused() {
+    fn a_surplus_or_misplaced_attribute_is_refused() {
         for rule in one_of_each() {
             let octets = octets(&rule);
             let mut surplus = octets.clone();

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_its_number_and_its_meaning() {
+    fn a_refusal_is_printed_with_number_and_meaning() {
         assert_eq!(Refusal::NoSuchRule.to_string(), "0x0343 Specified policy rule does not exist");
         assert_eq!(Refusal::ConfigurationFailed.to_string(), "0x034A Middlebox configuration failed");
     }

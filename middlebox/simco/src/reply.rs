@@ -81,13 +81,13 @@ pub struct EnabledRule {
     pub gid: Gid,
     /// Parity and direction.
     pub parameters: PerParameters,
-    /// A0.
+    /// A0: the internal host.
     pub internal: AddressTuple,
-    /// A1.
+    /// A1: the middlebox as internal hosts see it.
     pub inside: AddressTuple,
-    /// A2.
+    /// A2: the middlebox as external hosts see it.
     pub outside: AddressTuple,
-    /// A3.
+    /// A3: the external host.
     pub external: AddressTuple,
     /// The remaining lifetime.
     pub lifetime: Lifetime,
@@ -100,9 +100,9 @@ pub struct EnabledRule {
 pub struct DisabledRule {
     /// The rule.
     pub pid: Pid,
-    /// A0.
+    /// A0: the internal host.
     pub internal: AddressTuple,
-    /// A3.
+    /// A3: the external host.
     pub external: AddressTuple,
     /// The remaining lifetime.
     pub lifetime: Lifetime,

@@ -38,18 +38,18 @@ pub enum Action {
         gid: Gid,
         /// Parity and direction.
         parameters: PerParameters,
-        /// A0.
+        /// A0: the internal host.
         internal: AddressTuple,
-        /// A3.
+        /// A3: the external host.
         external: AddressTuple,
         /// The addresses that replace A0 and A3 on the other side.
         binding: Binding,
     },
     /// Blocks data: the state ENABLED of a rule created by PDR. It belongs to no group.
     Disable {
-        /// A0.
+        /// A0: the internal host.
         internal: AddressTuple,
-        /// A3.
+        /// A3: the external host.
         external: AddressTuple,
     },
 }

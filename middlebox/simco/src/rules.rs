@@ -71,7 +71,7 @@ fn tick_of(end: Time) -> u64 {
 
 impl Rules {
     /// Maximum rules in a table.
-    pub const MAX: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
+    pub const MAX_RULES: usize = SLOT_COUNT as usize - MIN_FREE_SLOTS - 2;
 
     /// Creates an empty table.
     pub fn new() -> Self {
@@ -124,17 +124,17 @@ impl Rules {
     }
 
     /// Returns this agent's number of rules in the table, including ended ones that have not been removed.
-    pub fn count_of(&self, owner: AgentId) -> usize {
+    pub fn count_owned_by(&self, owner: AgentId) -> usize {
         self.owned.get(&owner).map_or(0, Vec::len)
     }
 
     /// Returns the number of rules that may have ended: all others are in force.
-    pub fn due(&self, now: Time) -> usize {
+    pub fn possibly_expired(&self, now: Time) -> usize {
         self.ends.range(..=tick_of(now)).map(|(_, pids)| pids.len()).sum()
     }
 
     /// Returns this agent's rules in force.
-    pub fn of(&self, now: Time, owner: AgentId) -> impl Iterator<Item = &Rule> {
+    pub fn owned_by(&self, now: Time, owner: AgentId) -> impl Iterator<Item = &Rule> {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
@@ -297,17 +297,17 @@ impl Rules {
     fn add_to_tick(&mut self, rule: &Rule) {
         let ending = self.ends.entry(tick_of(rule.expires)).or_default();
         ending.push(rule.pid);
-        let place = ending.len() as u32 - 1;
-        self.entry_mut(rule.pid).index_in_tick = place;
+        let index = ending.len() as u32 - 1;
+        self.entry_mut(rule.pid).index_in_tick = index;
     }
 
     fn remove_from_tick(&mut self, rule: &Rule) {
-        let place = self.entry_mut(rule.pid).index_in_tick;
+        let index = self.entry_mut(rule.pid).index_in_tick;
         let tick = tick_of(rule.expires);
         let ending = self.ends.get_mut(&tick).expect("the tick's list contains the rule");
-        ending.swap_remove(place as usize);
-        match ending.get(place as usize) {
-            Some(&moved) => self.entry_mut(moved).index_in_tick = place,
+        ending.swap_remove(index as usize);
+        match ending.get(index as usize) {
+            Some(&moved) => self.entry_mut(moved).index_in_tick = index,
             None if ending.is_empty() => drop(self.ends.remove(&tick)),
             None => {}
         }

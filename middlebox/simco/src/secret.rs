@@ -90,7 +90,7 @@ impl Secret {
     fn mac(&self, role: Role, exchange: &Exchange, name: &str) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
         mac.update(role.label());
-        for challenge in [&exchange.of_agent, &exchange.of_middlebox] {
+        for challenge in [&exchange.agent_challenge, &exchange.middlebox_challenge] {
             // A challenge has at most 4096 octets, so this length means that there is no challenge.
             let length = challenge.as_ref().map_or(u16::MAX, |challenge| challenge.octets().len() as u16);
             mac.update(&length.to_be_bytes());
@@ -189,7 +189,7 @@ impl Authentication for SharedSecrets {
             let (_nonce, name) = challenge.octets().split_at_checked(NONCE_OCTETS)?;
             String::from_utf8(name.to_vec()).ok()
         };
-        match exchange.of_agent.as_ref().and_then(challenged_by) {
+        match exchange.agent_challenge.as_ref().and_then(challenged_by) {
             Some(name) => Token::new(self.secret(&name).token(Role::Middlebox, exchange, &name)),
             None => Token::empty(),
         }
@@ -256,11 +256,11 @@ mod tests {
     }
 
     fn exchange(agent: &mut SharedSecret, middlebox: &mut SharedSecrets) -> Exchange {
-        let of_middlebox = Some(Authentication::challenge(middlebox));
-        Exchange { of_agent: Credentials::challenge(agent), of_middlebox }
+        let middlebox_challenge = Some(Authentication::challenge(middlebox));
+        Exchange { agent_challenge: Credentials::challenge(agent), middlebox_challenge }
     }
 
-    /// RFC 4540 section 7.2: both sides may ask.
+    /// RFC 4540 section 7.2: both sides may request authentication.
     #[test]
     fn agent_and_middlebox_recognize_each_other() {
         let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
@@ -272,13 +272,15 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_worth_nothing_elsewhere() {
+    fn a_token_is_invalid_in_other_exchanges() {
         let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
         let mut agent = agent("backup", "fedcba9876543210");
         let exchange = exchange(&mut agent, &mut middlebox);
         let token = Credentials::prove(&agent, &exchange);
-        let later =
-            Exchange { of_middlebox: Some(Authentication::challenge(&mut middlebox)), ..exchange.clone() };
+        let later = Exchange {
+            middlebox_challenge: Some(Authentication::challenge(&mut middlebox)),
+            ..exchange.clone()
+        };
         assert_eq!(middlebox.recognize(&later, &token), None, "another session");
         let mut forged = token.octets().to_vec();
         forged[0] ^= 1;
@@ -294,7 +296,7 @@ mod tests {
     /// RFC 4540 section 7.2: an empty token means "cannot authenticate", but unauthenticated peers must not
     /// learn which agents exist.
     #[test]
-    fn a_stranger_gets_a_token_that_proves_nothing() {
+    fn an_unknown_agent_gets_an_invalid_token() {
         let mut middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
         let mut stranger = agent("stranger", "0123456789abcdef");
         let exchange = exchange(&mut stranger, &mut middlebox);
@@ -302,13 +304,16 @@ mod tests {
         assert_eq!(token.octets().len(), MAC_OCTETS);
         assert!(!stranger.recognizes(&exchange, &token));
         assert_eq!(middlebox.recognize(&exchange, &Credentials::prove(&stranger, &exchange)), None);
-        let foreign = Exchange { of_agent: Some(Challenge::new("not of this scheme")), of_middlebox: None };
+        let foreign = Exchange {
+            agent_challenge: Some(Challenge::new("not of this scheme")),
+            middlebox_challenge: None,
+        };
         assert_eq!(Authentication::prove(&middlebox, &foreign), Token::empty());
     }
 
     /// RFC 4231, test case 2, through the same crates.
     #[test]
-    fn the_mac_is_that_of_the_rfc() {
+    fn the_mac_matches_the_test_vector_of_the_rfc() {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
         mac.update(b"what do ya want for nothing?");
         let expected = 0x5bdc_c146_bf60_754e_6a04_2426_0895_75c7_u128.to_be_bytes();
@@ -326,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_stays_secret_and_has_a_least_length() {
+    fn a_secret_is_not_printed_and_has_a_minimum_length() {
         let middlebox = SharedSecrets::parse(FILE, nonces(100)).unwrap();
         assert!(!format!("{middlebox:?}").contains("0123"));
         let error = SharedSecrets::parse("x = 'short'", nonces(0)).unwrap_err().to_string();

@@ -282,7 +282,7 @@ mod tests {
 
     /// RFC 4540 section 4.3.8, figure 12, filled in by hand.
     #[test]
-    fn the_three_layouts_are_those_of_figure_12() {
+    fn the_three_layouts_match_figure_12() {
         let v4 = AddressTuple::of_host(Location::Internal, 17, "192.0.2.1:5004".parse().unwrap());
         assert_eq!(octets(&v4), [0x01, 32, 17, 0, 0x13, 0x8c, 0, 1, 192, 0, 2, 1]);
         let v6 = AddressTuple::of_host(Location::External, 6, "[2001:db8::1]:80".parse().unwrap());

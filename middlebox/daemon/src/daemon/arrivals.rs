@@ -135,7 +135,7 @@ impl Daemon {
                     self.metrics.numbers().received += octets.len() as u64;
                     self.middlebox.receive(now, id, octets, &mut self.batch);
                 }
-                Ok(ReadOutcome::Work(work)) => self.batch.count(work),
+                Ok(ReadOutcome::Work(work)) => self.batch.add_work(work),
                 Ok(ReadOutcome::Names(Some(names))) if names.is_empty() => {
                     let why = "the certificate has no DNS name; issue it with one (subjectAltName=DNS:AGENT)";
                     return self.refuse_handshake(now, id, io::Error::new(io::ErrorKind::InvalidData, why));
@@ -165,7 +165,7 @@ impl Daemon {
     }
 
     fn refuse_handshake(&mut self, now: Time, id: SessionId, error: io::Error) {
-        self.batch.count(Self::FAILED_HANDSHAKE_COST);
+        self.batch.add_work(Self::FAILED_HANDSHAKE_COST);
         self.metrics.numbers().refused_handshakes += 1;
         if let Some(peer) = self.connections.get_mut(id).map(|connection| connection.peer) {
             let fields: [Field<'_>; 2] = [("peer", &peer.ip()), ("reason", &error)];

@@ -21,7 +21,7 @@ impl Middlebox {
         }
         self.authorize_for(agent, Right::Disable)?;
         self.check_tuples(agent, &internal, &external)?;
-        let lifetime = self.grant(lifetime)?;
+        let lifetime = self.grant_lifetime(lifetime)?;
         self.check_room(agent, batch)?;
         if self.sweeps.len() >= Self::MAX_SWEEPS {
             return Err(Refusal::NoResources);

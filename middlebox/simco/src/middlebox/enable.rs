@@ -27,7 +27,7 @@ impl Middlebox {
             check_direction(&enable)?;
         }
         self.check_enable(now, agent, &enable, batch)?;
-        let lifetime = self.grant(enable.lifetime)?;
+        let lifetime = self.grant_lifetime(enable.lifetime)?;
         self.check_room(agent, batch)?;
         let binding = self.bind(&enable, mapping, batch)?;
         let pid = self.rules.unused_pid();
@@ -57,7 +57,7 @@ impl Middlebox {
             check_hosts(&enable, binding.inside.is_some())?;
             check_reservation(&enable, &outside, parameters.protocol)?;
         }
-        let expires = self.grant(enable.lifetime)?.end(now);
+        let expires = self.grant_lifetime(enable.lifetime)?.end(now);
         let rule = Rule { expires, action: enable_with(&enable, gid, binding), ..reserved };
         self.check_quota(Some(&reserved), &rule, batch)?;
         self.change(Change::replace(reserved, rule), batch);
@@ -83,7 +83,7 @@ impl Middlebox {
         let Enable { internal, external, .. } = enable;
         self.check_tuples(agent, internal, external)?;
         let (is_disabled, examined) = self.rules.are_disabled(now, internal, external);
-        batch.count(work::EXAMINATION * examined);
+        batch.add_work(work::EXAMINATION * examined);
         let is_swept = self.sweeps.iter().any(|(_, sweep)| sweep.may_find(internal, external));
         if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
     }
@@ -93,7 +93,7 @@ impl Middlebox {
     pub(super) fn translates(&self, version: IpVersion) -> bool {
         let capabilities = self.config.capabilities;
         let is_filter = capabilities.include(Capabilities::PACKET_FILTER);
-        capabilities.include(Capabilities::NAT) && (!is_filter || self.nat.outside.has(version))
+        capabilities.include(Capabilities::NAT) && (!is_filter || self.nat.outside.has_version(version))
     }
 
     /// Returns NAT addresses for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
@@ -114,11 +114,11 @@ impl Middlebox {
         check_translatable(internal.protocol)?;
         // A2 replaces A0 for external hosts, A1 replaces A3 for internal ones; each keeps the parity of its
         // own port.
-        let outside = request(external.ip_version(), internal, parameters.parity);
-        let inside = request(internal.ip_version(), external, parameters.parity);
-        batch.count(work::SEARCH * self.nat.len() as u64);
+        let outside = pool_request(external.ip_version(), internal, parameters.parity);
+        let inside = pool_request(internal.ip_version(), external, parameters.parity);
+        batch.add_work(work::SEARCH * self.nat.len() as u64);
         Ok(Binding {
-            outside: Some(self.nat.outside.find_for(mapping, outside)?),
+            outside: Some(self.nat.outside.find_for_mapping(mapping, outside)?),
             inside: if is_twice { Some(self.nat.inside.find(inside)?) } else { None },
         })
     }
@@ -136,7 +136,7 @@ fn enable_with(enable: &Enable, gid: Gid, binding: Binding) -> Action {
     Action::Enable { gid, parameters, internal, external, binding }
 }
 
-fn request(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> PoolRequest {
+fn pool_request(version: IpVersion, tuple: &AddressTuple, parity: PortParity) -> PoolRequest {
     let ports = match tuple.addresses {
         Addresses::Full { port, port_range, .. } if port != 0 => {
             let parity = match parity {

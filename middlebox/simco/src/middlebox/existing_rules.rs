@@ -21,7 +21,7 @@ impl Middlebox {
             self.change(Change::end(rule), batch);
             return Ok(Reply::Prd);
         }
-        let lifetime = self.grant(lifetime)?;
+        let lifetime = self.grant_lifetime(lifetime)?;
         self.change(Change::replace(rule, Rule { expires: lifetime.end(now), ..rule }), batch);
         Ok(Reply::Plc { lifetime })
     }
@@ -39,12 +39,12 @@ impl Middlebox {
         /// has 65,536 octets.
         const MAX_PIDS: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
-        let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_of(owner)).sum();
-        if held.saturating_sub(self.rules.due(now)) > MAX_PIDS {
+        let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_owned_by(owner)).sum();
+        if held.saturating_sub(self.rules.possibly_expired(now)) > MAX_PIDS {
             return Err(Refusal::ReplyTooBig);
         }
-        batch.count(work::EXAMINATION * held as u64);
-        let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.of(now, owner));
+        batch.add_work(work::EXAMINATION * held as u64);
+        let rules = self.policy.accessible(agent).flat_map(|owner| self.rules.owned_by(now, owner));
         let mut pids: Vec<Pid> = rules.map(|rule| rule.pid).take(MAX_PIDS + 1).collect();
         pids.sort_unstable();
         if pids.len() > MAX_PIDS { Err(Refusal::ReplyTooBig) } else { Ok(Reply::Prl(pids)) }

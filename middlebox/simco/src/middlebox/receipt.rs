@@ -23,7 +23,7 @@ impl Middlebox {
             (outcome, agent) => {
                 batch.begin_step(Cause::Session);
                 match outcome {
-                    Ok(request) => self.control(id, header, request, batch),
+                    Ok(request) => self.handle_session_control(id, header, request, batch),
                     Err(refusal) if agent.is_some() => batch.send(id, Message::refusal(tid, refusal)),
                     Err(refusal) => self.refuse_session(id, tid, refusal, batch),
                 }
@@ -33,7 +33,7 @@ impl Middlebox {
 
     /// Handles session control; requests about rules come here only if the session is not open. RFC 4540
     /// section 7.1.
-    fn control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
+    fn handle_session_control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
         match request {
             Request::Se { version, challenge } => self.establish(id, header.tid, version, challenge, batch),
             Request::Sa { token } => self.finish_authentication(id, header.tid, token, batch),

@@ -23,16 +23,16 @@ impl Middlebox {
     ) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Reserve)?;
         self.check_group(agent, gid)?;
-        let (inside, outside) = self.choose(&parameters)?;
+        let (inside, outside) = self.choose_versions(&parameters)?;
         let is_nat = self.translates(outside);
         if is_nat {
             check_translatable(parameters.protocol)?;
             self.check_nat_mode(parameters.nat_mode)?;
         }
-        let lifetime = self.grant(lifetime)?;
+        let lifetime = self.grant_lifetime(lifetime)?;
         self.check_room(agent, batch)?;
         let binding = if is_nat {
-            batch.count(work::SEARCH * self.nat.len() as u64);
+            batch.add_work(work::SEARCH * self.nat.len() as u64);
             self.reserve_addresses(&parameters, inside, outside)?
         } else {
             Binding::default()
@@ -45,7 +45,7 @@ impl Middlebox {
 
     /// Returns the requested and supported IP versions inside and outside, preferring IPv4. They are equal
     /// unless protocols are translated. RFC 3989 section 2.3.6.
-    fn choose(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
+    fn choose_versions(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
         let capabilities = self.config.capabilities;
         let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
             capabilities.supports_internal(inside)

@@ -49,7 +49,7 @@ pub(super) struct Session {
     pub framer: Option<Framer>,
     /// The TID of the last notification.
     notifications: u32,
-    /// When the connection is closed: `Middlebox::PATIENCE` after its start if no session is open by then, or
+    /// When the connection is closed: `Middlebox::TIMEOUT` after its start if no session is open by then, or
     /// after the last octet of an incomplete message; `None` without such a limit.
     pub deadline: Option<Time>,
 }
@@ -170,13 +170,13 @@ impl Middlebox {
         id: SessionId,
         tid: Tid,
         agent: Option<AgentId>,
-        of_agent: Option<Challenge>,
+        agent_challenge: Option<Challenge>,
         batch: &mut Batch,
     ) {
-        let of_middlebox = agent.is_none().then(|| self.authentication.challenge());
-        let exchange = Exchange { of_agent, of_middlebox };
-        let token = exchange.of_agent.is_some().then(|| self.authentication.prove(&exchange));
-        let challenge = exchange.of_middlebox.clone();
+        let middlebox_challenge = agent.is_none().then(|| self.authentication.challenge());
+        let exchange = Exchange { agent_challenge, middlebox_challenge };
+        let token = exchange.agent_challenge.is_some().then(|| self.authentication.prove(&exchange));
+        let challenge = exchange.middlebox_challenge.clone();
         batch.send(id, Message::reply(tid, Reply::Sa { challenge, token }));
         self.set_state(id, State::NoAuth { agent, exchange });
     }
@@ -284,8 +284,8 @@ impl Middlebox {
     pub(super) fn update_deadline(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let deadline = match session.agent() {
-            None => session.deadline.or(Some(now + Self::PATIENCE)),
-            Some(_) => session.has_partial_message().then(|| now + Self::PATIENCE),
+            None => session.deadline.or(Some(now + Self::TIMEOUT)),
+            Some(_) => session.has_partial_message().then(|| now + Self::TIMEOUT),
         };
         if deadline != session.deadline {
             let before = std::mem::replace(&mut session.deadline, deadline);

@@ -57,7 +57,7 @@ impl Middlebox {
     }
 
     fn find_overruled(&mut self, now: Time, sweep: &mut Sweep, max: usize, batch: &mut Batch) -> Vec<Rule> {
-        batch.count(work::EXAMINATION * max as u64);
+        batch.add_work(work::EXAMINATION * max as u64);
         self.rules.sweep(now, sweep, max)
     }
 

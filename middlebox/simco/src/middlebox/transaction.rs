@@ -32,7 +32,7 @@ impl Middlebox {
     /// Processes a request of an open session.
     pub(super) fn transact(&mut self, now: Time, request: SessionRequest, batch: &mut Batch) {
         let positions = batch.positions();
-        batch.count(if self.config.audits { work::MESSAGE + work::AUDIT_LINE } else { work::MESSAGE });
+        batch.add_work(if self.config.audits { work::MESSAGE + work::AUDIT_LINE } else { work::MESSAGE });
         let outcome = self.execute(now, &request, batch);
         let body = outcome.map_or_else(Body::Refusal, Body::Reply);
         batch.send(request.session, Message { tid: request.tid, body });
@@ -70,7 +70,7 @@ impl Middlebox {
 
     /// Returns the granted lifetime: the requested one, or the maximum if that is less; zero is refused. RFC
     /// 4540 section 8.3.1.
-    pub(super) fn grant(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
+    pub(super) fn grant_lifetime(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
         let granted = requested.min(self.config.capabilities.max_lifetime);
         if granted == Lifetime(0) { Err(Refusal::ConfigurationFailed) } else { Ok(granted) }
     }
@@ -78,7 +78,7 @@ impl Middlebox {
     /// Checks that the table has room. RFC 4540 lists "no resources available for this transaction" without
     /// its condition.
     pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
-        let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX);
+        let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX_RULES);
         if has_room && self.accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
             Ok(())
         } else {
@@ -96,7 +96,7 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// Checks that the owner may have the rule in exchange for `before`.
+    /// Checks that the owner may have the rule instead of `before`.
     pub(super) fn check_quota(
         &self,
         before: Option<&Rule>,
@@ -104,7 +104,7 @@ impl Middlebox {
         batch: &mut Batch,
     ) -> Result<(), Refusal> {
         // Counted before anything is computed, because a refusal is work too.
-        batch.count(work::MEASURE);
+        batch.add_work(work::MEASURE);
         let claim = |rule| self.accounts.claim(rule);
         let (more, less) = (claim(rule)?, before.map_or(Ok(Claim::default()), claim)?);
         let checked = self.accounts.check(rule.owner, self.policy.quota(rule.owner), &more, &less);
@@ -133,7 +133,7 @@ impl Middlebox {
         batch: &mut Batch,
     ) {
         let Some(subscribers) = self.subscribers.get(&owner) else { return };
-        batch.count(work::NOTIFICATION * subscribers.len() as u64);
+        batch.add_work(work::NOTIFICATION * subscribers.len() as u64);
         for id in subscribers {
             if Some(*id) != except
                 && let Some(session) = self.sessions.get_mut(id)

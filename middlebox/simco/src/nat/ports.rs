@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Works as [`Ports::find`], port by port.
+    /// Works like [`Ports::find`], port by port.
     fn search(usable: &Range<u32>, taken: &[bool], next: u32, request: PortRequest) -> Option<u16> {
         let from = |from: u32| {
             (from..usable.end).find(|&first| {
@@ -280,7 +280,7 @@ mod tests {
         /// The results agree for all sequences of taken and released ports, also at the edges of words and
         /// blocks.
         #[test]
-        fn a_search_by_blocks_finds_what_a_search_port_by_port_finds(
+        fn a_search_by_blocks_equals_a_search_port_by_port(
             first in prop_oneof![Just(1), Just(1024), Just(4095), Just(4096), Just(60_000)],
             length in prop_oneof![Just(u32::MAX), Just(64), Just(4096), 1_u32..9000],
             acts in prop::collection::vec((counts(), 0_u8..3, any::<bool>()), 1..60),

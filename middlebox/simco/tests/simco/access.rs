@@ -101,7 +101,7 @@ fn an_agent_opens_pinholes_for_its_own_hosts_only() {
 
 /// Sections 5.3.19 and 8.9: all sessions that may access the rule are notified, except the requesting one.
 #[test]
-fn every_other_session_with_access_is_told() {
+fn every_other_session_with_access_is_notified() {
     let (mut world, alice, bob, operator) = world();
     let backup = world.open(Some("alice"));
     let silent = world.connect(ConnectionInfo::plain(Framing::Messages));
@@ -110,55 +110,55 @@ fn every_other_session_with_access_is_told() {
     world.ask(START, alice, Request::Pea { enable: pinhole(50), pid });
     world.ask(START, alice, plc(pid, 40));
     world.ask(START, alice, plc(pid, 0));
-    assert_eq!(world.refused(alice, plc(pid, 0)), Refusal::NoSuchRule, "a failure is not told");
+    assert_eq!(world.refused(alice, plc(pid, 0)), Refusal::NoSuchRule, "a refused request is not announced");
     let all = [(pid, 60), (pid, 50), (pid, 40), (pid, 0)];
     assert_eq!((world.events(backup), world.events(operator)), (all.to_vec(), all.to_vec()));
     for uninvolved in [alice, bob, silent] {
-        assert!(world.heard(uninvolved).is_empty());
+        assert!(world.take_messages(uninvolved).is_empty());
     }
 }
 
 /// Section 8.9: all sessions are notified of a change without a request.
 #[test]
-fn the_end_of_a_lifetime_is_told_to_the_owner_too() {
+fn the_owner_is_notified_of_the_end_of_a_lifetime() {
     let (mut world, alice, bob, operator) = world();
     let GrantedRule { pid, .. } = world.granted(START, alice, per(60));
     world.events(operator);
     assert_eq!(world.middlebox.wake_at(), at(60));
     world.advance(at(60));
     assert_eq!((world.events(alice), world.events(operator)), (vec![(pid, 0)], vec![(pid, 0)]));
-    assert!(world.heard(bob).is_empty());
+    assert!(world.take_messages(bob).is_empty());
     let GrantedRule { pid, .. } = world.granted(at(60), alice, per(60));
     assert!(world.middlebox.end_rule(at(61), pid, &mut world.batch));
-    assert!(!world.middlebox.end_rule(at(61), pid, &mut world.batch), "it has ended");
+    assert!(!world.middlebox.end_rule(at(61), pid, &mut world.batch), "the rule has ended before");
     world.release();
     assert_eq!(world.events(alice), [(pid, 0)]);
 }
 
 /// A session gets no notifications before it is open, and none after it has ended.
 #[test]
-fn a_session_that_has_ended_is_told_nothing() {
+fn a_closed_session_is_not_notified() {
     let (mut world, alice, _, operator) = world();
     world.ask(START, operator, Request::St);
-    world.heard(operator);
+    world.take_messages(operator);
     world.granted(START, alice, per(60));
-    assert!(world.heard(operator).is_empty());
+    assert!(world.take_messages(operator).is_empty());
 }
 
 /// A middlebox without announcements answers like any other.
 #[test]
-fn a_middlebox_may_keep_what_others_do_to_itself() {
+fn a_middlebox_without_announcements_sends_none() {
     let mut world = World::with_agents(Config { announces: false, ..Config::firewall(HOUR) });
     let (alice, operator) = (world.open(Some("alice")), world.open(Some("operator")));
-    world.heard(operator);
+    world.take_messages(operator);
     let pid = world.granted(START, alice, per(60)).pid;
     world.ask(START, alice, Request::Plc { pid, lifetime: Lifetime(0) });
-    assert!(world.heard(operator).is_empty());
+    assert!(world.take_messages(operator).is_empty());
 }
 
 /// RFC 3989 section 2.1.4: requests of several sessions in one batch are executed one after the other.
 #[test]
-fn the_reply_comes_before_what_others_did_later() {
+fn a_reply_precedes_notifications_of_later_changes() {
     let (mut world, alice, _, operator) = world();
     for (tid, agent) in [(1, alice), (2, operator)] {
         world.middlebox.receive(
@@ -170,7 +170,7 @@ fn the_reply_comes_before_what_others_did_later() {
     }
     assert_eq!(world.batch.changes().len(), 2);
     world.release();
-    let heard = world.heard(operator);
+    let heard = world.take_messages(operator);
     assert!(matches!(
         heard[..],
         [Some(Body::Notification(Notification::Are { .. })), Some(Body::Reply(Reply::Per(_)))]

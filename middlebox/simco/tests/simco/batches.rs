@@ -33,7 +33,7 @@ fn a_rule_that_the_filter_refuses_does_not_exist() {
     submit(&mut world, agent, 1, per(60));
     assert_eq!(world.batch.changes().len(), 1);
     run(&mut world, |_| true);
-    assert_eq!(world.heard(agent), [Some(Body::Refusal(Refusal::ConfigurationFailed))]);
+    assert_eq!(world.take_messages(agent), [Some(Body::Refusal(Refusal::ConfigurationFailed))]);
     assert!(world.changes.is_empty());
     assert_eq!(world.ask(START, agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
     assert_eq!(world.middlebox.wake_at(), Time::MAX);
@@ -41,7 +41,7 @@ fn a_rule_that_the_filter_refuses_does_not_exist() {
 
 /// Requests after the failed one are processed as if it had failed at once: here, nothing is blocked.
 #[test]
-fn a_refused_step_is_as_if_it_had_never_been() {
+fn a_refused_step_changes_nothing() {
     let mut world = World::with_agents(blocking_firewall());
     let operator = world.open(Some("operator"));
     let GrantedRule { pid, .. } = world.granted(START, operator, per(60));
@@ -49,9 +49,9 @@ fn a_refused_step_is_as_if_it_had_never_been() {
     submit(&mut world, operator, 2, plc(pid, 30));
     submit(&mut world, operator, 3, per(60));
     submit(&mut world, operator, 4, Request::St);
-    world.heard(operator);
+    world.take_messages(operator);
     run(&mut world, |changes| matches!(changes[0].after, Some(rule) if rule.gid().is_none()));
-    let heard = world.heard(operator);
+    let heard = world.take_messages(operator);
     assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
     assert_eq!(heard[1], Some(Body::Reply(Reply::Plc { lifetime: Lifetime(30) })));
     assert!(matches!(heard[2], Some(Body::Reply(Reply::Per(_)))));
@@ -60,7 +60,7 @@ fn a_refused_step_is_as_if_it_had_never_been() {
 
 /// The ports of a refused step are free again.
 #[test]
-fn a_refused_step_gives_its_ports_back() {
+fn a_refused_step_releases_its_ports() {
     let mut world = World::with_agents(nat(0));
     let agent = world.open(Some("alice"));
     for tid in 0..5 {
@@ -68,7 +68,7 @@ fn a_refused_step_gives_its_ports_back() {
     }
     run(&mut world, |_| true);
     let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
-    assert_eq!(world.heard(agent), vec![refused; 5]);
+    assert_eq!(world.take_messages(agent), vec![refused; 5]);
     for _ in 0..5 {
         world.granted(START, agent, prr(60));
     }
@@ -76,7 +76,7 @@ fn a_refused_step_gives_its_ports_back() {
 
 /// A refusal costs as much in a batch as alone. When each refused step repeated all steps after it, this took minutes.
 #[test]
-fn ten_thousand_refusals_in_a_batch_are_as_many_steps() {
+fn each_refusal_in_a_batch_repeats_only_its_own_step() {
     let (mut world, agent) = World::firewall();
     for tid in 0..10_000 {
         submit(&mut world, agent, tid, per(60));
@@ -89,14 +89,14 @@ fn ten_thousand_refusals_in_a_batch_are_as_many_steps() {
     assert_eq!(attempts, 10_000);
     assert_eq!(world.changes.len(), 1);
     let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
-    let heard = world.heard(agent);
+    let heard = world.take_messages(agent);
     assert!(heard.len() == 10_000 && heard.iter().filter(|heard| **heard != refused).count() == 1);
 }
 
 /// One rule has ended, another would have ended without the refused step; later requests get the ports that are free
 /// then.
 #[test]
-fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end() {
+fn an_expiry_is_repeated_in_order_unless_the_rule_ends_later() {
     let mut world = World::with_agents(nat(0));
     let agent = world.open(Some("alice"));
     let pids = [60, 90, 90, 90, 90].map(|lifetime| world.granted(START, agent, prr(lifetime)).pid);
@@ -106,7 +106,7 @@ fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end
         world.middlebox.receive(at(60), agent, request, &mut world.batch);
     }
     run_at(at(60), &mut world, |changes| changes[0].before.is_some_and(|rule| rule.pid == pids[1]));
-    let heard = world.heard(agent);
+    let heard = world.take_messages(agent);
     assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
     assert!(matches!(heard[2], Some(Body::Reply(Reply::Prr(_)))), "{heard:?}");
     assert_eq!(heard[3..], [Some(Body::Refusal(Refusal::LackOfPorts))]);
@@ -114,18 +114,18 @@ fn a_rule_that_ends_in_a_batch_ends_again_in_its_place_unless_it_has_another_end
 
 /// The filter's own timeout ends the rule, so a rule whose end the filter rejects has ended all the same.
 #[test]
-fn a_rule_that_ended_of_itself_stays_ended() {
+fn an_expired_rule_stays_ended_if_the_filter_refuses() {
     let (mut world, agent) = World::firewall();
     world.granted(START, agent, per(60));
     world.middlebox.advance(at(60), &mut world.batch);
     run_at(at(60), &mut world, |changes| changes[0].after.is_none());
-    assert_eq!(world.heard(agent).len(), 1, "it is told");
+    assert_eq!(world.take_messages(agent).len(), 1, "the end is announced");
     assert_eq!(world.ask(at(60), agent, Request::Prl), Body::Reply(Reply::Prl(vec![])));
 }
 
 /// The end was announced in a batch that is undone, and is announced again, once.
 #[test]
-fn an_end_is_told_once_though_its_batch_is_repeated() {
+fn an_end_is_announced_once_if_its_batch_is_repeated() {
     let (mut world, agent) = World::firewall();
     let ending = world.granted(START, agent, per(60)).pid;
     let listener = world.open(None);
@@ -143,7 +143,7 @@ fn an_end_is_told_once_though_its_batch_is_repeated() {
 
 /// Restored rules keep PID, group, owner, ports and end; rules that expired meanwhile end now.
 #[test]
-fn rules_come_back_after_a_restart() {
+fn rules_are_restored_after_a_restart() {
     let mut before = World::with_agents(nat(0));
     let agent = before.open(Some("alice"));
     let granted: Vec<GrantedRule> =
@@ -180,7 +180,7 @@ fn rules_come_back_after_a_restart() {
 /// The recorded end is from a clock that has been set back since; without a limit the rule would last for
 /// decades.
 #[test]
-fn no_rule_lasts_longer_after_a_restart_than_one_that_begins() {
+fn a_restored_rule_lasts_at_most_the_maximum_lifetime() {
     let (mut before, agent) = World::firewall();
     before.granted(START, agent, per(60));
     let rule = *before.middlebox.rules(START).next().unwrap();
@@ -226,15 +226,15 @@ fn request() -> impl Strategy<Value = Request> {
 }
 
 /// Returns the rules after these changes: the content of a filter that applied them.
-fn held_by_filter(changes: &[Change]) -> Vec<Rule> {
+fn rules_in_filter(changes: &[Change]) -> Vec<Rule> {
     let mut held = std::collections::BTreeMap::new();
     for change in changes {
-        let pid = change.before.or(change.after).expect("a change is about a rule").pid;
+        let pid = change.before.or(change.after).expect("a change has a rule before or after it").pid;
         let before = match change.after {
             Some(after) => held.insert(pid, after),
             None => held.remove(&pid),
         };
-        assert_eq!(before, change.before, "a change says what was before");
+        assert_eq!(before, change.before, "`before` is the current rule");
     }
     held.into_values().collect()
 }
@@ -243,29 +243,29 @@ fn check_invariants(world: &World, now: Time) {
     let mut rules: Vec<Rule> = world.middlebox.rules(now).copied().collect();
     rules.sort_by_key(|rule| rule.pid);
     let held: Vec<Rule> =
-        held_by_filter(&world.changes).into_iter().filter(|rule| rule.is_in_force(now)).collect();
-    assert_eq!(held, rules, "the filter holds what the middlebox says");
+        rules_in_filter(&world.changes).into_iter().filter(|rule| rule.is_in_force(now)).collect();
+    assert_eq!(held, rules, "filter and middlebox have the same rules");
     for (at, rule) in rules.iter().enumerate() {
         for other in &rules[at + 1..] {
             assert!(rule.gid().is_none() || rule.gid() != other.gid() || rule.owner == other.owner);
             if let (Some(a), Some(b)) = (rule.binding().outside, other.binding().outside) {
-                assert!(!a.overlaps(&b), "ports are given once");
+                assert!(!a.overlaps(&b), "no port is assigned twice");
             }
             if let (Action::Enable { .. }, Action::Disable { .. })
             | (Action::Disable { .. }, Action::Enable { .. }) = (rule.action, other.action)
             {
                 let ((a0, a3), (b0, b3)) = (rule.ends().unwrap(), other.ends().unwrap());
-                assert!(!(a0.overlaps(&b0) && a3.overlaps(&b3)), "what is blocked is not enabled");
+                assert!(!(a0.overlaps(&b0) && a3.overlaps(&b3)), "no enable rule overlaps a disable rule");
             }
         }
     }
-    assert!(world.middlebox.wake_at() > now, "everything due is done");
+    assert!(world.middlebox.wake_at() > now, "nothing is overdue");
 }
 
 proptest! {
     /// This holds for all requests of agents, and all rejections of the filter.
     #[test]
-    fn filter_and_middlebox_agree_whatever_happens(
+    fn filter_and_middlebox_always_have_the_same_rules(
         acts in prop::collection::vec(act(), 1..60),
         translates in any::<bool>(),
         batch_size in 1usize..6,

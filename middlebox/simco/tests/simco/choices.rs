@@ -12,7 +12,7 @@ fn an_open_session_takes_every_request_and_no_sub_type_of_replies() {
     assert_eq!(world.ask(START, agent, plc(pid, 0)), Body::Reply(Reply::Prd));
     for sub_type in [0x16, 0x23, 0x24] {
         world.receive(START, agent, &[1, sub_type, 0, 0, 0, 0, 0, 1]);
-        assert_eq!(world.heard(agent), [Some(Body::Refusal(Refusal::WrongSubType))]);
+        assert_eq!(world.take_messages(agent), [Some(Body::Refusal(Refusal::WrongSubType))]);
     }
     assert_eq!(world.ask(START, agent, Request::St), Body::Reply(Reply::St));
 }
@@ -24,7 +24,7 @@ fn sa_and_st_without_a_session_are_wrong_sub_types() {
         let mut world = World::new(Middlebox::firewall(HOUR));
         let id = world.connect(ConnectionInfo::plain(Framing::Messages));
         assert_eq!(world.refused(id, request), Refusal::WrongSubType);
-        assert_eq!(world.heard(id), [None]);
+        assert_eq!(world.take_messages(id), [None]);
     }
 }
 
@@ -42,7 +42,7 @@ fn a_per_reply_of_a_traditional_nat_has_four_attributes() {
 
 /// 4. PLC keeps RESERVED and ENABLED (figure 42), not "RESERVED or UNUSED" (8.1).
 #[test]
-fn a_lifetime_change_works_in_both_states_and_on_no_rule() {
+fn a_lifetime_change_needs_a_reserved_or_enabled_rule() {
     let (mut world, agent) = World::firewall();
     for request in [prr(60), per(60)] {
         let GrantedRule { pid, .. } = world.granted(START, agent, request);
@@ -119,7 +119,7 @@ fn a_list_has_at_most_8191_rules() {
 
 /// 10. Codes that no rule of section 8 uses; this one is for a transaction that is not supported.
 #[test]
-fn pdr_is_not_supported_where_the_capabilities_say_so() {
+fn pdr_is_refused_without_its_capability() {
     let (mut world, agent) = World::firewall();
     assert_eq!(world.refused(agent, pdr("192.0.2.100:0", 60)), Refusal::NotSupported);
 }

@@ -174,7 +174,7 @@ fn owner() -> impl Strategy<Value = Owner> {
 
 proptest! {
     #[test]
-    fn a_message_comes_back_from_its_octets(message in message()) {
+    fn messages_survive_emitting_and_parsing(message in message()) {
         let octets = message.to_bytes();
         prop_assert_eq!(octets.len(), message.length());
         prop_assert_eq!(length_of(&octets), Some(octets.len()));
@@ -183,7 +183,7 @@ proptest! {
 
     /// RFC 4540 section 6, step 2.
     #[test]
-    fn a_part_of_a_message_is_none(message in message(), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_message_is_an_error(message in message(), cut in any::<prop::sample::Index>()) {
         let octets = message.to_bytes();
         let part = &octets[..cut.index(octets.len())];
         prop_assert_eq!(Message::parse(part), Err(ParseError::Length));
@@ -210,7 +210,7 @@ proptest! {
 /// RFC 4540 sections 4.2, 4.3 and 5.3.3, filled in by hand: UDP from any port of 198.51.100.7 may reach
 /// 192.0.2.1:5004 for 60 s.
 #[test]
-fn a_per_request_is_laid_out_as_the_rfc_draws_it() {
+fn a_per_request_has_the_layout_of_the_rfc() {
     let octets = [
         0x0112_0030u32, // request, PER, 48 octets follow
         0x0000_0001,    // TID
@@ -245,7 +245,7 @@ fn enable_udp() -> Enable {
 
 /// RFC 4540 section 5, with IPv4 full tuples: the size of each message on the wire.
 #[test]
-fn messages_have_the_sizes_that_section_5_gives_them() {
+fn messages_have_the_sizes_of_section_5() {
     let length = |body| Message { tid: Tid(1), body }.to_bytes().len();
     let enable = enable_udp();
     let (pid, gid, lifetime) = (Pid(1), Gid(1), Lifetime(60));
@@ -269,7 +269,7 @@ fn messages_have_the_sizes_that_section_5_gives_them() {
 
 /// RFC 4540 section 6, steps 3 to 5: which check fails decides the answer.
 #[test]
-fn each_format_error_has_its_name() {
+fn format_errors_are_distinguished() {
     let parse = |octets: &[u8]| Message::parse(octets).unwrap_err();
     assert_eq!(parse(&[5, 1, 0, 0, 0, 0, 0, 1]), ParseError::BasicType(5));
     assert_eq!(parse(&[1, 0x16, 0, 0, 0, 0, 0, 1]), ParseError::SubType(0x16));

@@ -5,7 +5,7 @@ use hol_simco::*;
 
 /// Section 8.3.2: the internal tuple comes back as outside, the external one as inside.
 #[test]
-fn a_firewall_gives_the_tuples_back_from_the_other_side() {
+fn a_firewall_returns_the_tuples_as_seen_from_the_other_side() {
     let (mut world, agent) = World::firewall();
     let rule = world.granted(START, agent, per(60));
     assert_eq!(rule.outside, pinhole(60).internal.seen_from(Location::Outside));
@@ -15,7 +15,7 @@ fn a_firewall_gives_the_tuples_back_from_the_other_side() {
 
 /// Sections 8.1 and 8.3: every rule has its own PID, and its own group unless it names one.
 #[test]
-fn rules_and_groups_are_told_apart() {
+fn every_rule_has_its_own_pid_and_group() {
     let (mut world, agent) = World::firewall();
     let first = world.granted(START, agent, per(60));
     let second = world.granted(START, agent, per(60));

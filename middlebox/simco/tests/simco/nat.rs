@@ -54,7 +54,7 @@ fn a_twice_nat_gives_both_tuples_with_the_same_parity() {
 
 /// Sections 8.2.3 and 8.4.3: what PRR reserved, PEA enables.
 #[test]
-fn reserved_ports_are_the_ports_that_are_enabled() {
+fn a_pea_enables_the_reserved_ports() {
     let (mut world, agent) = alice(Capabilities::TWICE_NAT);
     let twice = PrrParameters { nat_mode: NatMode::Twice, ..two_even_ports() };
     for (parameters, has_inside) in [(two_even_ports(), false), (twice, true)] {
@@ -143,7 +143,7 @@ fn only_protocol_translation_joins_ip_versions() {
 
 /// The ports of an ended rule are free again.
 #[test]
-fn ports_come_back_when_their_rules_end() {
+fn ports_are_released_when_their_rules_end() {
     let (mut world, agent) = alice(0);
     let rules: Vec<GrantedRule> =
         (0..10).map(|_| world.granted(START, agent, per_of(rtp(PortParity::Any)))).collect();
@@ -159,7 +159,7 @@ fn ports_come_back_when_their_rules_end() {
 /// A change has all four tuples of a rule, so that a NAT can be configured before its firewall (section
 /// 8.3.4).
 #[test]
-fn a_change_tells_what_a_filter_has_to_know() {
+fn a_change_contains_all_four_tuples() {
     let (mut world, agent) = alice(0);
     let rule = world.granted(START, agent, per_of(rtp(PortParity::Any)));
     let [Change { before: None, after: Some(begun) }] = world.changes[..] else {
@@ -172,7 +172,7 @@ fn a_change_tells_what_a_filter_has_to_know() {
 
 /// The error of a contradictory configuration contains its remedy.
 #[test]
-fn an_impossible_middlebox_is_refused() {
+fn contradictory_configurations_are_refused_with_advice() {
     let error = |change: &dyn Fn(&mut Config)| {
         let mut config = nat(Capabilities::TWICE_NAT);
         change(&mut config);
@@ -182,9 +182,13 @@ fn an_impossible_middlebox_is_refused() {
     assert_eq!(error(&|c| c.inside.clear()), ConfigError::NoAddresses);
     assert_eq!(error(&|c| c.ports = 0..=9), ConfigError::Ports(0, 9));
     let [any, group, mine] = ["0.0.0.0", "ff02::1", "10.255.0.1"].map(|address| address.parse().unwrap());
-    assert_eq!(error(&|c| c.outside.push(any)), ConfigError::NoHost(any));
-    assert_eq!(error(&|c| c.inside.push(group)), ConfigError::NoHost(group));
-    assert_eq!(error(&|c| c.outside.push(mine)), ConfigError::NamedTwice(mine), "both inside and outside");
+    assert_eq!(error(&|c| c.outside.push(any)), ConfigError::NotAHost(any));
+    assert_eq!(error(&|c| c.inside.push(group)), ConfigError::NotAHost(group));
+    assert_eq!(
+        error(&|c| c.outside.push(mine)),
+        ConfigError::DuplicateAddress(mine),
+        "both inside and outside"
+    );
     assert_eq!(
         error(&|c| c.capabilities.middlebox_type = Capabilities::TWICE_NAT),
         ConfigError::NatKindWithoutNat

@@ -16,7 +16,7 @@ fn error(text: &str) -> String {
 
 /// Section 8.8.1 of RFC 4540: "typically, only a highly privileged agent will be allowed to issue PDR requests".
 #[test]
-fn an_agent_may_everything_but_block_unless_the_file_says_more() {
+fn agents_have_all_rights_except_disable_by_default() {
     let policy = policy("[agents.a]\n[agents.b]\nmay = ['disable']");
     let (a, b) = (agent(&policy, "a"), agent(&policy, "b"));
     let usual = [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
@@ -28,7 +28,7 @@ fn an_agent_may_everything_but_block_unless_the_file_says_more() {
 
 /// RFC 3989 section 2.1.5: an agent may access its own rules, those of named agents, or all.
 #[test]
-fn access_is_to_oneself_to_some_or_to_all() {
+fn access_is_to_own_rules_to_listed_agents_or_to_all() {
     let policy =
         policy("[agents.main]\n[agents.backup]\naccess = ['main']\n[agents.operator]\naccess = 'all'");
     let [main, backup, operator] = ["main", "backup", "operator"].map(|name| agent(&policy, name));
@@ -39,7 +39,7 @@ fn access_is_to_oneself_to_some_or_to_all() {
 }
 
 #[test]
-fn an_owner_of_an_earlier_time_may_nothing() {
+fn an_owner_outside_the_policy_has_no_rights() {
     let mut policy = policy("[agents.a]\n[agents.operator]\naccess = 'all'");
     let gone = policy.owner("gone");
     assert_eq!((policy.owner("gone"), policy.name(gone)), (gone, Owner::new("gone")));
@@ -47,7 +47,7 @@ fn an_owner_of_an_earlier_time_may_nothing() {
 }
 
 #[test]
-fn an_agent_of_two_policies_is_the_same_in_both() {
+fn an_agent_keeps_its_id_in_a_new_policy() {
     let earlier = policy("[agents.b]\n[agents.c]\naccess = 'all'");
     let later = policy("anonymous = 'd'\n[agents.a]\naccess = ['c', 'd']\n[agents.c]\n[agents.d]");
     let later = later.as_successor_of(&earlier).unwrap();
@@ -64,7 +64,7 @@ fn an_agent_of_two_policies_is_the_same_in_both() {
 
 /// An error contains the position and the remedy.
 #[test]
-fn a_broken_policy_is_explained() {
+fn policy_errors_have_a_position_and_advice() {
     let unknown = error("[agents.main]\n[agents.backup]\naccess = ['mian']");
     assert_eq!(unknown, "[agents.backup] access: unknown agent `mian`; did you mean `main`?");
     assert!(error("anonymous = 'nobody'\n[agents.main]").starts_with("anonymous: unknown agent `nobody`"));
@@ -84,7 +84,7 @@ fn a_broken_policy_is_explained() {
 }
 
 #[test]
-fn agents_without_a_policy_may_everything_and_nobody_else_anything() {
+fn a_policy_of_agents_gives_them_all_rights_and_others_none() {
     let policy = Policy::of_agents(["a", "b"]).unwrap();
     let (a, b) = (agent(&policy, "a"), agent(&policy, "b"));
     assert!(policy.permits(a, Right::Disable) && policy.permits(a, Right::Enable));

@@ -22,7 +22,7 @@ fn world_of(config: Config, quota: &str) -> (World, SessionId, SessionId) {
 }
 
 /// Returns as many elements as the rule has ports, and the shape of its external prefix.
-fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
+fn footprint_of(rule: &Rule) -> Result<Footprint, Refusal> {
     let Some((a0, a3)) = rule.ends() else { return Ok(Footprint::default()) };
     let (first, last) = a0.ports();
     let shapes = vec![ShapeId(a3.prefix_length.into())];
@@ -33,8 +33,8 @@ fn measure(rule: &Rule) -> Result<Footprint, Refusal> {
     }
 }
 
-fn measured() -> Config {
-    Config { footprint: Some(measure), max_elements: 100, max_shapes: 8, ..blocking_firewall() }
+fn config_with_footprints() -> Config {
+    Config { footprint: Some(footprint_of), max_elements: 100, max_shapes: 8, ..blocking_firewall() }
 }
 
 fn ports(count: u16) -> Request {
@@ -61,7 +61,7 @@ fn shortages(world: &mut World, id: SessionId, request: Request) -> Vec<Notice> 
 }
 
 #[test]
-fn an_agent_has_as_many_rules_as_its_quota_and_others_have_theirs() {
+fn the_rule_quota_applies_to_each_agent_separately() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "rules = 2");
     let first = world.granted(START, alice, per(60)).pid;
     world.granted(START, alice, per(60));
@@ -75,11 +75,11 @@ fn an_agent_has_as_many_rules_as_its_quota_and_others_have_theirs() {
 
 #[test]
 fn elements_are_counted_for_the_agent_and_for_all() {
-    let (mut world, alice, bob) = world_of(measured(), "elements = 60");
+    let (mut world, alice, bob) = world_of(config_with_footprints(), "elements = 60");
     let wide = world.granted(START, alice, ports(50)).pid;
     assert_eq!(world.refused(alice, ports(11)), Refusal::NoResources);
     world.granted(START, alice, ports(10));
-    assert_eq!(world.refused(bob, ports(41)), Refusal::NoResources, "a hundred are all");
+    assert_eq!(world.refused(bob, ports(41)), Refusal::NoResources, "the maximum for all agents is 100");
     world.granted(START, bob, ports(40));
     world.ask(START, alice, plc(wide, 30));
     world.ask(START, alice, plc(wide, 0));
@@ -87,8 +87,8 @@ fn elements_are_counted_for_the_agent_and_for_all() {
 }
 
 #[test]
-fn what_cannot_be_put_in_force_is_refused_before_anything_is_asked() {
-    let (mut world, alice, _) = world_of(measured(), "");
+fn unenforceable_rules_are_refused_without_a_change() {
+    let (mut world, alice, _) = world_of(config_with_footprints(), "");
     let enable = Enable { internal: internal(UDP, "192.0.2.1:0"), ..pinhole(60) };
     assert_eq!(world.refused(alice, Request::Per { enable, gid: None }), Refusal::ConfigurationFailed);
     assert!(world.changes.is_empty());
@@ -96,8 +96,8 @@ fn what_cannot_be_put_in_force_is_refused_before_anything_is_asked() {
 
 /// A quarter of the shapes is for agents that have at most four.
 #[test]
-fn nobody_takes_all_shapes() {
-    let (mut world, alice, bob) = world_of(measured(), "shapes = 100");
+fn a_quarter_of_the_shapes_is_reserved_for_agents_with_few() {
+    let (mut world, alice, bob) = world_of(config_with_footprints(), "shapes = 100");
     for length in 1..=6 {
         world.granted(START, alice, from_prefix(length));
     }
@@ -105,13 +105,13 @@ fn nobody_takes_all_shapes() {
     world.granted(START, alice, from_prefix(6));
     world.granted(START, bob, from_prefix(8));
     world.granted(START, bob, from_prefix(9));
-    assert_eq!(world.refused(bob, from_prefix(10)), Refusal::NoResources, "eight are all");
+    assert_eq!(world.refused(bob, from_prefix(10)), Refusal::NoResources, "the maximum for all agents is 8");
     world.granted(START, bob, from_prefix(1));
 }
 
 #[test]
-fn an_agent_has_as_many_shapes_as_its_quota() {
-    let (mut world, alice, _) = world_of(measured(), "shapes = 2");
+fn the_shape_quota_limits_an_agent() {
+    let (mut world, alice, _) = world_of(config_with_footprints(), "shapes = 2");
     let first = world.granted(START, alice, from_prefix(1)).pid;
     world.granted(START, alice, from_prefix(2));
     assert_eq!(world.refused(alice, from_prefix(3)), Refusal::NoResources);
@@ -120,7 +120,7 @@ fn an_agent_has_as_many_shapes_as_its_quota() {
 }
 
 #[test]
-fn an_agent_has_as_many_sessions_as_its_quota() {
+fn the_session_quota_limits_an_agent() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "sessions = 1");
     let underlay = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Messages) };
     let second = world.connect(underlay.clone());
@@ -132,7 +132,7 @@ fn an_agent_has_as_many_sessions_as_its_quota() {
 
 /// Section 8.2.3: protocol 0 is a whole address, 0xFFFF all ports of a protocol. By default no agent gets either.
 #[test]
-fn addresses_as_a_whole_and_ports_have_quotas() {
+fn whole_addresses_and_ports_have_quotas() {
     let prr = |protocol, port_range| {
         let parameters = PrrParameters { protocol, port_range, ..two_even_ports() };
         Request::Prr { parameters, lifetime: Lifetime(60), gid: None }
@@ -159,14 +159,14 @@ fn a_reservation_that_is_enabled_takes_its_ports_once() {
 
 /// A refused rule does not use a PID up.
 #[test]
-fn a_rule_that_is_refused_for_its_quota_leaves_its_pid() {
-    let (mut world, alice, _) = world_of(measured(), "elements = 1");
+fn a_rule_refused_for_its_quota_uses_no_pid() {
+    let (mut world, alice, _) = world_of(config_with_footprints(), "elements = 1");
     (0..100).for_each(|_| assert_eq!(world.refused(alice, ports(2)), Refusal::NoResources));
     assert_eq!(world.granted(START, alice, ports(1)).pid, Pid(65));
 }
 
 #[test]
-fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
+fn quotas_of_an_agent_override_those_of_the_policy() {
     let text = "[quota]\nrules = 7\n[agents.alice]\nquota = { shapes = 3 }\n[agents.bob]\n";
     let policy = Policy::parse(text).unwrap();
     let quota = |name| *policy.quota(policy.agent(name).unwrap());
@@ -178,7 +178,7 @@ fn a_policy_says_what_every_agent_may_have_and_what_one_may() {
 
 /// A quarter of the sessions is for agents that have few, even if one has a large quota.
 #[test]
-fn who_may_have_all_sessions_leaves_some_to_others() {
+fn a_quarter_of_the_sessions_is_reserved_for_agents_with_few() {
     let (mut world, ..) = world_of(Config { max_sessions: 40, ..blocking_firewall() }, "sessions = 1000");
     let mut open = |agent: &str| {
         let id = world.connect(ConnectionInfo {
@@ -187,19 +187,20 @@ fn who_may_have_all_sessions_leaves_some_to_others() {
         });
         matches!(world.ask(START, id, se()), Body::Reply(Reply::Se { .. }))
     };
-    assert_eq!((0..100).filter(|_| open("bob")).count(), 28, "30 with the two that are open");
+    assert_eq!((0..100).filter(|_| open("bob")).count(), 28, "28 and the two open ones are 30");
     assert!((0..3).all(|_| open("alice")), "an agent with few sessions gets one");
-    assert_eq!((0..100).filter(|_| open("alice")).count(), 0, "with four it has enough");
+    assert_eq!((0..100).filter(|_| open("alice")).count(), 0, "an agent with four gets no more");
 }
 
 /// Section 8.9: even if many rules end at once, half of a batch is reserved for requests, and no end waits for
 /// the notifications of others.
 #[test]
 fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
-    let (mut world, alice, bob) = world_of(Config { footprint: Some(measure), ..blocking_firewall() }, "");
+    let (mut world, alice, bob) =
+        world_of(Config { footprint: Some(footprint_of), ..blocking_firewall() }, "");
     let listeners: Vec<SessionId> = (0..20).map(|_| world.open(Some("bob"))).collect();
     let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, ports(1)).pid).collect();
-    listeners.iter().chain([&bob, &alice]).for_each(|id| drop(world.heard(*id)));
+    listeners.iter().chain([&bob, &alice]).for_each(|id| drop(world.take_messages(*id)));
     world.batch = Batch::default().with_work_limit(1_000_000, 100_000);
     let (mut batches, mut last_end, mut told) = (0, 0, BTreeSet::new());
     while batches == 0 || world.middlebox.wake_at() <= at(60) {
@@ -213,11 +214,11 @@ fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
         world.middlebox.receive(at(60), alice, status, &mut world.batch);
         world.release();
         assert_eq!(
-            world.heard(alice).iter().filter(|body| matches!(body, Some(Body::Refusal(_)))).count(),
+            world.take_messages(alice).iter().filter(|body| matches!(body, Some(Body::Refusal(_)))).count(),
             1
         );
         for (pid, lifetime) in world.events(listeners[0]) {
-            assert!(lifetime == 0 && told.insert(pid), "an end is told once");
+            assert!(lifetime == 0 && told.insert(pid), "each end is announced once");
         }
         batches += 1;
     }
@@ -227,7 +228,7 @@ fn rules_that_end_together_get_half_of_each_batch_and_are_announced_later() {
 
 /// A failed search for ports counts as work: here for each of 64 addresses.
 #[test]
-fn a_search_that_finds_no_ports_is_work() {
+fn a_failed_search_for_ports_counts_as_work() {
     let outside = (1..=64).map(|host| [203, 0, 113, host].into()).collect();
     let (mut world, alice, _) = world_of(Config { outside, ports: 1024..=65_535, ..nat(0) }, "ports = 1000");
     let reservation = PrrParameters { port_range: 60_000, ..two_even_ports() };
@@ -237,16 +238,16 @@ fn a_search_that_finds_no_ports_is_work() {
         world.middlebox.receive(START, alice, octets, &mut world.batch);
         assert!(world.batch.work() >= 64 * 500, "{}", world.batch.work());
         world.release();
-        assert_eq!(world.heard(alice), [Some(Body::Refusal(expected))]);
+        assert_eq!(world.take_messages(alice), [Some(Body::Refusal(expected))]);
     }
 }
 
 /// Section 8.8: all rules that a disable rule overrules end, a few at a time.
 #[test]
-fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanwhile() {
+fn a_disable_rule_ends_many_rules_a_few_at_a_time() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
     let held: BTreeSet<Pid> = (0..1000).map(|_| world.granted(START, alice, per(60)).pid).collect();
-    world.heard(bob);
+    world.take_messages(bob);
     let request = pdr("198.51.100.7:0", 60);
     let Body::Reply(Reply::Pdr { pid, .. }) = world.ask(START, bob, request) else { panic!("no reply") };
     let first = world.events(bob).len();
@@ -257,7 +258,7 @@ fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanw
     assert_eq!(
         world.refused(alice, per(60)),
         Refusal::Conflict,
-        "the disable rule is gone, the sweep is not over"
+        "the disable rule has ended, but not its sweep"
     );
     let mut turns = 0;
     while world.middlebox.wake_at() == Time::ZERO {
@@ -274,7 +275,7 @@ fn a_disable_rule_over_many_ends_them_a_few_at_a_time_and_keeps_others_out_meanw
 
 /// Section 8.9: the requesting session is notified of all ended rules before the answer to its next request.
 #[test]
-fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ended() {
+fn the_next_answer_follows_the_end_of_all_overruled_rules() {
     let (mut world, alice, other) = world_of(blocking_firewall(), "");
     let bob = world
         .connect(ConnectionInfo { agent: Some("bob".to_owned()), ..ConnectionInfo::plain(Framing::Stream) });
@@ -282,14 +283,14 @@ fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ende
     for _ in 0..200 {
         world.granted(START, alice, per(60));
     }
-    world.heard(bob);
+    world.take_messages(bob);
     let [block, list] = [(1, pdr("198.51.100.7:0", 60)), (2, Request::Prl)]
         .map(|(tid, request)| Message::request(Tid(tid), request).to_bytes());
     world.receive(START, bob, &[block, list].concat());
     assert!(world.middlebox.is_sweeping_for(bob) && !world.middlebox.is_sweeping_for(alice));
     assert!(
         matches!(world.ask(START, other, Request::Prl), Body::Reply(Reply::Prl(_))),
-        "others wait for nobody"
+        "other sessions do not wait"
     );
     while world.middlebox.is_sweeping_for(bob) {
         world.middlebox.resume(START, bob, &mut world.batch);
@@ -297,7 +298,7 @@ fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ende
     }
     world.middlebox.resume(START, bob, &mut world.batch);
     world.release();
-    let heard = world.heard(bob);
+    let heard = world.take_messages(bob);
     let is_end = |body: &&Option<Body>| matches!(body, Some(Body::Notification(Notification::Are { .. })));
     let answers: Vec<&Option<Body>> = heard.iter().filter(|body| !is_end(body)).collect();
     assert_eq!(heard.iter().filter(is_end).count(), 200);
@@ -305,14 +306,14 @@ fn who_asked_for_a_disable_rule_is_answered_again_when_all_that_it_ends_has_ende
         matches!(answers[..], [Some(Body::Reply(Reply::Pdr { .. })), Some(Body::Reply(Reply::Prl(_)))]),
         "{answers:?}"
     );
-    assert_eq!(heard.last(), answers.last().copied(), "the list comes last");
+    assert_eq!(heard.last(), answers.last().copied(), "the list follows the notifications");
     let Some(Some(Body::Reply(Reply::Prl(pids)))) = heard.last() else { panic!("no list") };
     assert_eq!(pids.len(), 1);
 }
 
 /// If the disable rule cannot be applied, no rule that it would have overruled ends.
 #[test]
-fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
+fn an_undone_disable_rule_cancels_its_sweep() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
     for _ in 0..200 {
         world.granted(START, alice, per(60));
@@ -329,7 +330,7 @@ fn a_disable_rule_that_is_taken_back_takes_its_sweep_with_it() {
 
 /// Section 8.8: this also holds if the middlebox stopped before all of them had ended.
 #[test]
-fn what_was_overruled_before_a_restart_ends_after_it() {
+fn overruled_rules_end_after_a_restart() {
     let (mut world, alice, bob) = world_of(blocking_firewall(), "");
     for _ in 0..200 {
         world.granted(START, alice, per(60));
@@ -345,7 +346,7 @@ fn what_was_overruled_before_a_restart_ends_after_it() {
 
 /// Section 8.7: 8,191 rules fit into a reply. The refusal does not examine each rule.
 #[test]
-fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
+fn a_list_that_is_too_long_is_refused_without_examining_rules() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "");
     for _ in 0..8192 {
         world.granted(START, alice, per(60));
@@ -363,8 +364,8 @@ fn a_list_that_is_too_long_is_refused_without_a_look_at_the_rules() {
 
 /// Work uses up a share of a batch, regardless of the octets.
 #[test]
-fn who_has_used_up_a_share_waits_for_the_next() {
-    let (mut world, ..) = world_of(Config { footprint: Some(measure), ..blocking_firewall() }, "");
+fn a_session_waits_after_its_share_of_work() {
+    let (mut world, ..) = world_of(Config { footprint: Some(footprint_of), ..blocking_firewall() }, "");
     let stream = ConnectionInfo { agent: Some("alice".into()), ..ConnectionInfo::plain(Framing::Stream) };
     let id = world.connect(stream);
     world.ask(START, id, se());
@@ -383,7 +384,7 @@ fn who_has_used_up_a_share_waits_for_the_next() {
 
 /// The PIDs of rules that ended before a restart are not reused soon after it.
 #[test]
-fn pids_rest_over_restarts() {
+fn pids_are_not_reused_soon_after_a_restart() {
     let (mut world, alice, _) = world_of(blocking_firewall(), "");
     for pid in [1, 2, 200, 1 << 24 | 3] {
         world.middlebox.delay_pid_reuse(Pid(pid));

@@ -26,9 +26,9 @@ fn closed() -> (World, SessionId) {
 /// Returns the answers on a connection and in a session to octets with one or several errors.
 fn answers(octets: &[u8]) -> [Vec<Option<Body>>; 2] {
     [closed(), World::firewall()].map(|(mut world, id)| {
-        world.heard(id);
+        world.take_messages(id);
         world.receive(START, id, octets);
-        world.heard(id)
+        world.take_messages(id)
     })
 }
 
@@ -58,7 +58,7 @@ fn a_broken_header_ends_the_connection() {
     let (mut world, _) = closed();
     let id = world.connect(ConnectionInfo::plain(Framing::Stream));
     world.receive(START, id, &[1, 0x12, 0xff, 0xff, 0, 0, 0, 1]);
-    assert_eq!(world.heard(id), [bfm(), None]);
+    assert_eq!(world.take_messages(id), [bfm(), None]);
 }
 
 /// Section 4.2.5: notifications have TIDs of the middlebox's own, each once.
@@ -79,7 +79,7 @@ fn notifications_have_their_own_tids() {
 /// Step 2: the rest of a message may arrive 60 s after its last octet; a connection without a session gets 60 s in
 /// all, because a trickle of octets could keep it open for days.
 #[test]
-fn half_a_message_is_given_up_after_a_minute() {
+fn an_incomplete_message_times_out_after_a_minute() {
     for (is_open, end) in [(false, 60), (true, 110)] {
         let mut world = World::new(Middlebox::firewall(HOUR));
         let id = world.connect(ConnectionInfo::plain(Framing::Stream));
@@ -91,28 +91,28 @@ fn half_a_message_is_given_up_after_a_minute() {
         world.receive(at(50), id, &octets[20..30]);
         assert_eq!(world.middlebox.wake_at(), at(end));
         world.advance(Time::from_millis(end * 1000 - 1));
-        assert_eq!(world.heard(id), []);
+        assert_eq!(world.take_messages(id), []);
         world.advance(at(end));
         let expected = if is_open { vec![bfm(), ast(), None] } else { vec![bfm(), None] };
-        assert_eq!(world.heard(id), expected);
+        assert_eq!(world.take_messages(id), expected);
     }
 }
 
 /// An answer can be eight thousand times as long as its request.
 #[test]
-fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
+fn messages_wait_for_a_full_batch_without_a_timeout() {
     let mut world = World::new(Middlebox::firewall(HOUR));
     let id = world.connect(ConnectionInfo::plain(Framing::Stream));
     world.ask(START, id, se());
     world.batch = Batch::with_room(10);
     world.receive(START, id, &Message::request(Tid(1), Request::Prl).to_bytes().repeat(5));
-    assert_eq!(world.heard(id).len(), 2, "two answers of eight octets");
+    assert_eq!(world.take_messages(id).len(), 2, "two answers of eight octets");
     assert_eq!((world.middlebox.has_waiting_messages(id), world.middlebox.wake_at()), (true, Time::MAX));
     for (answers, has_waiting_messages) in [(2, true), (1, false)] {
         world.middlebox.resume(at(100), id, &mut world.batch);
         world.release();
         assert_eq!(
-            (world.heard(id).len(), world.middlebox.has_waiting_messages(id)),
+            (world.take_messages(id).len(), world.middlebox.has_waiting_messages(id)),
             (answers, has_waiting_messages)
         );
     }
@@ -121,13 +121,13 @@ fn what_a_full_batch_has_no_room_for_waits_and_is_no_half_message() {
 /// A connection without an open session is closed after a minute of silence; an open session may be silent without
 /// limit.
 #[test]
-fn ten_thousand_silent_connections_are_closed_and_a_silent_session_is_not() {
+fn silent_connections_are_closed_and_silent_sessions_are_not() {
     let (mut world, open) = World::firewall();
     let silent: Vec<SessionId> =
         (0..10_000).map(|_| world.connect(ConnectionInfo::plain(Framing::Stream))).collect();
     assert_eq!(world.middlebox.wake_at(), at(60));
     world.advance(at(60));
-    assert!(silent.into_iter().all(|id| world.heard(id) == [None]));
+    assert!(silent.into_iter().all(|id| world.take_messages(id) == [None]));
     assert_eq!(world.middlebox.wake_at(), Time::MAX);
     world.granted(at(1_000_000), open, per(60));
 }
@@ -156,7 +156,7 @@ proptest! {
                 }
                 start = end;
             }
-            world.heard(id)
+            world.take_messages(id)
         };
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
         cuts.sort_unstable();

@@ -68,12 +68,12 @@ fn an_agent_without_authorization_is_refused_after_its_proof() {
     };
     let refused = Err(AgentError::Refused(Refusal::NoAuthorization));
     assert_eq!(exchange(&mut world, id, &mut mallory, &sa), refused);
-    assert_eq!(world.heard(id), [None], "the connection is closed");
+    assert_eq!(world.take_messages(id), [None], "the connection is closed");
 }
 
 /// Section 7.3: no token, an empty one, and a wrong one.
 #[test]
-fn a_token_that_proves_nothing_fails() {
+fn an_invalid_token_is_refused() {
     for token in [None, Some(Token::empty()), Some(Token::new("guess"))] {
         let mut world = guarded();
         let id = plain(&mut world);
@@ -82,7 +82,7 @@ fn a_token_that_proves_nothing_fails() {
             Body::Reply(Reply::Sa { challenge: Some(_), token: None })
         ));
         assert_eq!(world.refused(id, Request::Sa { token }), Refusal::AuthenticationFailed);
-        assert_eq!(world.heard(id), [None]);
+        assert_eq!(world.take_messages(id), [None]);
     }
 }
 
@@ -100,7 +100,7 @@ fn a_middlebox_without_secrets_answers_a_challenge_with_an_empty_token() {
 
 /// An agent that requests authentication opens no session without it.
 #[test]
-fn an_agent_notices_an_impostor() {
+fn an_agent_refuses_an_unauthenticated_middlebox() {
     let mut alice = agent("alice", "a secret of alice");
     let Message { tid, .. } = alice.establish().unwrap();
     let se = Reply::Se { capabilities: Capabilities::firewall(HOUR) };
@@ -130,7 +130,7 @@ fn se_is_checked_in_the_order_of_the_rfc() {
     let answer = |world: &mut World, underlay: &ConnectionInfo, request: &Request| {
         let id = world.connect(underlay.clone());
         let body = world.ask(START, id, request.clone());
-        (body, world.heard(id))
+        (body, world.take_messages(id))
     };
     let closing = |refusal| (Body::Refusal(refusal), vec![None]);
     assert_eq!(answer(&mut world, &underlay, &old), closing(Refusal::TransportProblem));
@@ -168,7 +168,7 @@ fn a_session_without_authentication_accepts_no_rules() {
         assert_eq!(world.refused(id, request), Refusal::NotApplicable);
     }
     assert_eq!(world.ask(START, id, Request::St), Body::Reply(Reply::St));
-    assert_eq!(world.heard(id), [None]);
+    assert_eq!(world.take_messages(id), [None]);
 }
 
 /// Section 7.4: messages after ST are ignored.
@@ -180,7 +180,7 @@ fn requests_behind_st_are_ignored() {
     let stream: Vec<u8> =
         messages.iter().flat_map(|r| Message::request(Tid(1), r.clone()).to_bytes()).collect();
     world.receive(START, id, &stream);
-    let heard = world.heard(id);
+    let heard = world.take_messages(id);
     assert!(matches!(heard[..], [Some(Body::Reply(Reply::Se { .. })), Some(Body::Reply(Reply::St)), None]));
     assert!(world.changes.is_empty());
 }
@@ -194,10 +194,10 @@ fn the_middlebox_ends_its_sessions_with_ast() {
     world.middlebox.receive(START, first, Message::request(Tid(9), per(60)).to_bytes(), &mut world.batch);
     world.middlebox.end_sessions(&mut world.batch);
     world.release();
-    let heard = world.heard(first);
+    let heard = world.take_messages(first);
     let ast = Body::Notification(Notification::Ast);
     assert!(matches!(&heard[..], [Some(Body::Reply(Reply::Per(_))), Some(last), None] if *last == ast));
-    assert_eq!(world.heard(silent), [None], "there was no session to end");
+    assert_eq!(world.take_messages(silent), [None], "there was no session to end");
     assert!(world.middlebox.rules(at(1)).any(|rule| rule.pid == pid));
 }
 
@@ -208,7 +208,7 @@ fn rules_survive_the_connection_of_their_agent() {
     let GrantedRule { pid, .. } = world.granted(START, first, per(60));
     world.middlebox.disconnect(first);
     world.receive(START, first, &Message::request(Tid(9), Request::Prl).to_bytes());
-    assert!(world.heard(first).is_empty());
+    assert!(world.take_messages(first).is_empty());
     let second = world.open(None);
     assert_eq!(world.ask(START, second, Request::Prl), Body::Reply(Reply::Prl(vec![pid])));
 }

@@ -16,7 +16,7 @@ fn replace_policy(world: &mut World, policy: &str) {
 
 /// The names are in another order, so that their identifiers would change.
 #[test]
-fn rights_count_from_the_next_request_and_rules_keep_their_owners() {
+fn new_rights_apply_to_the_next_request_and_rules_keep_their_owners() {
     let (mut world, alice, bob, operator) = world();
     let [of_alice, of_bob] = [alice, bob].map(|agent| world.granted(START, agent, per(60)).pid);
     replace_policy(
@@ -25,32 +25,36 @@ fn rights_count_from_the_next_request_and_rules_keep_their_owners() {
     );
     assert_eq!(world.refused(alice, per(60)), Refusal::NotAuthorized);
     assert_eq!(world.ask(START, alice, Request::Prl), Body::Reply(Reply::Prl(vec![of_alice])));
-    assert_eq!(world.refused(bob, Request::Prl), Refusal::NotAuthorized, "the policy knows him no more");
+    assert_eq!(world.refused(bob, Request::Prl), Refusal::NotAuthorized, "the new policy has no such agent");
     assert_eq!(world.ask(START, operator, Request::Prl), Body::Reply(Reply::Prl(vec![of_alice, of_bob])));
     let Body::Reply(Reply::Pes(rule)) = world.ask(START, operator, Request::Prs { pid: of_bob }) else {
-        panic!("his rule stands");
+        panic!("the rule remains");
     };
     assert_eq!(rule.owner, Owner::new("bob"));
     let aaron = world.open(Some("aaron"));
     assert_eq!(world.ask(START, aaron, Request::Prl), Body::Reply(Reply::Prl(vec![])));
     replace_policy(&mut world, POLICY);
-    assert_eq!(world.ask(START, bob, plc(of_bob, 0)), Body::Reply(Reply::Prd), "he is back");
+    assert_eq!(
+        world.ask(START, bob, plc(of_bob, 0)),
+        Body::Reply(Reply::Prd),
+        "the agent has its rights again"
+    );
 }
 
 #[test]
-fn whoever_gets_access_hears_of_rules_and_whoever_loses_it_does_not() {
+fn notifications_follow_the_access_of_a_new_policy() {
     let (mut world, alice, bob, operator) = world();
     replace_policy(&mut world, "[agents.alice]\n[agents.bob]\naccess = ['alice']\n[agents.operator]");
     let pid = world.granted(START, alice, per(60)).pid;
     assert_eq!((world.events(bob), world.events(operator)), (vec![(pid, 60)], vec![]));
     world.middlebox.disconnect(bob);
     world.granted(START, alice, per(60));
-    assert!(world.heard(bob).is_empty());
+    assert!(world.take_messages(bob).is_empty());
 }
 
 /// PDR must find rules that began when no agent was allowed PDR.
 #[test]
-fn whoever_may_block_ends_rules_that_began_before() {
+fn a_new_right_to_disable_applies_to_existing_rules() {
     let policy = Policy::parse("[agents.alice]").unwrap();
     let middlebox = Middlebox::new(blocking_firewall(), policy, Box::new(Unauthenticated)).unwrap();
     let mut world = World::new(middlebox);
@@ -61,5 +65,5 @@ fn whoever_may_block_ends_rules_that_began_before() {
     world.ask(START, guard, pdr("198.51.100.7:0", 60));
     assert_eq!(world.refused(alice, plc(pid, 60)), Refusal::NoSuchRule);
     replace_policy(&mut world, "[agents.alice]");
-    assert_eq!(world.refused(alice, per(60)), Refusal::Conflict, "what is blocked stays so");
+    assert_eq!(world.refused(alice, per(60)), Refusal::Conflict, "the disable rule remains");
 }

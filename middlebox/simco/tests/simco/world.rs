@@ -86,7 +86,7 @@ impl World {
     }
 
     /// Returns the messages since the last call; `None` is the end.
-    pub fn heard(&mut self, id: SessionId) -> Vec<Option<Body>> {
+    pub fn take_messages(&mut self, id: SessionId) -> Vec<Option<Body>> {
         let inbox = self.inboxes.remove(&id).unwrap_or_default();
         inbox.into_iter().map(|message| message.map(|message| message.body)).collect()
     }
@@ -95,9 +95,9 @@ impl World {
     pub fn events(&mut self, id: SessionId) -> Vec<(Pid, u32)> {
         let event = |heard| match heard {
             Some(Body::Notification(Notification::Are { pid, lifetime })) => (pid, lifetime.0),
-            other => panic!("{other:?} is no ARE"),
+            other => panic!("{other:?} is not an ARE"),
         };
-        self.heard(id).into_iter().map(event).collect()
+        self.take_messages(id).into_iter().map(event).collect()
     }
 
     /// Returns the reply to a request, whose TID is checked. Earlier messages to the connection are dropped.

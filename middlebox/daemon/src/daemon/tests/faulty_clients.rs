@@ -10,7 +10,7 @@ use hol_simco::{
 use super::world::{Plan, World, drain, per};
 use crate::Limits;
 
-const MINUTE: Duration = Middlebox::PATIENCE;
+const MINUTE: Duration = Middlebox::TIMEOUT;
 
 fn notifications(octets: &[u8]) -> Vec<Body> {
     octets.chunks(8).map(|message| Message::parse(message).unwrap().body).collect()

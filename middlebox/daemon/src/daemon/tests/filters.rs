@@ -295,7 +295,7 @@ fn connections_that_were_given_up_are_counted_no_more() {
     let _silent = world.connect();
     world.settle();
     assert_eq!(world.daemon.metrics.numbers().connections, 1);
-    world.skip(Middlebox::PATIENCE);
+    world.skip(Middlebox::TIMEOUT);
     world.skip(Duration::from_secs(3));
     assert_eq!(world.daemon.metrics.numbers().connections, 0);
 }

@@ -76,7 +76,7 @@ fn the_oldest_of_those_who_do_not_go_on_makes_room() {
     assert_eq!(world.daemon.connections.len(), Daemon::MAX_HANDSHAKES);
     let gone = sockets.iter().filter(|socket| socket.peek(&mut [0]).is_ok_and(|count| count == 0)).count();
     assert_eq!(gone, 10);
-    world.skip(Middlebox::PATIENCE);
+    world.skip(Middlebox::TIMEOUT);
     // They get no notice of the end.
     world.skip(Duration::from_secs(2));
     assert_eq!(world.daemon.connections.len(), 0, "nobody is waited for longer than others");
