@@ -62,16 +62,19 @@ impl Account {
     }
 }
 
-/// The content of a request and its answer about a rule.
+/// The logged content of a request about a rule and of its answer.
 #[derive(Debug, Default)]
 struct Record {
     pid: Option<Pid>,
     lifetime: Option<Lifetime>,
     direction: Option<Direction>,
-    /// A0, A3, A2 and A1.
+    /// A0: the internal host.
     internal: Option<AddressTuple>,
+    /// A3: the external host.
     external: Option<AddressTuple>,
+    /// A2: the middlebox as external hosts see it.
     outside: Option<AddressTuple>,
+    /// A1: the middlebox as internal hosts see it.
     inside: Option<AddressTuple>,
 }
 
@@ -290,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_which_address_and_port_is_written_from_begin_to_end() {
+    fn the_audit_log_has_addresses_and_ports_from_begin_to_end() {
         let parameters = PerParameters { parity: PortParity::Any, direction: Direction::BiDirectional };
         let internal = tuple(Location::Internal, "10.0.0.5:5004");
         let external = tuple(Location::External, "198.51.100.7:6000");
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_never_done_does_not_fill_a_disk() {
+    fn the_audit_log_limits_the_lines_of_an_agent() {
         let request = Request::Plc { pid: Pid(7), lifetime: Lifetime(60) };
         let refusal = Body::Refusal(Refusal::NoSuchRule);
         let grant = Body::Reply(Reply::Plc { lifetime: Lifetime(60) });

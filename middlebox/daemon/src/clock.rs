@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_was_kept_goes_on_whatever_the_wall_clock_shows() {
+    fn a_stored_clock_continues_whatever_the_wall_clock_shows() {
         let directory = tempfile::tempdir().unwrap();
         let set_back = Clock { epoch: 42 };
         set_back.save(directory.path()).unwrap();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_of_another_boot_or_none_is_not_gone_on_with() {
+    fn a_missing_clock_or_that_of_another_boot_is_not_continued() {
         assert!(Clock::parse("this 42\n", "this").is_some());
         for stored in ["that 42\n", "this\n", "this x\n", "", "this -1"] {
             assert!(Clock::parse(stored, "this").is_none(), "{stored}");

@@ -150,7 +150,7 @@ impl Connections {
             if connection.has_waiting_messages && connection.interest == Interest::Read {
                 queue_up(&mut self.turns, id, connection);
             }
-            over.extend(settled.err().map(|why| (id, why)));
+            over.extend(settled.err().map(|reason| (id, reason)));
         }
         over
     }

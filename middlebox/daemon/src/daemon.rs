@@ -67,7 +67,7 @@ pub struct Daemon {
     /// When to check the state of the standby; [`Time::MAX`] without one.
     standby_at: Time,
     /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
-    end: Time,
+    shutdown_deadline: Time,
     /// Why the daemon has to stop, other than by request.
     failure: Option<LedgerError>,
 }
@@ -102,7 +102,7 @@ impl Daemon {
 
     fn is_over(&self) -> bool {
         let is_served = self.listeners.is_some() || self.connections.len() > 0;
-        !is_served || self.clock.now() >= self.end
+        !is_served || self.clock.now() >= self.shutdown_deadline
     }
 
     /// Returns the addresses of its sockets for agents, with the actual ports.
@@ -148,7 +148,7 @@ impl Daemon {
             buffer: vec![0; Self::READ_OCTETS].into(),
             gauges_at,
             standby_at: Time::MAX,
-            end: Time::MAX,
+            shutdown_deadline: Time::MAX,
             failure: None,
         })
     }
@@ -229,12 +229,12 @@ impl Daemon {
     }
 
     /// Enables the audit log.
-    pub(crate) fn audit(&mut self) {
+    pub(crate) fn enable_audit(&mut self) {
         self.audit = Some(Audit::default());
     }
 
     /// Enables port mappings for hosts.
-    pub(crate) fn map_ports(&mut self, mut mapper: PortMapper) -> io::Result<()> {
+    pub(crate) fn enable_port_mapping(&mut self, mut mapper: PortMapper) -> io::Result<()> {
         mapper.begin(self.clock.now(), &self.middlebox);
         for (socket, number) in mapper.sockets().zip(0..) {
             self.poller.add(socket, Token::PortMapper(number), Interest::Read)?;
@@ -247,7 +247,7 @@ impl Daemon {
     fn time_to_next_action(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.ledger.wake_at()).min(self.supervisor.wake_at());
-        let next = self.middlebox.wake_at().min(others).min(listeners).min(self.end);
+        let next = self.middlebox.wake_at().min(others).min(listeners).min(self.shutdown_deadline);
         let next = next.min(self.gauges_at.unwrap_or(Time::MAX)).min(self.standby_at);
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
@@ -257,7 +257,7 @@ impl Daemon {
         self.supervisor.stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
         self.listeners = None;
-        self.end = now + Self::SHUTDOWN_TIMEOUT;
+        self.shutdown_deadline = now + Self::SHUTDOWN_TIMEOUT;
         self.middlebox.end_sessions(&mut self.batch);
     }
 
@@ -304,11 +304,11 @@ impl Daemon {
                 Output::Close(id) => self.connections.close(id),
             }
         }
-        for (id, why) in self.connections.flush(now, &self.limits, &self.poller) {
-            self.remove(now, id, &why);
+        for (id, reason) in self.connections.flush(now, &self.limits, &self.poller) {
+            self.remove(now, id, &reason);
         }
-        for (id, why) in self.connections.slowest(&self.limits) {
-            self.remove(now, id, &why);
+        for (id, reason) in self.connections.slowest(&self.limits) {
+            self.remove(now, id, &reason);
         }
     }
 
@@ -355,8 +355,8 @@ impl Daemon {
 
     /// Closes connections past their deadline.
     fn close_overdue(&mut self, now: Time) {
-        for (id, why) in self.connections.overdue(now) {
-            self.remove(now, id, &why);
+        for (id, reason) in self.connections.overdue(now) {
+            self.remove(now, id, &reason);
         }
     }
 
@@ -411,15 +411,15 @@ impl Daemon {
                 Event::Synchronized(at) => {
                     self.log.write(now, Level::Info, "standby-synchronized", &[("at", &at)]);
                 }
-                Event::Lost { why, was_synchronized: true } => {
-                    self.log.write(now, Level::Warn, "standby-lost", &[("reason", &why)]);
+                Event::Lost { reason, was_synchronized: true } => {
+                    self.log.write(now, Level::Warn, "standby-lost", &[("reason", &reason)]);
                 }
-                Event::Lost { why, was_synchronized: false } => {
-                    self.log.write_limited(now, Level::Warn, "standby-lost", &[("reason", &why)]);
+                Event::Lost { reason, was_synchronized: false } => {
+                    self.log.write_limited(now, Level::Warn, "standby-lost", &[("reason", &reason)]);
                 }
-                Event::Refused { peer, why } => {
+                Event::Refused { peer, reason } => {
                     self.metrics.numbers().refused_handshakes += 1;
-                    let fields: [Field<'_>; 2] = [("peer", &peer), ("reason", &why)];
+                    let fields: [Field<'_>; 2] = [("peer", &peer), ("reason", &reason)];
                     self.log.write_limited(now, Level::Warn, "standby-refused", &fields);
                 }
             }
@@ -428,13 +428,13 @@ impl Daemon {
     }
 
     /// Closes a connection at once. Its session ends; its rules remain in force. RFC 3989 section 2.2.4.
-    fn remove(&mut self, now: Time, id: SessionId, why: &EndReason) {
+    fn remove(&mut self, now: Time, id: SessionId, reason: &EndReason) {
         self.middlebox.disconnect(id);
         self.without_session.remove(id);
         self.handshakes.remove(id);
         let Some(connection) = self.connections.remove(id) else { return };
-        let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", why)];
-        self.log.write(now, why.level(), "disconnected", &fields);
+        let fields: [Field<'_>; 3] = [("session", &id.0), ("peer", &connection.peer), ("reason", reason)];
+        self.log.write(now, reason.level(), "disconnected", &fields);
         if let Some(listeners) = &mut self.listeners {
             listeners.resume_soon(now);
         }

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use crate::metrics::{MIME_TYPE, Metrics};
 
-/// Maximum time for each piece received, and for sending.
+/// Timeout of each read, and of sending.
 const IO_TIMEOUT: Duration = Duration::from_millis(250);
 /// Maximum concurrent readers; further readers are rejected.
 const MAX_READERS: usize = 64;
-/// Maximum octets of a request and of a piece, and maximum pieces.
+/// Maximum octets of a request.
 const MAX_OCTETS: usize = 4096;
-const MAX_PIECES: usize = 4;
+/// Maximum reads for a request, so that slow octets do not occupy a reader for long.
+const MAX_READS: usize = 4;
 
 /// The listening socket.
 #[derive(Debug)]
@@ -42,11 +43,11 @@ impl Endpoint {
                 if Arc::strong_count(&readers) > MAX_READERS {
                     continue;
                 }
-                let (metrics, place) = (metrics.clone(), Arc::clone(&readers));
+                let (metrics, counted) = (metrics.clone(), Arc::clone(&readers));
                 let answer = move || {
                     // An answer to a reader that is gone fails, which is irrelevant.
                     let _ = answer(reader, &metrics);
-                    drop(place);
+                    drop(counted);
                 };
                 // If no thread can be started, the reader gets no answer.
                 let _ = thread::Builder::new().name("metrics".into()).spawn(answer);
@@ -72,7 +73,7 @@ fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
 /// Returns the first line of a complete request; empty if it is too long or too slow.
 fn request_line(reader: &mut TcpStream) -> io::Result<String> {
     let (mut octets, mut length) = ([0; MAX_OCTETS], 0);
-    for _ in 0..MAX_PIECES {
+    for _ in 0..MAX_READS {
         length += match reader.read(&mut octets[length..])? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => count,
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_told_to_who_asks_for_them_and_to_nobody_else() {
+    fn only_requests_for_metrics_are_served() {
         let metrics = Metrics::default();
         metrics.numbers().rules = 42;
         let endpoint = Endpoint::open("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -117,7 +118,10 @@ mod tests {
         assert!(ask(at, &["GET / HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 404 "));
         assert!(ask(at, &["POST /metrics HTTP/1.1\r\n\r\n"]).starts_with("HTTP/1.1 400 "));
         let _silent: Vec<_> = (0..MAX_READERS / 2).map(|_| TcpStream::connect(at).unwrap()).collect();
-        assert!(ask(at, &["GET /metrics HTTP/1.1\r\n\r\n"]).contains("simco_rules 42"), "beside silent ones");
+        assert!(
+            ask(at, &["GET /metrics HTTP/1.1\r\n\r\n"]).contains("simco_rules 42"),
+            "while other readers are silent"
+        );
         let endless = "x".repeat(MAX_OCTETS);
         assert!(!ask(at, &[&endless]).contains("200 OK"));
         assert!(ask(at, &["GET /metrics HTTP/1.0\r\n\r\n"]).contains("simco_rules 42"));

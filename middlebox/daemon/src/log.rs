@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_whatever_its_fields_say() {
+    fn an_event_is_one_line_whatever_its_fields_contain() {
         let fields: [Field<'_>; 2] = [("pid", &7), ("reason", &"no\nlevel=error")];
         let now = Time::from_millis(1_700_000_000_042);
         let line = |format: Format| format.line(now, Level::Warn, "refused", &fields);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_bring_about_is_written_once_a_minute() {
+    fn repeated_events_are_logged_once_a_minute() {
         let (mut repeated, start) = (RepeatedEvents::default(), Time::from_millis(1_700_000_000_000));
         let mut note = |second, peer: u32| {
             repeated.note(start + Duration::from_secs(second), "session-refused", &[("peer", &peer)])
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_less_than_asked_for_is_not_written() {
+    fn events_below_the_log_level_are_not_written() {
         let log = Log::new(Level::Info, Box::new(std::io::sink()));
         assert!(log.writes(Level::Error) && log.writes(Level::Info) && !log.writes(Level::Debug));
     }

@@ -28,7 +28,7 @@ impl Metrics {
     /// Returns all metrics as text for Prometheus.
     pub fn text(&self) -> String {
         let numbers = self.numbers().clone();
-        text::of(&numbers)
+        text::format_numbers(&numbers)
     }
 }
 

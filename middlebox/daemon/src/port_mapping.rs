@@ -270,7 +270,7 @@ impl PortMapper {
         }
         let pending_count =
             self.pending.values().filter(|other| other.mapping_request.key.host == key.host).count();
-        let count = self.table.of(key.host).count() + pending_count;
+        let count = self.table.mappings_of(key.host).count() + pending_count;
         if count >= self.max_mappings {
             return Err(Refusal::UserExceedsQuota);
         }
@@ -338,7 +338,7 @@ impl PortMapper {
                 && (mapping_request.key.protocol == 0 || mapping_request.key.protocol == key.protocol)
                 && (granted.nonce.is_none() || granted.nonce == mapping_request.nonce)
         };
-        let to_delete = self.table.of(mapping_request.key.host).filter(is_to_delete);
+        let to_delete = self.table.mappings_of(mapping_request.key.host).filter(is_to_delete);
         let to_delete: Vec<(Key, Pid)> = to_delete.map(|(key, granted)| (*key, granted.pid)).collect();
         for (key, pid) in to_delete {
             let mapping_request = MappingRequest { key, ..mapping_request.clone() };

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_remains_but_what_the_filter_needs() {
+    fn only_the_capability_that_the_filter_needs_remains() {
         let had = capabilities(None).unwrap().permitted & CapabilitySet::NET_ADMIN;
         let with = after_dropping(true);
         assert_eq!((with.effective, with.permitted, with.inheritable), (had, had, CapabilitySet::empty()));

@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_documented_settings_are_settings() {
+    fn the_documented_settings_match_the_code() {
         let text = include_str!("../../../docs/simco-service.md");
         let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let settings: Settings = toml::from_str(example).unwrap();

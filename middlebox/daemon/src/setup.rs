@@ -314,17 +314,17 @@ impl Settings {
                 let mut filter = Nftables::open(self.nftables()?).map_err(LedgerError::from)?;
                 if !filter.is_guarded() {
                     filter.watch().map_err(LedgerError::from)?;
-                    let why = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
-                    log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &why)]);
+                    let reason = "before Linux 6.9 other programs can change the table; simcod repairs such changes within 1 s";
+                    log.write(clock.now(), Level::Warn, "table-unguarded", &[("reason", &reason)]);
                 }
                 for table in filter.other_tables().map_err(LedgerError::from)? {
-                    let why = "the table belongs to another middlebox: packets that both tables filter pass only if both accept them; \
+                    let reason = "the table belongs to another middlebox: packets that both tables filter pass only if both accept them; \
                                `simcod clear` removes a table that is no longer used";
                     log.write(
                         clock.now(),
                         Level::Warn,
                         "another-table",
-                        &[("table", &table), ("reason", &why)],
+                        &[("table", &table), ("reason", &reason)],
                     );
                 }
                 Box::new(filter)
@@ -342,10 +342,10 @@ impl Settings {
         let ledger = ledger.with_standby(replicator);
         let mut daemon = Daemon::new(clock, poller, listeners, endpoint, middlebox, ledger, limits, log)?;
         if self.audit {
-            daemon.audit();
+            daemon.enable_audit();
         }
         if let Some(mapper) = mapper {
-            daemon.map_ports(mapper)?;
+            daemon.enable_port_mapping(mapper)?;
         }
         Ok(daemon)
     }
@@ -657,7 +657,7 @@ mod tests {
 
     /// RFC 4540 section 4.3.3 defines IIV and EIV.
     #[test]
-    fn a_translator_alone_serves_the_versions_of_its_addresses() {
+    fn a_nat_without_firewall_serves_the_versions_of_its_addresses() {
         let flags = |firewall, outside: &[&str]| {
             let outside = outside.iter().map(|address| address.parse().unwrap()).collect();
             let nat = NatSettings { outside, ..NatSettings::default() };
@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_waits_for_the_standby_no_longer_than_its_connection_lasts() {
+    fn standby_patience_has_a_minimum_and_a_maximum() {
         let check = |patience| {
             let standby = StandbySettings { patience, ..StandbySettings::default() };
             Settings { standby, ..Settings::default() }
@@ -704,7 +704,7 @@ mod tests {
     }
 
     #[test]
-    fn masqueraded_flows_have_ports_that_rules_have_not() {
+    fn ports_of_masqueraded_flows_and_of_rules_must_not_overlap() {
         let settings = |nat: &str| {
             let text = format!(
                 "[nftables]\ninside = 'in0'\noutside = 'out0'\n[nat]\noutside = ['192.0.2.1']\n{nat}\n"
@@ -734,7 +734,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_of_sessions_that_reaches_as_far_as_the_connections_is_warned_of() {
+    fn a_session_quota_near_the_connection_limit_causes_a_warning() {
         let limits = LimitSettings { connections: 100, ..LimitSettings::default() };
         let settings = Settings { limits, ..Settings::default() };
         let policy =

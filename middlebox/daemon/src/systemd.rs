@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_supervisor_hears_of_the_beginning_of_life_and_of_the_end() {
+    fn systemd_is_notified_of_start_watchdog_and_stop() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_supervisor_nothing_is_told_and_nothing_is_due() {
+    fn without_systemd_nothing_is_sent() {
         let mut nobody = Supervisor::at(None, None).unwrap();
         nobody.ready();
         nobody.alive(Time::ZERO);

@@ -52,7 +52,7 @@ impl Tls {
     }
 
     /// Reads octets from the socket and decrypts complete records; `None` if decrypted octets can be read.
-    fn open(&mut self) -> io::Result<Option<ReadOutcome>> {
+    fn decrypt(&mut self) -> io::Result<Option<ReadOutcome>> {
         let was_handshaking = self.session.is_handshaking();
         let taken = match self.session.read_tls(&mut self.socket) {
             Ok(0) => return Ok(Some(ReadOutcome::End)),
@@ -60,15 +60,15 @@ impl Tls {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Some(ReadOutcome::Nothing)),
             Err(error) => return Err(error),
         };
-        let opened = self.session.process_new_packets();
-        let says_something = self.session.wants_write();
+        let processed = self.session.process_new_packets();
+        let has_output = self.session.wants_write();
         // The answer of a handshake, or the alert about its failure, is sent now, or with the next data.
         let sent = self.send_records();
-        self.decrypted = opened
+        self.decrypted = processed
             .map_err(|problem| io::Error::new(io::ErrorKind::InvalidData, problem))?
             .plaintext_bytes_to_read();
         sent?;
-        if was_handshaking && (says_something || !self.session.is_handshaking()) {
+        if was_handshaking && (has_output || !self.session.is_handshaking()) {
             return Ok(Some(ReadOutcome::Work(Self::HANDSHAKE_STEP_COST)));
         }
         Ok((self.decrypted == 0).then_some(ReadOutcome::Work(Self::EMPTY_OCTET * taken as u64)))
@@ -115,7 +115,7 @@ impl Line for Tls {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(ReadOutcome::End),
             Err(error) => return Err(error),
         }
-        match self.open()? {
+        match self.decrypt()? {
             Some(heard) => Ok(heard),
             None => self.read(buffer),
         }

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_comes_back_as_it_was_given() {
+    fn tokens_survive_conversion_to_numbers() {
         let numbers = [0, 1, u32::MAX];
         let connections = numbers.map(|number| Token::Connection(SessionId(number)));
         let sockets = numbers.map(Token::Listener).into_iter().chain(numbers.map(Token::PortMapper));

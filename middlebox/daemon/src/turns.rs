@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundred_connections_of_one_agent_have_as_many_turns_as_one_of_another() {
+    fn agents_take_turns_however_many_connections_they_have() {
         let policy = Policy::of_agents(["one", "other"]).unwrap();
         let [one, other] = ["one", "other"].map(|name| policy.agent(name));
         let mut turns = Turns::default();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_most_makes_room_and_its_oldest_goes_first() {
+    fn the_oldest_connection_of_the_largest_source_is_displaced() {
         let mut connections = UnauthenticatedConnections::default();
         connections.add(SessionId(0), address("192.0.2.1"));
         (1..4).for_each(|id| connections.add(SessionId(id), address("192.0.2.66")));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_addresses_of_a_network_of_ipv6_are_one_source() {
+    fn the_addresses_of_an_ipv6_network_are_one_source() {
         let mut connections = UnauthenticatedConnections::default();
         connections.add(SessionId(0), address("2001:db8::1"));
         connections.add(SessionId(1), address("2001:db8:0:1::1"));

@@ -89,8 +89,7 @@ impl Accounts {
         Ok(Claim { footprint, addresses, ports })
     }
 
-    /// Checks that the agent may have `more` in exchange for `less`; the error is the resource of which there
-    /// is too little.
+    /// Checks that the agent may use `more` instead of `less`; the error is the exhausted resource.
     pub fn check(
         &self,
         agent: AgentId,

@@ -10,10 +10,10 @@ use hol_simco::{
     ReservedParity,
 };
 
-use crate::peer::{Peer, now, octets, pdr, per, per_for, rest, tuple};
+use crate::peer::{Peer, now, octets, pdr, per, per_for, sleep, tuple};
 use crate::server::{Server, Setup};
 
-/// An attack; its size is divided by the second argument.
+/// An attack. The second argument of `run` divides its size.
 pub struct Attack {
     pub name: &'static str,
     pub setup: Setup,
@@ -52,7 +52,7 @@ pub const ALL: &[Attack] = &[
 
 /// Performs no attack, for comparison.
 fn idle(_: &Server, scale: usize) -> String {
-    rest(Duration::from_secs(10) / scale as u64);
+    sleep(Duration::from_secs(10) / scale as u64);
     "no attack".to_owned()
 }
 
@@ -76,7 +76,7 @@ fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut requests = requests.peekable();
     while requests.peek().is_some() {
         let batch: Vec<Vec<u8>> = requests.by_ref().take(1000).collect();
-        peer.say(&batch.concat());
+        peer.send(&batch.concat());
         granted += batch.iter().filter(|_| matches!(peer.answer(), Body::Reply(_))).count();
     }
     granted
@@ -107,7 +107,7 @@ fn shapes(server: &Server, _: usize) -> String {
     let other = &mut Peer::connect(server.address, "innocent");
     let a3 = AddressTuple { prefix_length: 24, ..external(0, 1) };
     let gets = ask(other, std::iter::once(per(internal(1, 5004, 1), a3)));
-    assert_eq!(gets, 1, "another agent gets no combination of its own");
+    assert_eq!(gets, 1, "another agent gets no new combination of prefix lengths");
     format!("{granted} combinations of prefix lengths; another agent got its own")
 }
 
@@ -122,7 +122,7 @@ fn lists(server: &Server, scale: usize) -> String {
         (0..count / 10_000).for_each(|_| writer.write_all(&lists).expect("it listens"));
     });
     peer.skip_octets(count / 10_000 * 10_000 * 8);
-    writing.join().expect("all is said");
+    writing.join().expect("all requests are sent");
     format!("{count} lists of {held} rules refused")
 }
 
@@ -147,7 +147,7 @@ fn fan_out(server: &Server, scale: usize) -> String {
     let reading: Vec<_> =
         sessions.into_iter().enumerate().map(|(n, peer)| listen(peer, n % 2 == 0)).collect();
     let all = AddressTuple { prefix_length: 8, ..internal(0, 0, 1) };
-    peer.say(&pdr(all, AddressTuple { prefix_length: 0, ..external(0, 1) }));
+    peer.send(&pdr(all, AddressTuple { prefix_length: 0, ..external(0, 1) }));
     assert!(matches!(peer.answer(), Body::Reply(_)));
     // Waits until all sessions have been notified, and those that do not read have been closed.
     (0..held).for_each(|_| drop(peer.receive()));
@@ -172,7 +172,7 @@ fn listeners(server: &Server, scale: usize) -> String {
     let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..2000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
-    format!("{granted} rules that {} sessions are told of", sessions.len())
+    format!("{granted} rules, {} sessions notified", sessions.len())
 }
 
 /// Leaves TLS handshakes unfinished, 64 at a time.
@@ -182,7 +182,7 @@ fn handshakes(server: &Server, scale: usize) -> String {
     for _ in 0..6400 / scale / 64 {
         let mut some: Vec<TcpStream> =
             (0..64).map(|_| TcpStream::connect(server.protected).expect("it listens")).collect();
-        some.iter_mut().for_each(|socket| socket.write_all(&hello).expect("it is there"));
+        some.iter_mut().for_each(|socket| socket.write_all(&hello).expect("the daemon runs"));
         for socket in &mut some {
             assert!(socket.read(&mut answer).expect("an answer") > 0);
         }
@@ -203,10 +203,10 @@ fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     });
     let mut requests = requests.peekable();
     while requests.peek().is_some() {
-        peer.say(&requests.by_ref().take(1000).collect::<Vec<_>>().concat());
+        peer.send(&requests.by_ref().take(1000).collect::<Vec<_>>().concat());
     }
-    peer.say(&octets(Request::St));
-    reading.join().expect("it reads to the end")
+    peer.send(&octets(Request::St));
+    reading.join().expect("the reader does not panic")
 }
 
 /// Repeats 50,000 rules of one flow and one second each for 20 s.
@@ -262,7 +262,7 @@ fn fragmented_ports(server: &Server, scale: usize) -> String {
 }
 
 fn reserve(peer: &mut Peer, ports: u16) -> Option<Pid> {
-    peer.say(&prr(ports, ReservedParity::Any));
+    peer.send(&prr(ports, ReservedParity::Any));
     match peer.answer() {
         Body::Reply(Reply::Prr(rule)) => Some(rule.pid),
         _ => None,
@@ -307,7 +307,7 @@ fn lifetimes(server: &Server, scale: usize) -> String {
 }
 
 fn enable(peer: &mut Peer, n: usize) -> Option<Pid> {
-    peer.say(&per(internal(n, 5004, 1), external(6004, 1)));
+    peer.send(&per(internal(n, 5004, 1), external(6004, 1)));
     match peer.answer() {
         Body::Reply(Reply::Per(rule)) => Some(rule.pid),
         _ => None,
@@ -330,7 +330,7 @@ fn unread_audit(server: &Server, scale: usize) -> String {
     let mut count = 0;
     while now() < end {
         count += ask(peer, (0..200).map(|_| octets(Request::Prl)));
-        rest(Duration::from_millis(100));
+        sleep(Duration::from_millis(100));
     }
     format!("{count} lists, and a log that nobody reads")
 }

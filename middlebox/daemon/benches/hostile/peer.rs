@@ -19,7 +19,7 @@ pub const SECRETS: &str =
 /// One session.
 pub struct Peer {
     pub socket: TcpStream,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 pub fn now() -> Time {
@@ -28,7 +28,7 @@ pub fn now() -> Time {
 }
 
 #[expect(clippy::disallowed_methods, reason = "agents act in real time")]
-pub fn rest(span: Duration) {
+pub fn sleep(span: Duration) {
     thread::sleep(std::time::Duration::from_nanos(span.as_nanos()));
 }
 
@@ -36,15 +36,15 @@ impl Peer {
     pub fn connect(address: SocketAddr, name: &str) -> Self {
         let socket = TcpStream::connect(address).expect("the daemon listens");
         socket.set_nodelay(true).expect("TCP");
-        let mut peer = Self { socket, heard: Vec::new() };
-        let secret = SharedSecret::parse(name, SECRETS, nonces()).expect("it has a secret");
+        let mut peer = Self { socket, received: Vec::new() };
+        let secret = SharedSecret::parse(name, SECRETS, nonces()).expect("the agent has a secret");
         let mut agent = Agent::new(Box::new(secret));
-        let mut say = agent.establish().expect("the session is closed");
+        let mut next = agent.establish().expect("the session is closed");
         loop {
-            peer.say(&say.to_bytes());
+            peer.send(&next.to_bytes());
             let answer = peer.receive().expect("an answer");
-            match agent.receive(&answer.to_bytes()).expect("what the protocol has") {
-                AgentEvent::Authenticate(sa) => say = sa,
+            match agent.receive(&answer.to_bytes()).expect("a valid message") {
+                AgentEvent::Authenticate(sa) => next = sa,
                 AgentEvent::Open(_) => return peer,
                 other => panic!("{other:?}"),
             }
@@ -54,33 +54,33 @@ impl Peer {
     /// Tries to open a session with a wrong secret; returns true if it is refused.
     pub fn is_refused(address: SocketAddr) -> bool {
         let socket = TcpStream::connect(address).expect("the daemon listens");
-        let mut peer = Self { socket, heard: Vec::new() };
-        peer.say(&octets(Request::Se { version: Version::SIMCO_3_0, challenge: None }));
+        let mut peer = Self { socket, received: Vec::new() };
+        peer.send(&octets(Request::Se { version: Version::SIMCO_3_0, challenge: None }));
         if peer.receive().is_none() {
             return true;
         }
-        peer.say(&octets(Request::Sa { token: Some(Token::new(vec![0; 32])) }));
+        peer.send(&octets(Request::Sa { token: Some(Token::new(vec![0; 32])) }));
         !matches!(peer.receive(), Some(Message { body: Body::Reply(_), .. }))
     }
 
-    pub fn say(&mut self, octets: &[u8]) {
-        self.socket.write_all(octets).expect("the daemon is there");
+    pub fn send(&mut self, octets: &[u8]) {
+        self.socket.write_all(octets).expect("the daemon runs");
     }
 
     /// Returns the next message; `None` after the last.
     pub fn receive(&mut self) -> Option<Message> {
         let mut piece = [0; 1 << 16];
         loop {
-            if let Some(length) = Header::parse(&self.heard).map(|header| header.message_length())
-                && length <= self.heard.len()
+            if let Some(length) = Header::parse(&self.received).map(|header| header.message_length())
+                && length <= self.received.len()
             {
-                let message = Message::parse(&self.heard[..length]).expect("a message");
-                self.heard.drain(..length);
+                let message = Message::parse(&self.received[..length]).expect("a message");
+                self.received.drain(..length);
                 return Some(message);
             }
             match self.socket.read(&mut piece) {
                 Ok(0) => return None,
-                Ok(count) => self.heard.extend(&piece[..count]),
+                Ok(count) => self.received.extend(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
                 Err(error) => panic!("{error}"),
             }

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use hol_base::Duration;
 use hol_simco::{Body, Lifetime, Location, Pid, Reply, Request};
 
-use crate::peer::{Peer, now, octets, per, rest, tuple};
+use crate::peer::{Peer, now, octets, per, sleep, tuple};
 use crate::server::Clocks;
 
 const PERIOD: Duration = Duration::from_millis(50);
@@ -17,15 +17,18 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// The agent, while it sends requests.
 pub struct Victim {
     is_over: Arc<AtomicBool>,
-    asking: JoinHandle<Times>,
+    thread: JoinHandle<Times>,
 }
 
-/// Response times from the due time, sorted; the same without waits for a processor, which other load on the
-/// machine causes; and the daemon's processor time.
+/// The measured times, each sorted.
 pub struct Times {
+    /// Response times from the due time.
     spans: Vec<Duration>,
+    /// The same without waits for a processor, which other load on the machine causes.
     own: Vec<Duration>,
+    /// Processor time of the daemon per request.
     processor: Vec<Duration>,
+    /// Number of refused requests.
     refused: usize,
 }
 
@@ -34,13 +37,13 @@ impl Victim {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
         let mut peer = Peer::connect(address, "innocent");
-        let asking = thread::spawn(move || ask(&mut peer, &until, &clocks));
-        Self { is_over, asking }
+        let thread = thread::spawn(move || ask(&mut peer, &until, &clocks));
+        Self { is_over, thread }
     }
 
     pub fn stop(self) -> Times {
         self.is_over.store(true, Ordering::Relaxed);
-        self.asking.join().expect("it is answered")
+        self.thread.join().expect("every request is answered")
     }
 }
 
@@ -48,9 +51,9 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Ti
     let (mut processor, mut own) = (Vec::new(), Vec::new());
     let (mut spans, mut refused, mut due, mut held) = (Vec::new(), 0, now(), None::<Pid>);
     while spans.is_empty() || !is_over.load(Ordering::Relaxed) {
-        rest(due.saturating_since(now()));
+        sleep(due.saturating_since(now()));
         let (before, mine, asked) = (clocks(), Clocks::of_this_thread(), now());
-        peer.say(&match held {
+        peer.send(&match held {
             Some(pid) => octets(Request::Plc { pid, lifetime: Lifetime(0) }),
             None => per(
                 tuple(Location::Internal, ([172, 16, 0, 1], 5004), 2),
@@ -95,20 +98,20 @@ fn ask(peer: &mut Peer, is_over: &AtomicBool, clocks: &dyn Fn() -> Clocks) -> Ti
 impl Times {
     /// Returns the 99th percentile without waits for a processor.
     pub fn p99(&self) -> Duration {
-        at(&self.own, 0.99)
+        quantile(&self.own, 0.99)
     }
 }
 
-fn at(spans: &[Duration], share: f64) -> Duration {
+fn quantile(spans: &[Duration], share: f64) -> Duration {
     spans[((spans.len() - 1) as f64 * share) as usize]
 }
 
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let millis = |span: Duration| span.as_nanos() as f64 / 1e6;
-        let [median, p99, longest] = [0.5, 0.99, 1.0].map(|share| millis(at(&self.spans, share)));
-        let (own, longest_own) = (millis(self.p99()), millis(at(&self.own, 1.0)));
-        let (processor, count) = (millis(at(&self.processor, 0.99)), self.spans.len());
+        let [median, p99, longest] = [0.5, 0.99, 1.0].map(|share| millis(quantile(&self.spans, share)));
+        let (own, longest_own) = (millis(self.p99()), millis(quantile(&self.own, 1.0)));
+        let (processor, count) = (millis(quantile(&self.processor, 0.99)), self.spans.len());
         write!(
             f,
             "{count} of them, {} refused, median {median:.1} ms, p99 {p99:.1} ms, longest {longest:.1} ms; without waits \

@@ -25,8 +25,8 @@ fn main() {
     let given = arguments[1..].iter().find_map(|argument| argument.parse().ok());
     let is_test = arguments.iter().any(|argument| argument == "--test");
     let rules = given.unwrap_or(if is_test { 20_000 } else { 1_000_000 });
-    if let Err(why) = network::enter_another() {
-        return println!("nothing without a network namespace of our own: {why}");
+    if let Err(error) = network::enter_another() {
+        return println!("skipped: no network namespace: {error}");
     }
     let directory = tempfile::tempdir_in(".").expect("room for a journal");
     let mut first = Daemon::start(directory.path());
@@ -97,11 +97,14 @@ impl Daemon {
 
     fn kill(&mut self) {
         self.child.kill().expect("it runs");
-        self.child.wait().expect("it has ended");
+        self.child.wait().expect("the daemon has ended");
     }
 }
 
 fn await_event(lines: &mut std::io::Lines<BufReader<std::process::ChildStdout>>, event: &str) -> String {
     let wanted = format!("event={event}");
-    lines.map(|line| line.expect("text")).find(|line| line.contains(&wanted)).expect("it says so")
+    lines
+        .map(|line| line.expect("text"))
+        .find(|line| line.contains(&wanted))
+        .expect("the daemon logs the event")
 }

@@ -16,8 +16,8 @@ const UDP: u8 = 17;
 /// An agent with an open session.
 pub struct Client {
     socket: TcpStream,
-    heard: Vec<u8>,
-    to_say: Vec<u8>,
+    received: Vec<u8>,
+    to_send: Vec<u8>,
     port: u16,
     /// Next internal host, when the ports of one are used up.
     host: u16,
@@ -35,14 +35,14 @@ impl Client {
     pub fn connect(address: SocketAddr) -> Self {
         let socket = TcpStream::connect(address).expect("the daemon listens");
         socket.set_nodelay(true).expect("TCP");
-        let mut client = Self { socket, heard: Vec::new(), to_say: Vec::new(), port: 0, host: 5 };
-        client.say(Request::Se { version: Version::SIMCO_3_0, challenge: None });
+        let mut client = Self { socket, received: Vec::new(), to_send: Vec::new(), port: 0, host: 5 };
+        client.queue(Request::Se { version: Version::SIMCO_3_0, challenge: None });
         client.exchange(&mut |_, reply| assert!(matches!(reply, Reply::Se { .. })));
         client
     }
 
     /// Performs life cycles of rules, this many at a time: enable, change, delete.
-    pub fn live(&mut self, at_a_time: u32, transactions: usize) {
+    pub fn run_life_cycles(&mut self, at_a_time: u32, transactions: usize) {
         let mut asked = 0;
         let mut answered = 0;
         (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
@@ -52,8 +52,8 @@ impl Client {
                 let goes_on = asked < transactions;
                 match reply {
                     Reply::Per(rule) => {
-                        client.say(Request::Plc { pid: rule.pid, lifetime: Lifetime(90) });
-                        client.say(Request::Plc { pid: rule.pid, lifetime: Lifetime(0) });
+                        client.queue(Request::Plc { pid: rule.pid, lifetime: Lifetime(90) });
+                        client.queue(Request::Plc { pid: rule.pid, lifetime: Lifetime(0) });
                         asked += 2;
                     }
                     Reply::Prd if goes_on => client.enable_another(&mut asked),
@@ -86,9 +86,9 @@ impl Client {
             let start = clock();
             match step % 4 {
                 0 => self.enable_another(&mut 0),
-                1 => self.say(Request::Plc { pid, lifetime: Lifetime(90) }),
-                2 => self.say(Request::Prs { pid }),
-                _ => self.say(Request::Plc { pid, lifetime: Lifetime(0) }),
+                1 => self.queue(Request::Plc { pid, lifetime: Lifetime(90) }),
+                2 => self.queue(Request::Prs { pid }),
+                _ => self.queue(Request::Plc { pid, lifetime: Lifetime(0) }),
             }
             self.exchange(&mut |_, reply| {
                 if let Reply::Per(rule) = reply {
@@ -106,7 +106,7 @@ impl Client {
         let at =
             |location, address: [u8; 4]| AddressTuple::of_host(location, UDP, SocketAddr::from((address, 0)));
         let start = now();
-        self.say(Request::Pdr {
+        self.queue(Request::Pdr {
             internal: at(Location::Internal, [10, 9, 9, 9]),
             external: at(Location::External, [203, 0, 113, 9]),
             lifetime: Lifetime(60),
@@ -130,24 +130,24 @@ impl Client {
             external: AddressTuple::of_host(Location::External, UDP, at([198, 51, 100, 7], 6000)),
             lifetime: Lifetime(3600),
         };
-        self.say(Request::Per { enable, gid: None });
+        self.queue(Request::Per { enable, gid: None });
         *asked += 1;
     }
 
-    fn say(&mut self, request: Request) {
-        Message::request(Tid(1), request).append_to(&mut self.to_say);
+    fn queue(&mut self, request: Request) {
+        Message::request(Tid(1), request).append_to(&mut self.to_send);
     }
 
     /// Sends the queued requests, and handles arrived replies; blocks until one arrives.
     fn exchange(&mut self, receive: &mut dyn FnMut(&mut Self, Reply)) {
-        self.socket.write_all(&self.to_say).expect("the daemon is there");
-        self.to_say.clear();
+        self.socket.write_all(&self.to_send).expect("the daemon is there");
+        self.to_send.clear();
         let mut piece = [0; 1 << 16];
         let count = self.socket.read(&mut piece).expect("the daemon answers");
         assert!(count > 0, "the daemon has closed the connection");
-        let mut heard = std::mem::take(&mut self.heard);
-        heard.extend(&piece[..count]);
-        let mut rest = &heard[..];
+        let mut received = std::mem::take(&mut self.received);
+        received.extend(&piece[..count]);
+        let mut rest = &received[..];
         while let Some(length) = Header::parse(rest).map(|header| header.message_length())
             && length <= rest.len()
         {
@@ -157,9 +157,9 @@ impl Client {
             }
             rest = &rest[length..];
         }
-        let taken = heard.len() - rest.len();
-        heard.drain(..taken);
-        self.heard = heard;
+        let taken = received.len() - rest.len();
+        received.drain(..taken);
+        self.received = received;
     }
 }
 

@@ -24,8 +24,8 @@ fn main() {
     pipelined(null, scaled(3_000_000));
     single(null, scaled(200_000));
     many_rules(scaled(1_000_000), scaled(200_000));
-    if let Err(why) = network::enter_another() {
-        return println!("no more without a network namespace of our own: {why}");
+    if let Err(error) = network::enter_another() {
+        return println!("the rest is skipped: no network namespace: {error}");
     }
     for parts in [DaemonParts { filter: true, journal: false }, DaemonParts { filter: true, journal: true }] {
         pipelined(parts, scaled(300_000));
@@ -37,15 +37,15 @@ fn main() {
 fn pipelined(parts: DaemonParts, transactions: usize) {
     let server = Server::start(parts);
     let mut client = Client::connect(server.address);
-    client.live(256, transactions / 10);
+    client.run_life_cycles(256, transactions / 10);
     let (cpu, start) = (server.processor_time(), client::now());
-    client.live(256, transactions);
+    client.run_life_cycles(256, transactions);
     let (cpu, passed) = (server.processor_time().saturating_sub(cpu), client::now().since(start));
     let per_second = |span: Duration| transactions as f64 * 1e9 / span.as_nanos() as f64;
     println!(
         "{parts}, pipelined: {transactions} transactions, enable, change of lifetime and delete in equal shares"
     );
-    println!("  {:>9.0} transactions/s beside the agent on this machine", per_second(passed));
+    println!("  {:>9.0} transactions/s, with the agent on the same machine", per_second(passed));
     println!(
         "  {:>9.0} transactions/s of a processor's time: {:.2} µs each in the daemon, kernel included",
         per_second(cpu),
@@ -70,12 +70,12 @@ fn many_rules(rules: usize, singles: usize) {
     client.enable(256, rules);
     let passed = client::now().since(start);
     let memory = server.memory();
-    println!("no filter, {rules} rules held, after {:.1} s", passed.as_nanos() as f64 / 1e9);
+    println!("no filter, {rules} rules in force, after {:.1} s", passed.as_nanos() as f64 / 1e9);
     let each = (memory - before) as f64 / rules as f64;
     println!("  {:.0} MB resident, {each:.0} octets a rule", memory as f64 / 1e6);
     report(&server, &mut client, singles);
     println!(
-        "  blocking one host, which no rule is about (PDR): {:.0} µs",
+        "  blocking one host without rules (PDR): {:.0} µs",
         client.time_to_block().as_nanos() as f64 / 1e3
     );
 }

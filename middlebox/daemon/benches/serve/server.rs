@@ -71,7 +71,7 @@ impl Server {
             command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut line = String::new();
         let out = child.stdout.as_mut().expect("it is a pipe");
-        BufReader::new(out).read_line(&mut line).expect("it says where it listens");
+        BufReader::new(out).read_line(&mut line).expect("the daemon prints its address");
         Self { child, address: line.trim().parse().expect("an address") }
     }
 
@@ -94,6 +94,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        self.child.wait().expect("it ends when its input does");
+        self.child.wait().expect("the daemon ends when its input is closed");
     }
 }

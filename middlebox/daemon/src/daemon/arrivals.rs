@@ -137,8 +137,13 @@ impl Daemon {
                 }
                 Ok(ReadOutcome::Work(work)) => self.batch.add_work(work),
                 Ok(ReadOutcome::Names(Some(names))) if names.is_empty() => {
-                    let why = "the certificate has no DNS name; issue it with one (subjectAltName=DNS:AGENT)";
-                    return self.refuse_handshake(now, id, io::Error::new(io::ErrorKind::InvalidData, why));
+                    let reason =
+                        "the certificate has no DNS name; issue it with one (subjectAltName=DNS:AGENT)";
+                    return self.refuse_handshake(
+                        now,
+                        id,
+                        io::Error::new(io::ErrorKind::InvalidData, reason),
+                    );
                 }
                 Ok(ReadOutcome::Names(names)) => self.identify(id, names.unwrap_or_default()),
                 Ok(ReadOutcome::Nothing) => return,

@@ -34,9 +34,9 @@ fn ledger(directory: &Path, standby: Replicator) -> Ledger {
 
 /// The standby records nothing, and the disk has space for the change, but not for its reversal.
 #[test]
-fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full() {
+fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
     const TEST: &str = "ledger::tests::\
-                        what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_disk_was_full";
+                        a_change_refused_without_a_standby_is_reversed_despite_a_full_disk";
     if !is_own_process(TEST) {
         return;
     }
@@ -56,7 +56,7 @@ fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_
     let failure = ledger.apply(now, &[begin(rule(8, later))], &policy).unwrap_err();
     assert!(matches!(failure, LedgerError::Journal(_)), "{failure}");
     limit_files(None);
-    assert_eq!(recorded(directory.path()), [8], "it is still to be taken back");
+    assert_eq!(recorded(directory.path()), [8], "the reversal is not recorded yet");
     ledger.standby = None;
     ledger.apply(now, &[begin(rule(9, later))], &policy).unwrap();
     assert_eq!(recorded(directory.path()), [9]);
@@ -64,7 +64,7 @@ fn what_was_refused_for_want_of_a_standby_is_not_recorded_in_the_end_though_the_
 
 /// The previous standby is lost and another connects while a change is recorded.
 #[test]
-fn a_standby_that_has_begun_gets_what_is_taken_back() {
+fn a_newly_connected_standby_gets_the_reversal() {
     let directory = tempfile::tempdir().unwrap();
     let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
     let mut ledger = ledger(directory.path(), Replicator::copying());
@@ -80,7 +80,7 @@ fn a_standby_that_has_begun_gets_what_is_taken_back() {
 
 /// The end is recorded later. That is not a failure, after which the whole packet filter would be repaired.
 #[test]
-fn lifetimes_end_without_the_standby_that_changes_need() {
+fn rules_expire_without_the_required_standby() {
     let directory = tempfile::tempdir().unwrap();
     let (policy, now) = (Policy::open(), Time::from_millis(1_700_000_000_000));
     let [over, held, next] =

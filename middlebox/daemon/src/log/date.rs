@@ -38,7 +38,7 @@ mod tests {
 
     /// Expected values are from `date -u -d @SECONDS +%FT%TZ`.
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         for (seconds, expected) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400, "2000-02-29T00:00:00.000Z"),

@@ -121,7 +121,7 @@ mod tests {
 
     /// A pipe holds 64 KiB, this socket somewhat more.
     #[test]
-    fn a_log_that_nobody_reads_loses_lines_and_says_how_many() {
+    fn an_unread_log_drops_lines_and_counts_them() {
         let (mut reader, out) = UnixStream::pair().unwrap();
         let writer = Writer::start(Box::new(out)).unwrap();
         let line = format!("{}\n", "x".repeat(99));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_whose_lines_wait_leaves_room_for_those_of_others() {
+    fn unread_lines_of_an_agent_leave_space_for_others() {
         let policy = Policy::of_agents(["attacker", "innocent"]).unwrap();
         let [attacker, innocent] = ["attacker", "innocent"].map(|name| policy.agent(name));
         let (_reader, out) = UnixStream::pair().unwrap();
@@ -159,11 +159,11 @@ mod tests {
         assert!(dropped_in_all > 10_000);
         (0..1000).for_each(|_| push(innocent));
         (0..100).for_each(|_| push(None));
-        assert_eq!(writer.dropped_lines(), dropped_in_all, "nothing of others is left out");
+        assert_eq!(writer.dropped_lines(), dropped_in_all, "lines of others are not dropped");
     }
 
     #[test]
-    fn a_log_that_nobody_reads_does_not_hold_up_the_end() {
+    fn an_unread_log_does_not_delay_the_shutdown() {
         let (_reader, out) = UnixStream::pair().unwrap();
         let writer = Writer::start(Box::new(out)).unwrap();
         (0..40_000).for_each(|_| writer.push(None, &"x".repeat(100), |_| String::new()));

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_counted_behind_the_name() {
+    fn fields_are_counted_after_the_name() {
         let stat = "7 (a ) name) S 1 7 7 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 3 0 1000 8192000 300 184467";
         let process = Process::parse(stat, 1e9, 5).unwrap();
         let ticks = clock_ticks_per_second() as f64;

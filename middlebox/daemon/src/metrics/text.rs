@@ -13,7 +13,7 @@ pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
 /// Nanoseconds per second: Prometheus uses base units.
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
-pub(super) fn of(numbers: &Numbers) -> String {
+pub(super) fn format_numbers(numbers: &Numbers) -> String {
     let mut text = Text(String::new());
     text.head("simco_requests_total", "counter", "Requests about rules, by type and result");
     for ((name, refusal), count) in &numbers.requests {
@@ -159,7 +159,7 @@ mod tests {
     use hol_simco::{Body, Lifetime, Pid, Refusal, Reply, Request};
 
     #[test]
-    fn the_text_is_what_prometheus_reads() {
+    fn the_text_has_the_format_of_prometheus() {
         let mut numbers = Numbers { rules: 3, ..Numbers::default() };
         let status = Request::Prs { pid: Pid(1) };
         let change = Request::Plc { pid: Pid(1), lifetime: Lifetime(9) };
@@ -171,7 +171,7 @@ mod tests {
         let usage = Usage { rules: 3, ports: 2, ..Usage::default() };
         numbers.usage.insert("a \"lan\"".into(), usage);
         numbers.mapping_answers.insert(("pcp", "map", 0), 5);
-        let text = of(&numbers);
+        let text = format_numbers(&numbers);
         for line in [
             "# TYPE simco_requests_total counter",
             "simco_requests_total{type=\"PLC\",result=\"ok\"} 2",
@@ -195,7 +195,7 @@ mod tests {
     /// https://prometheus.io/docs/practices/naming: base units, and `_total` for counters.
     #[test]
     fn names_follow_the_conventions() {
-        let text = of(&Numbers::default());
+        let text = format_numbers(&Numbers::default());
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
         let mut names: Vec<&str> = Vec::new();
         for (name, kind) in types {
@@ -211,7 +211,7 @@ mod tests {
         let count = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), count, "none is twice");
+        assert_eq!(names.len(), count, "each name occurs once");
         let documented = include_str!("../../../../docs/simco-service.md");
         for name in names.iter().filter(|name| name.starts_with("simco_")) {
             assert!(documented.contains(&format!("`{name}")), "{name} is not documented");
@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_and_the_alerts_are_about_metrics_that_exist() {
-        let text = of(&Numbers::default());
+    fn the_dashboard_and_the_alerts_use_existing_metrics() {
+        let text = format_numbers(&Numbers::default());
         let names: Vec<&str> =
             text.lines().filter_map(|line| Some(line.strip_prefix("# TYPE ")?.split_once(' ')?.0)).collect();
         let files = [

@@ -76,7 +76,7 @@ impl Table {
     }
 
     /// Returns the mappings of a host.
-    pub fn of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &GrantedMapping)> {
+    pub fn mappings_of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &GrantedMapping)> {
         let first = Key { host, protocol: 0, port: 0, remote: None };
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
     }

@@ -137,14 +137,18 @@ fn given(outside: &str, lifetime: u32) -> Result<(String, u32), u8> {
 
 /// RFC 6887 sections 11.3 and 15.
 #[test]
-fn a_mapping_is_granted_prolonged_and_given_back() {
+fn a_mapping_is_granted_extended_and_deleted() {
     let lan = &mut Lan::behind_nat();
     assert_eq!(
         lan.map(PHONE, 5004, 600, 40_123),
         given("192.0.2.1:40123", 600),
         "the suggested port is free"
     );
-    assert_eq!(lan.map(TELLY, 5004, 600, 40_123), given("192.0.2.1:40124", 600), "it is not any more");
+    assert_eq!(
+        lan.map(TELLY, 5004, 600, 40_123),
+        given("192.0.2.1:40124", 600),
+        "the suggested port is taken"
+    );
     lan.skip(100);
     assert_eq!(lan.map(PHONE, 5004, 7200, 40_999), given("192.0.2.1:40123", 3600), "the maximum");
     assert_eq!(lan.rules().len(), 2);
@@ -154,14 +158,14 @@ fn a_mapping_is_granted_prolonged_and_given_back() {
     lan.skip(500);
     assert_eq!(lan.rules().len(), 1, "a lifetime ends");
     assert_eq!(lan.map(PHONE, 5004, 0, 0), given("0.0.0.0:0", 0));
-    assert_eq!(lan.map(PHONE, 5004, 0, 0), given("0.0.0.0:0", 0), "there is none any more");
+    assert_eq!(lan.map(PHONE, 5004, 0, 0), given("0.0.0.0:0", 0), "deleting again succeeds");
     assert_eq!(lan.rules().len(), 0);
     assert_eq!(lan.map(PHONE, 5004, 5, 0).unwrap().1, 120, "nothing is granted for less");
 }
 
 /// RFC 6887 section 11.3: a host without the nonce cannot change a mapping.
 #[test]
-fn a_mapping_is_whose_nonce_it_is() {
+fn a_mapping_is_changed_only_with_its_nonce() {
     let lan = &mut Lan::behind_nat();
     lan.map(PHONE, 5004, 600, 0).unwrap();
     let others = Mapping { nonce: *b"another's no", ..mapping(5004, 0) };
@@ -182,7 +186,7 @@ fn a_mapping_is_whose_nonce_it_is() {
 
 /// RFC 6887 section 13.2.
 #[test]
-fn who_wants_one_port_or_none_gets_that_one_or_none() {
+fn prefer_failure_gets_the_suggested_port_or_an_error() {
     let lan = &mut Lan::behind_nat();
     let exactly = |external| Operation::Map {
         mapping: mapping(5004, external),
@@ -190,9 +194,9 @@ fn who_wants_one_port_or_none_gets_that_one_or_none() {
         filters: Vec::new(),
     };
     assert_eq!(lan.ask(PHONE, 600, exactly(40_500)), given("192.0.2.1:40500", 600));
-    assert_eq!(lan.ask(TELLY, 600, exactly(40_500)), Err(11), "it is taken");
-    assert_eq!(lan.ask(TELLY, 600, exactly(80)), Err(11), "it is not the NAT's to give");
-    assert_eq!(lan.ask(PHONE, 600, exactly(40_501)), Err(11), "it has another one");
+    assert_eq!(lan.ask(TELLY, 600, exactly(40_500)), Err(11), "the port is taken");
+    assert_eq!(lan.ask(TELLY, 600, exactly(80)), Err(11), "the port is outside the NAT's range");
+    assert_eq!(lan.ask(PHONE, 600, exactly(40_501)), Err(11), "the mapping has another port");
     let lan = &mut Lan::firewall();
     assert_eq!(lan.ask(PHONE, 600, exactly(5005)), Err(11), "a firewall translates nothing");
     assert_eq!(lan.ask(PHONE, 600, exactly(5004)), given("10.0.0.5:5004", 600));
@@ -200,7 +204,7 @@ fn who_wants_one_port_or_none_gets_that_one_or_none() {
 
 /// RFC 6887 section 13.3.
 #[test]
-fn a_filter_says_who_may_use_a_mapping_and_may_be_changed() {
+fn a_filter_limits_the_users_of_a_mapping_and_can_change() {
     let lan = &mut Lan::behind_nat();
     let filter = |last| Filter { prefix_length: 24, address: [198, 51, 100, last].into(), port: 0 };
     let mapped = |filters: &[Filter]| Operation::Map {
@@ -218,7 +222,7 @@ fn a_filter_says_who_may_use_a_mapping_and_may_be_changed() {
 
 /// A new filter needs another rule, which may be refused; then the previous one continues.
 #[test]
-fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
+fn a_refused_filter_leaves_the_mapping_unchanged() {
     let lan = &mut Lan::behind_nat();
     let filtered = |port, address: &str, prefer_failure, external| {
         let filter = Filter { prefix_length: 32, address: address.parse().unwrap(), port: 0 };
@@ -245,7 +249,7 @@ fn a_filter_is_changed_or_the_mapping_stays_as_it_was() {
 
 /// RFC 6887 section 12.
 #[test]
-fn a_flow_to_a_peer_is_let_pass_and_one_of_a_mapped_port_is_already() {
+fn a_peer_request_uses_an_existing_mapping_of_its_port() {
     let lan = &mut Lan::behind_nat();
     let (outside, _) = lan.ask(PHONE, 600, peer(5004, "198.51.100.7:6000")).unwrap();
     assert!(outside.starts_with("192.0.2.1:4"), "{outside}");
@@ -262,25 +266,25 @@ fn a_flow_to_a_peer_is_let_pass_and_one_of_a_mapped_port_is_already() {
 
 /// RFC 6887 section 7.4, and 18.1 about trust in addresses.
 #[test]
-fn what_may_not_be_is_refused() {
+fn forbidden_requests_are_refused() {
     let lan = &mut Lan::behind_nat();
-    assert_eq!(lan.map("192.168.0.1", 5004, 600, 0), Err(2), "no agent's host");
+    assert_eq!(lan.map("192.168.0.1", 5004, 600, 0), Err(2), "the host belongs to no agent");
     let client = TELLY.parse().unwrap();
     let request = hol_pcp::Request { lifetime: 600, client, operation: map(5004, 0) };
-    assert_eq!(lan.say(PHONE, &request.to_bytes())[3], 12, "it says that it is another host");
+    assert_eq!(lan.say(PHONE, &request.to_bytes())[3], 12, "the request contains another host's address");
     for (protocol, port) in [(0, 5004), (17, 0), (1, 5004)] {
         let mapping = Mapping { protocol, ..mapping(port, 0) };
         let operation = Operation::Map { mapping, prefer_failure: false, filters: Vec::new() };
         assert_eq!(lan.ask(PHONE, 600, operation), Err(9), "protocol {protocol}, port {port}");
     }
-    assert_eq!(lan.map("10.0.0.200", 5004, 600, 0), Err(2), "guests may not be reached by everybody");
+    assert_eq!(lan.map("10.0.0.200", 5004, 600, 0), Err(2), "the policy limits the remote hosts of guests");
     assert_eq!(lan.say(PHONE, &[9, 1, 0, 0])[..4], [2, 129, 0, 1]);
     assert!(lan.say(PHONE, &[2]).is_empty());
     assert!(lan.say(PHONE, &[2, 0x81, 0, 0]).is_empty(), "answers are not answered");
 }
 
 #[test]
-fn one_host_has_so_many_mappings_and_all_hosts_of_an_agent_its_quota() {
+fn mappings_are_limited_per_host_and_by_the_quota_of_the_agent() {
     let lan = &mut Lan::behind_nat();
     let granted = |lan: &mut Lan, host: &str| {
         (0..20).map(|n| lan.map(host, 5000 + n, 600, 0)).take_while(Result::is_ok).count()
@@ -315,7 +319,7 @@ fn answers_are_counted_by_kind() {
 
 /// Restored mappings count, and ended ones do not.
 #[test]
-fn the_share_of_a_host_outlasts_a_restart() {
+fn restored_mappings_count_towards_the_limits() {
     let mut lan = Lan::behind_nat();
     for (host, port) in (5000..5015).map(|port| (if port % 2 == 0 { PHONE } else { TELLY }, port)) {
         lan.map(host, port, 600, 0).unwrap();
@@ -325,11 +329,11 @@ fn the_share_of_a_host_outlasts_a_restart() {
     assert!(lan.map("10.0.0.7", 6000, 600, 0).is_ok());
     assert_eq!(lan.map("10.0.0.7", 6000, 0, 0), given("0.0.0.0:0", 0));
     lan.map(PHONE, 5000, 0, 0).unwrap();
-    assert!(lan.map(TELLY, 6000, 600, 0).is_ok(), "one is free again");
+    assert!(lan.map(TELLY, 6000, 600, 0).is_ok(), "one mapping is free again");
 }
 
 #[test]
-fn what_is_asked_twice_at_once_is_done_once() {
+fn a_repeated_request_is_performed_once() {
     let lan = &mut Lan::behind_nat();
     let client = PHONE.parse().unwrap();
     let request = hol_pcp::Request { lifetime: 600, client, operation: map(5004, 0) }.to_bytes();
@@ -343,7 +347,7 @@ fn what_is_asked_twice_at_once_is_done_once() {
 
 /// RFC 6886 sections 3.2 to 3.4.
 #[test]
-fn nat_pmp_has_the_address_and_maps() {
+fn nat_pmp_returns_the_address_and_maps_ports() {
     let lan = &mut Lan::behind_nat();
     lan.skip(77);
     assert_eq!(lan.say(PHONE, &[0, 0]), [0, 128, 0, 0, 0, 0, 0, 77, 192, 0, 2, 1]);
@@ -358,12 +362,12 @@ fn nat_pmp_has_the_address_and_maps() {
     assert_eq!(lan.rules().len(), 0, "all of the host's");
     assert_eq!(lan.say(PHONE, &[0, 9, 0, 0])[..4], [0, 137, 0, 5]);
     assert_eq!(lan.say("192.168.0.1", &map(80, 0, 7200))[..4], [0, 130, 0, 2]);
-    assert_eq!(Lan::firewall().say(PHONE, &[0, 0])[..4], [0, 128, 0, 3], "there is no address");
+    assert_eq!(Lan::firewall().say(PHONE, &[0, 0])[..4], [0, 128, 0, 3], "a firewall has no outside address");
 }
 
 /// RFC 6887 section 8.5: the epoch shows that the gateway may have lost state; here that is the nonce.
 #[test]
-fn mappings_survive_a_restart_and_their_hosts_take_them_up_again() {
+fn mappings_survive_a_restart_and_can_be_renewed() {
     let mut lan = Lan::behind_nat();
     lan.map(PHONE, 5004, 600, 40_300).unwrap();
     lan.ask(PHONE, 600, peer(5010, "198.51.100.7:6000")).unwrap();
@@ -383,7 +387,7 @@ fn mappings_survive_a_restart_and_their_hosts_take_them_up_again() {
 
 /// RFC 6887 section 5: an IPv6 firewall has mappings as well.
 #[test]
-fn a_host_of_ipv6_is_reached_at_its_own_address() {
+fn an_ipv6_host_is_reached_at_its_own_address() {
     let lan = &mut Lan::firewall();
     let external = "[::]:0".parse().unwrap();
     let filter = Filter { prefix_length: 64, address: "fd01::".parse().unwrap(), port: 0 };
@@ -392,10 +396,6 @@ fn a_host_of_ipv6_is_reached_at_its_own_address() {
         prefer_failure: false,
         filters,
     };
-    assert_eq!(
-        lan.ask("fd00::5", 600, operation(Vec::new())),
-        Err(2),
-        "the policy wants less than everybody"
-    );
+    assert_eq!(lan.ask("fd00::5", 600, operation(Vec::new())), Err(2), "the policy limits the remote hosts");
     assert_eq!(lan.ask("fd00::5", 600, operation(vec![filter])), given("[fd00::5]:80", 600));
 }

@@ -26,7 +26,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 
 /// Why a copy ends.
 #[derive(Debug, thiserror::Error)]
-enum End {
+enum CopyError {
     #[error("{0}")]
     Network(#[from] io::Error),
     #[error(transparent)]
@@ -51,14 +51,14 @@ pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
         } else {
             log.write_limited(clock.now(), Level::Warn, "disconnected", &[("reason", &end)]);
         }
-        if let End::Journal(error @ JournalError::Broken { .. }) = end {
+        if let CopyError::Journal(error @ JournalError::Broken { .. }) = end {
             return error;
         }
         thread::park_timeout(HEARTBEAT_INTERVAL);
     }
 }
 
-fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, End> {
+fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, CopyError> {
     let mut stream = connect(server)?;
     receive_version(&mut stream)?;
     follower.replica.begin();
@@ -97,7 +97,7 @@ impl<'a> Follower<'a> {
         number: u64,
         content: &[u8],
         out: &mut impl Write,
-    ) -> Result<(), End> {
+    ) -> Result<(), CopyError> {
         self.take(kind, content)?;
         if kind != MessageKind::Snapshot {
             out.write_all(&number.to_be_bytes())?;
@@ -109,7 +109,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Records a message of the active side, which is on the disk on return.
-    fn take(&mut self, kind: MessageKind, content: &[u8]) -> Result<(), End> {
+    fn take(&mut self, kind: MessageKind, content: &[u8]) -> Result<(), CopyError> {
         match kind {
             MessageKind::Snapshot => self.replica.add(content),
             MessageKind::Complete => {
@@ -198,7 +198,7 @@ mod tests {
 
     /// Under load the active side sends no heartbeats, because there is always something to record.
     #[test]
-    fn a_copy_is_compacted_though_batches_come_without_a_pause() {
+    fn a_copy_is_compacted_under_continuous_load() {
         let directory = tempfile::tempdir().unwrap();
         let mut replica = Replica::open(directory.path()).unwrap();
         let mut log = Log::new(Level::Error, Box::new(io::sink()));

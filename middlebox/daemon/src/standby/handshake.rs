@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_ends_in_time_though_an_octet_comes_now_and_then() {
+    fn a_handshake_with_slow_octets_ends_at_its_timeout() {
         let config = ServerConfig::builder_with_provider(crypto_provider());
         let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
         let config = config.with_cert_resolver(Arc::new(ResolvesServerCertUsingSni::new()));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_most_handshakes_in_progress_loses_the_oldest() {
+    fn the_oldest_handshake_of_the_largest_source_is_displaced() {
         let mut handshakes = Handshakes::default();
         let [attacker, standby] = ["192.0.2.66", "10.9.0.2"].map(|address| address.parse().unwrap());
         let (_client, server) = pair();

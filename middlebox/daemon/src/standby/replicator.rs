@@ -64,12 +64,12 @@ pub(crate) enum Event {
     Synchronized(SocketAddr),
     /// The standby is lost.
     Lost {
-        why: String,
+        reason: String,
         /// True if the standby had all batches.
         was_synchronized: bool,
     },
     /// A peer failed to authenticate as the standby.
-    Refused { peer: IpAddr, why: String },
+    Refused { peer: IpAddr, reason: String },
 }
 
 #[derive(Debug)]
@@ -288,25 +288,25 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn refuse(&self, peer: IpAddr, why: &io::Error) {
+    fn refuse(&self, peer: IpAddr, reason: &io::Error) {
         let mut state = self.lock();
         if state.events.len() < MAX_EVENTS {
-            state.events.push(Event::Refused { peer, why: why.to_string() });
+            state.events.push(Event::Refused { peer, reason: reason.to_string() });
         }
     }
 
-    fn lose(&self, why: &str) {
-        self.lock().lose(why);
+    fn lose(&self, reason: &str) {
+        self.lock().lose(reason);
         self.changed.notify_all();
     }
 }
 
 impl State {
-    fn lose(&mut self, why: &str) {
+    fn lose(&mut self, reason: &str) {
         // If the event loop has given it up already, it has reported the reason.
         if self.phase != Phase::Absent {
             let was_synchronized = self.phase == Phase::Synchronized;
-            self.events.push(Event::Lost { why: why.to_owned(), was_synchronized });
+            self.events.push(Event::Lost { reason: reason.to_owned(), was_synchronized });
         }
         self.phase = Phase::Absent;
         self.queue.clear();
@@ -422,15 +422,15 @@ mod tests {
 
     /// A busy middlebox records a batch while the one before is being sent.
     #[test]
-    fn a_standby_catches_up_although_something_always_waits() {
+    fn a_standby_is_synchronized_under_continuous_load() {
         let replicator = replicator();
         let peer = "192.0.2.2:40000".parse().unwrap();
         assert_eq!(replicator.shared.begin(), 0);
         let large = vec![0; PART_OCTETS + 1];
         assert!(replicator.replicate(&large));
         let next = replicator.shared.take(peer).unwrap();
-        assert!(!replicator.is_synchronized(), "too much waits for the event loop to wait for it");
-        assert!(!next.sends_heartbeat, "a beat says that it is synchronized");
+        assert!(!replicator.is_synchronized(), "the copy is not complete while the queue is long");
+        assert!(!next.sends_heartbeat, "a heartbeat would report that the standby is synchronized");
         assert!(replicator.replicate(&[1]));
         let next = replicator.shared.take(peer).unwrap();
         assert!(replicator.is_synchronized() && next.sends_heartbeat);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_end_what_a_standby_has_and_their_events_are_few() {
+    fn failed_authentications_do_not_disconnect_the_standby() {
         let replicator = replicator();
         let peer = "192.0.2.2:40000".parse().unwrap();
         replicator.shared.begin();
@@ -448,11 +448,11 @@ mod tests {
             replicator.shared.refuse(peer.ip(), &io::ErrorKind::TimedOut.into());
         }
         assert!(replicator.is_synchronized());
-        replicator.shared.lose("it is gone");
-        replicator.shared.lose("nobody is there");
+        replicator.shared.lose("the standby is gone");
+        replicator.shared.lose("no standby is connected");
         let events = replicator.take_events();
         assert_eq!(events.len(), MAX_EVENTS + 1);
-        let lost = Event::Lost { why: "it is gone".to_owned(), was_synchronized: true };
+        let lost = Event::Lost { reason: "the standby is gone".to_owned(), was_synchronized: true };
         assert_eq!(events.last(), Some(&lost));
     }
 }

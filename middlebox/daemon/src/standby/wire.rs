@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_come_as_they_were_sent_and_nothing_else_does() {
+    fn messages_survive_sending_and_invalid_ones_are_refused() {
         let mut octets = Vec::new();
         send_version(&mut octets).unwrap();
         receive_version(&mut &octets[..]).unwrap();

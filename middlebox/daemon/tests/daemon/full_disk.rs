@@ -47,8 +47,8 @@ fn list(session: &mut Session) -> Vec<Pid> {
 }
 
 #[test]
-fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
-    if !is_own_process("full_disk::while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do") {
+fn changes_are_refused_while_the_disk_is_full() {
+    if !is_own_process("full_disk::changes_are_refused_while_the_disk_is_full") {
         return;
     }
     let state = tempfile::tempdir().unwrap();
@@ -64,9 +64,9 @@ fn while_the_disk_is_full_rules_neither_begin_nor_end_and_later_they_do() {
         let refused = |answer: Result<Reply, SessionError>| {
             matches!(answer, Err(SessionError::Refused(Refusal::ConfigurationFailed)))
         };
-        assert_eq!(list(session), begun, "asking needs no room");
+        assert_eq!(list(session), begun, "queries need no space");
         let change = Request::Plc { pid: begun[0], lifetime: Lifetime(60) };
-        assert!(refused(session.ask(change)), "a change needs room");
+        assert!(refused(session.ask(change)), "a change needs space");
         limit_files(None);
         let delete = Request::Plc { pid: begun.remove(0), lifetime: Lifetime(0) };
         assert_eq!(session.ask(delete).unwrap(), Reply::Prd);

@@ -20,8 +20,8 @@ fn processor_time() -> Time {
 }
 
 #[test]
-fn without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on() {
-    if !is_own_process("open_files::without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on") {
+fn accepting_pauses_while_no_file_can_be_opened() {
+    if !is_own_process("open_files::accepting_pauses_while_no_file_can_be_opened") {
         return;
     }
     setrlimit(Resource::Nofile, Rlimit { current: Some(200), maximum: Some(200) }).unwrap();
@@ -42,7 +42,11 @@ fn without_files_it_accepts_nobody_and_rests_and_with_files_it_goes_on() {
     agent.write_all(&se.to_bytes()).unwrap();
     agent.set_read_timeout(Some(std::time::Duration::from_millis(300))).unwrap();
     let (before, mut reply) = (processor_time(), [0; 64]);
-    assert_eq!(agent.read(&mut reply).unwrap_err().kind(), ErrorKind::WouldBlock, "nobody is accepted");
+    assert_eq!(
+        agent.read(&mut reply).unwrap_err().kind(),
+        ErrorKind::WouldBlock,
+        "no connection is accepted"
+    );
     let used = processor_time().since(before);
     assert!(used.as_millis() < 100, "{used} of a processor in 300 ms");
 

@@ -17,13 +17,13 @@ use hol_simco::{
 };
 
 /// A directory, an authority that issues certificates in it, and settings that listen only for TLS.
-struct Place {
+struct TestSetup {
     directory: tempfile::TempDir,
     authority: Authority,
     settings: Settings,
 }
 
-impl Place {
+impl TestSetup {
     fn new(policy: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let authority = Authority::new(directory.path(), "authority");
@@ -107,32 +107,32 @@ fn enable(port: u16) -> Request {
 
 /// RFC 4540 sections 7.2 and 11.
 #[test]
-fn a_certificate_is_an_agent_and_its_session_is_secure() {
-    let mut place = Place::new("secure-only = true\n[agents.call-server]\n[agents.other]\n");
-    place.settings.listen = vec!["127.0.0.1:0".parse().unwrap()];
-    place.serve(|addresses| {
+fn a_certificate_identifies_the_agent_of_a_secure_session() {
+    let mut setup = TestSetup::new("secure-only = true\n[agents.call-server]\n[agents.other]\n");
+    setup.settings.listen = vec!["127.0.0.1:0".parse().unwrap()];
+    setup.serve(|addresses| {
         let [plain, protected] = addresses else { panic!("{addresses:?}") };
         assert_eq!(refusal(open(plain, None)), Refusal::InsufficientSecurity);
-        let mut session = open(protected, Some(place.tls("call-server"))).unwrap();
+        let mut session = open(protected, Some(setup.tls("call-server"))).unwrap();
         let Reply::Per(rule) = session.ask(enable(5004)).unwrap() else { panic!("no PER reply") };
         let Reply::Pes(status) = session.ask(Request::Prs { pid: rule.pid }).unwrap() else {
             panic!("no PES")
         };
         assert_eq!(status.owner, Owner::new("call-server"));
-        let mut other = open(protected, Some(place.tls("other"))).unwrap();
+        let mut other = open(protected, Some(setup.tls("other"))).unwrap();
         let denied = other.ask(Request::Prs { pid: rule.pid });
         assert!(matches!(denied, Err(SessionError::Refused(Refusal::RuleNotAuthorized))), "{denied:?}");
-        assert_eq!(refusal(open(protected, Some(place.tls("stranger")))), Refusal::NoAuthorization);
+        assert_eq!(refusal(open(protected, Some(setup.tls("stranger")))), Refusal::NoAuthorization);
         session.close().unwrap();
     });
 }
 
 /// The reply has more than one TLS record, and a thousand replies follow.
 #[test]
-fn a_list_of_five_thousand_rules_comes_whole() {
-    let place = Place::new("[agents.call-server]");
-    place.serve(|addresses| {
-        let mut session = open(&addresses[0], Some(place.tls("call-server"))).unwrap();
+fn a_list_of_five_thousand_rules_arrives_completely() {
+    let setup = TestSetup::new("[agents.call-server]");
+    setup.serve(|addresses| {
+        let mut session = open(&addresses[0], Some(setup.tls("call-server"))).unwrap();
         let tids: Vec<_> = (1..=5000).map(|port| session.send(enable(port)).unwrap()).collect();
         for tid in tids {
             assert!(session.answer(tid).unwrap().is_ok());
@@ -144,17 +144,17 @@ fn a_list_of_five_thousand_rules_comes_whole() {
 }
 
 #[test]
-fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
-    let place = Place::new("[agents.call-server]");
+fn a_certificate_of_another_authority_is_refused_and_logged() {
+    let setup = TestSetup::new("[agents.call-server]");
     let others = tempfile::tempdir().unwrap();
     let other = Authority::new(others.path(), "other");
     let (certificate, key) = other.certify("call-server");
-    let ((), log) = place.serve(|addresses| {
+    let ((), log) = setup.serve(|addresses| {
         let with = |authority: &Path, identity| {
             let tls = Tls::read(authority, identity).unwrap();
             open(&addresses[0], Some(tls)).unwrap_err().to_string()
         };
-        let ours = &place.authority.certificate;
+        let ours = &setup.authority.certificate;
         let false_agent = with(ours, Some((&certificate, &key)));
         assert!(false_agent.contains("the middlebox sent this alert"), "{false_agent}");
         let nobody = with(ours, None);
@@ -165,42 +165,42 @@ fn who_is_not_certified_by_the_right_authority_hears_so_and_the_log_has_it() {
             "{false_middlebox}"
         );
         let by_address = addresses[0].replace("localhost", "127.0.0.1");
-        let misnamed = open(&by_address, Some(place.tls("call-server"))).unwrap_err().to_string();
+        let misnamed = open(&by_address, Some(setup.tls("call-server"))).unwrap_err().to_string();
         assert!(misnamed.contains("the certificate names this middlebox"), "{misnamed}");
         let mut browser = TcpStream::connect(&*addresses[0]).unwrap();
         browser.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         assert!(browser.read_to_end(&mut Vec::new()).is_ok());
-        assert!(open(&addresses[0], Some(place.tls("call-server"))).is_ok(), "others are served");
+        assert!(open(&addresses[0], Some(setup.tls("call-server"))).is_ok(), "others are served");
     });
     assert!(log.contains("event=handshake-refused peer=127.0.0.1"), "{log}");
 }
 
 /// The certificate contains an address and no name; a secret must not replace the name.
 #[test]
-fn a_certificate_without_a_dns_name_is_refused_and_the_log_has_the_cure() {
-    let mut place = Place::new("[agents.call-server]");
-    let secrets = place.path().join("secrets.toml");
+fn a_certificate_without_a_dns_name_is_refused_with_advice_in_the_log() {
+    let mut setup = TestSetup::new("[agents.call-server]");
+    let secrets = setup.path().join("secrets.toml");
     fs::write(&secrets, "call-server = 'a secret of 16 octets'").unwrap();
     fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    place.settings.secrets = Some(secrets);
-    let ((), log) = place.serve(|addresses| {
+    setup.settings.secrets = Some(secrets);
+    let ((), log) = setup.serve(|addresses| {
         let secret = SharedSecret::parse("call-server", "call-server = 'a secret of 16 octets'", nonces());
-        open_with(&addresses[0], Some(place.tls("192.0.2.1")), Box::new(secret.unwrap())).unwrap_err();
+        open_with(&addresses[0], Some(setup.tls("192.0.2.1")), Box::new(secret.unwrap())).unwrap_err();
     });
     assert!(log.contains("event=handshake-refused") && log.contains("subjectAltName=DNS:AGENT"), "{log}");
 }
 
 #[test]
-fn without_certificates_of_agents_they_prove_who_they_are_by_their_secrets() {
+fn agents_without_certificates_authenticate_by_secrets() {
     const SECRETS: &str = "call-server = '0123456789abcdef'";
-    let mut place = Place::new("secure-only = true\n[agents.call-server]");
-    let secrets = place.path().join("secrets.toml");
+    let mut setup = TestSetup::new("secure-only = true\n[agents.call-server]");
+    let secrets = setup.path().join("secrets.toml");
     fs::write(&secrets, SECRETS).unwrap();
     fs::set_permissions(&secrets, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    place.settings.secrets = Some(secrets);
-    place.settings.tls.agents = None;
-    place.serve(|addresses| {
-        let tls = Tls::read(&place.authority.certificate, None).unwrap();
+    setup.settings.secrets = Some(secrets);
+    setup.settings.tls.agents = None;
+    setup.serve(|addresses| {
+        let tls = Tls::read(&setup.authority.certificate, None).unwrap();
         let secret = SharedSecret::parse("call-server", SECRETS, nonces()).unwrap();
         assert!(open_with(&addresses[0], Some(tls.clone()), Box::new(secret)).is_ok());
         assert_eq!(refusal(open(&addresses[0], Some(tls))), Refusal::AuthenticationFailed);
@@ -208,11 +208,11 @@ fn without_certificates_of_agents_they_prove_who_they_are_by_their_secrets() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_with_the_cure() {
+fn settings_that_cannot_work_are_refused_with_advice() {
     let complaint = |change: fn(&mut Settings)| {
-        let mut place = Place::new("[agents.call-server]");
-        change(&mut place.settings);
-        place.settings.middlebox().unwrap_err().to_string()
+        let mut setup = TestSetup::new("[agents.call-server]");
+        change(&mut setup.settings);
+        setup.settings.middlebox().unwrap_err().to_string()
     };
     let no_key = complaint(|settings| settings.tls.key = None);
     assert!(no_key.contains("`certificate` and `key`"), "{no_key}");

@@ -102,7 +102,7 @@ fn attack(world: &mut World, attacker: &mut Client, octets: &[u8]) {
 }
 
 #[test]
-fn port_ranges_are_few_elements_and_hold_up_nobody() {
+fn long_port_ranges_do_not_delay_other_agents() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = (0..960).map(|n| enable(internal(n, 1025, 4096), external(0, 1)));
@@ -112,7 +112,7 @@ fn port_ranges_are_few_elements_and_hold_up_nobody() {
 }
 
 #[test]
-fn pairs_of_ports_end_at_the_quota() {
+fn port_pairs_are_limited_by_the_quota() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = (0..960).map(|n| enable(internal(n, 1025, 512), external(2049, 512)));
@@ -128,7 +128,7 @@ fn all_rules(world: &World) -> Vec<hol_simco::Rule> {
 }
 
 #[test]
-fn who_uses_many_prefix_lengths_leaves_some_to_others() {
+fn some_prefix_lengths_are_left_for_other_agents() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let shaped = |n: u8| {
@@ -143,7 +143,7 @@ fn who_uses_many_prefix_lengths_leaves_some_to_others() {
 }
 
 #[test]
-fn lists_without_a_pause_hold_up_nobody() {
+fn continuous_lists_do_not_delay_other_agents() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let rules = octets((0..9000).map(|n| enable(internal(n, 5004, 1), external(0, 1))));
@@ -160,7 +160,7 @@ fn lists_without_a_pause_hold_up_nobody() {
 }
 
 #[test]
-fn wide_rules_beside_many_disable_rules_hold_up_nobody() {
+fn wide_rules_beside_many_disable_rules_do_not_delay_other_agents() {
     let world = &mut world();
     let mut attacker = world.agent_named("attacker");
     let blocks = octets((0..20_000).map(|n| disable(internal(n, 9, 1), external(9, 1))));
@@ -173,7 +173,7 @@ fn wide_rules_beside_many_disable_rules_hold_up_nobody() {
 }
 
 #[test]
-fn a_hundred_sessions_of_one_agent_have_as_many_turns_as_one_of_another() {
+fn a_hundred_sessions_of_an_agent_do_not_delay_other_agents() {
     let world = &mut world_with("quota = { sessions = 200 }", Limits::default());
     let mut attackers: Vec<Client> = (0..100).map(|_| world.agent_named("attacker")).collect();
     let rules = octets((0..300).map(|n| enable(internal(n, 1025, 512), external(0, 1))));
@@ -184,7 +184,7 @@ fn a_hundred_sessions_of_one_agent_have_as_many_turns_as_one_of_another() {
 
 /// Half of the agents read their notifications; the others lose their sessions before memory runs out.
 #[test]
-fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
+fn a_disable_rule_with_many_notifications_does_not_delay_other_agents() {
     let limits = Limits { backlog: 1 << 20, ..Limits::default() };
     let world = &mut world_with("quota = { sessions = 200 }", limits.clone());
     let mut attacker = world.agent_named("attacker");
@@ -225,7 +225,7 @@ fn a_disable_rule_over_many_rules_of_which_many_are_told_holds_up_nobody() {
 
 /// The ends take half of a turn, and their notifications the same half.
 #[test]
-fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
+fn rules_that_end_together_do_not_delay_other_agents() {
     let world = &mut world_with("quota = { sessions = 200 }", Limits::default());
     let mut attacker = world.agent_named("attacker");
     let short = |n| {
@@ -255,20 +255,20 @@ fn many_rules_that_end_together_of_which_many_are_told_hold_up_nobody() {
 }
 
 #[test]
-fn those_who_are_told_of_a_rule_wait_behind_those_who_are_answered() {
+fn answers_precede_notifications() {
     let world = &mut world_with("quota = { sessions = 2000 }", Limits::default());
     let listeners: Vec<Client> = (0..600).map(|_| world.agent_named("attacker")).collect();
     let mut innocent = world.agent_named("innocent");
     innocent.enable(world, 5004, 60).unwrap();
-    assert_eq!(world.daemon.connections.wake_at(), hol_base::Time::ZERO, "some have not been told yet");
+    assert_eq!(world.daemon.connections.wake_at(), hol_base::Time::ZERO, "some are not notified yet");
     world.settle();
     for listener in &listeners {
-        assert_eq!(listener.socket.peek(&mut [0; 100]).unwrap(), 24, "all have been told in the end");
+        assert_eq!(listener.socket.peek(&mut [0; 100]).unwrap(), 24, "all are notified in the end");
     }
 }
 
 #[test]
-fn the_slowest_lose_their_sessions_first() {
+fn the_slowest_readers_are_disconnected_first() {
     let limits = Limits { backlog: 100_000, ..Limits::default() };
     let world = &mut world_with("quota = { sessions = 20 }", limits);
     let mut busy = world.agent_named("attacker");
@@ -281,5 +281,5 @@ fn the_slowest_lose_their_sessions_first() {
         world.turn();
         assert!(world.daemon.connections.waiting() <= 100_000);
     }
-    assert!(busy.enable(world, 5005, 3600).is_ok(), "who reads keeps its session");
+    assert!(busy.enable(world, 5005, 3600).is_ok(), "an agent that reads keeps its session");
 }

@@ -18,7 +18,7 @@ fn notifications(octets: &[u8]) -> Vec<Body> {
 
 /// RFC 4540 section 6, step 2.
 #[test]
-fn half_a_message_is_waited_for_as_long_as_the_rfc_says() {
+fn an_incomplete_message_times_out_as_in_the_rfc() {
     let world = &mut World::new();
     let mut agent = world.agent();
     let request = agent.agent.ask(per(5004, 60)).unwrap().to_bytes();
@@ -33,7 +33,7 @@ fn half_a_message_is_waited_for_as_long_as_the_rfc_says() {
 }
 
 #[test]
-fn a_length_that_no_request_has_ends_the_connection_at_its_header() {
+fn an_impossible_length_ends_the_connection_at_the_header() {
     let world = &mut World::new();
     let mut socket = world.connect();
     // The header announces the maximum length, many times over.
@@ -45,7 +45,7 @@ fn a_length_that_no_request_has_ends_the_connection_at_its_header() {
 }
 
 #[test]
-fn a_browser_gets_no_answer_but_the_end() {
+fn an_http_request_ends_the_connection_without_an_answer() {
     let world = &mut World::new();
     let mut socket = world.connect();
     std::io::Write::write_all(&mut socket, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -55,14 +55,14 @@ fn a_browser_gets_no_answer_but_the_end() {
 }
 
 #[test]
-fn thousands_that_say_nothing_hold_up_nobody_and_are_gone_after_a_minute() {
+fn silent_connections_are_closed_after_a_minute() {
     let max = 1500;
     let limits = Limits { connections: max, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut agent = world.agent();
     let silent: Vec<TcpStream> = (0..max + 50).map(|_| world.connect()).collect();
-    assert_eq!(world.daemon.connections.len(), max, "there are never more");
-    assert!(!world.turn(), "they keep nobody busy");
+    assert_eq!(world.daemon.connections.len(), max, "the maximum is not exceeded");
+    assert!(!world.turn(), "silent connections cause no work");
     agent.enable(world, 5004, 3600).unwrap();
     let mut late = world.agent();
     late.enable(world, 5005, 3600).unwrap();
@@ -74,17 +74,17 @@ fn thousands_that_say_nothing_hold_up_nobody_and_are_gone_after_a_minute() {
 }
 
 #[test]
-fn a_place_that_a_session_had_is_taken_as_soon_as_it_is_free() {
+fn a_waiting_connection_is_accepted_when_a_session_ends() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let (first, _second) = (world.agent(), world.agent());
     let mut third = world.connect();
     world.settle();
-    assert!(!world.turn(), "the third waits, and keeps nobody busy");
+    assert!(!world.turn(), "the third connection waits and causes no work");
     drop(first);
     world.settle();
     std::io::Write::write_all(&mut third, b"garbage garbage").unwrap();
-    assert!(drain(world, &mut third, &mut Vec::new()), "it is heard");
+    assert!(drain(world, &mut third, &mut Vec::new()), "the third connection is read");
 }
 
 /// Fills a connection with requests and reads no answer.
@@ -100,7 +100,7 @@ fn ask_without_reading(world: &mut World, socket: &mut TcpStream, request: &Mess
 }
 
 #[test]
-fn a_client_that_never_reads_is_not_read_from_and_given_up_after_a_while() {
+fn a_client_that_never_reads_is_disconnected() {
     let world = &mut World::new();
     let mut agent = world.agent();
     let pid = agent.enable(world, 5004, 3600).unwrap();
@@ -111,11 +111,11 @@ fn a_client_that_never_reads_is_not_read_from_and_given_up_after_a_while() {
     assert!(!world.turn(), "nothing is read or written");
     world.skip(Limits::default().patience);
     assert_eq!(world.daemon.connections.len(), 0);
-    assert_eq!(world.agent().list(world), [pid], "its rules live on");
+    assert_eq!(world.agent().list(world), [pid], "its rules remain");
 }
 
 #[test]
-fn notifications_do_not_pile_up_for_a_client_that_never_reads() {
+fn notifications_for_a_client_that_never_reads_are_limited() {
     let limits = Limits { output: 10_000, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let (mut deaf, mut busy) = (world.agent(), world.agent());
@@ -132,7 +132,7 @@ fn notifications_do_not_pile_up_for_a_client_that_never_reads() {
 
 /// RFC 4540 section 6, step 3: agents send only requests to a middlebox.
 #[test]
-fn replies_and_notifications_of_others_rules_are_refused_and_change_nothing() {
+fn replies_and_notifications_from_agents_are_refused() {
     let world = &mut World::new();
     let (mut owner, mut forger) = (world.agent(), world.agent());
     let pid = owner.enable(world, 5004, 3600).unwrap();
@@ -153,7 +153,7 @@ fn replies_and_notifications_of_others_rules_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn an_agent_that_may_not_is_told_so() {
+fn an_agent_without_the_right_is_refused() {
     let text = "anonymous = 'guest'\n[agents.guest]\nmay = ['list']\n[agents.owner]\n";
     let world = &mut Plan { policy: Policy::parse(text).unwrap(), ..Plan::default() }.open();
     let mut guest = world.agent();
@@ -164,7 +164,7 @@ fn an_agent_that_may_not_is_told_so() {
 }
 
 #[test]
-fn who_does_not_prove_itself_gets_nowhere() {
+fn an_unauthenticated_agent_gets_no_session() {
     let text = "[agents.owner]\n";
     let world = &mut Plan { policy: Policy::parse(text).unwrap(), ..Plan::default() }.open();
     let mut socket = world.connect();
@@ -177,7 +177,7 @@ fn who_does_not_prove_itself_gets_nowhere() {
 }
 
 #[test]
-fn who_trickles_has_no_longer_to_open_a_session_than_others() {
+fn slow_octets_do_not_extend_the_time_to_open_a_session() {
     let world = &mut World::new();
     let mut socket = world.connect();
     for octet in [1, 1, 0, 8] {

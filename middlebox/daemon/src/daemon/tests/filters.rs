@@ -89,7 +89,7 @@ impl FailingFilter {
 
 /// A program that starts a middlebox and waits until it listens may assume that only rules let packets pass.
 #[test]
-fn it_tells_that_it_listens_when_the_filter_holds_its_rules_and_not_before() {
+fn listening_is_reported_after_the_filter_has_its_rules() {
     let (stop, stopped) = UnixStream::pair().unwrap();
     drop(stop);
     let daemon =
@@ -106,7 +106,7 @@ fn it_tells_that_it_listens_when_the_filter_holds_its_rules_and_not_before() {
 }
 
 #[test]
-fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_not() {
+fn only_requests_that_the_filter_rejects_are_refused() {
     let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
@@ -122,13 +122,13 @@ fn a_request_that_the_filter_refuses_is_refused_and_the_others_of_its_batch_are_
         Reply::Per(granted) => granted.pid,
         other => panic!("{other:?}"),
     });
-    assert_eq!(filter.pids(), granted.collect::<Vec<_>>(), "what is promised is in force, and nothing else");
+    assert_eq!(filter.pids(), granted.collect::<Vec<_>>(), "exactly the granted rules are in force");
     assert_eq!(agent.list(world), filter.pids());
 }
 
 /// Each transaction that the kernel aborts costs a grace period, in which no agent is served.
 #[test]
-fn a_batch_with_a_thousand_requests_that_the_filter_refuses_is_repeated_once() {
+fn a_batch_with_many_rejected_requests_is_repeated_once() {
     let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
@@ -143,7 +143,7 @@ fn a_batch_with_a_thousand_requests_that_the_filter_refuses_is_repeated_once() {
 }
 
 #[test]
-fn what_the_filter_cannot_do_now_lacks_resources_and_is_not_impossible() {
+fn a_temporary_filter_failure_is_a_lack_of_resources() {
     let filter = FailingFilter::default();
     filter.0.lock().unwrap().is_busy = true;
     let world = &mut filter.world();
@@ -167,7 +167,7 @@ fn a_broken_filter_costs_a_batch_few_attempts() {
 }
 
 #[test]
-fn a_batch_goes_to_the_filter_in_one_go() {
+fn a_batch_is_one_transaction_of_the_filter() {
     let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agents = [world.agent(), world.agent(), world.agent()];
@@ -181,7 +181,7 @@ fn a_batch_goes_to_the_filter_in_one_go() {
 }
 
 #[test]
-fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
+fn a_filter_that_could_not_end_a_rule_is_repaired_later() {
     let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
@@ -198,7 +198,7 @@ fn a_filter_that_cannot_end_a_rule_is_mended_when_it_works_again() {
 }
 
 #[test]
-fn what_others_do_to_the_filter_is_undone_within_a_second() {
+fn foreign_changes_of_the_filter_are_undone_within_a_second() {
     let filter = FailingFilter::default();
     let world = &mut filter.world();
     let mut agent = world.agent();
@@ -211,7 +211,7 @@ fn what_others_do_to_the_filter_is_undone_within_a_second() {
 }
 
 #[test]
-fn nobody_wakes_up_to_look_at_a_filter_that_nobody_else_can_change() {
+fn an_owned_filter_is_not_checked_periodically() {
     let filter = FailingFilter::default();
     filter.0.lock().unwrap().is_guarded = true;
     let world = &mut filter.world();
@@ -221,7 +221,7 @@ fn nobody_wakes_up_to_look_at_a_filter_that_nobody_else_can_change() {
 
 /// Its addresses may belong to another rule by then, and a journal with both could restore only one.
 #[test]
-fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
+fn an_end_that_the_filter_rejected_is_recorded_later() {
     let directory = tempfile::tempdir().unwrap();
     let filter = FailingFilter::default();
     let mut world = filter.world_with(Journal::open(directory.path()).unwrap().0);
@@ -238,7 +238,7 @@ fn the_end_of_a_rule_that_the_filter_would_not_let_go_is_recorded_later() {
 
 /// No reply waits for the mark, but it is on the disk a second later.
 #[test]
-fn the_mark_of_the_journal_is_synced_soon() {
+fn the_mark_of_the_journal_is_synced_a_second_later() {
     let directory = tempfile::tempdir().unwrap();
     let mut world = FailingFilter::default().world_with(Journal::open(directory.path()).unwrap().0);
     let mut agent = world.agent();
@@ -290,7 +290,7 @@ fn gauges_of_agents_are_up_to_date_within_a_second() {
 }
 
 #[test]
-fn connections_that_were_given_up_are_counted_no_more() {
+fn timed_out_connections_are_not_counted_as_open() {
     let mut world = Plan::default().open();
     let _silent = world.connect();
     world.settle();

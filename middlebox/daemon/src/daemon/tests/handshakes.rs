@@ -52,7 +52,7 @@ fn hello(config: &Arc<ClientConfig>) -> (ClientConnection, Vec<u8>) {
 }
 
 #[test]
-fn many_handshakes_at_once_are_done_a_few_each_turn() {
+fn concurrent_handshakes_are_performed_a_few_per_turn() {
     let (mut world, config) = world();
     let mut sockets: Vec<TcpStream> = (0..100).map(|_| connect(&world)).collect();
     for socket in &mut sockets {
@@ -60,7 +60,10 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
     }
     world.settle();
     let mut answer = [0; 1 << 14];
-    assert!(sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500), "each is answered");
+    assert!(
+        sockets.iter_mut().all(|socket| socket.read(&mut answer).unwrap() > 500),
+        "each handshake is answered"
+    );
     let max = world.daemon.metrics.numbers().max_work;
     assert!(
         (Limits::AGENT_SHARE..=Limits::TURN_WORK + Limits::AGENT_SHARE).contains(&max),
@@ -69,7 +72,7 @@ fn many_handshakes_at_once_are_done_a_few_each_turn() {
 }
 
 #[test]
-fn the_oldest_of_those_who_do_not_go_on_makes_room() {
+fn the_oldest_unfinished_handshake_is_displaced() {
     let (mut world, _) = world();
     let sockets: Vec<TcpStream> = (0..Daemon::MAX_HANDSHAKES + 10).map(|_| connect(&world)).collect();
     world.settle();
@@ -79,7 +82,7 @@ fn the_oldest_of_those_who_do_not_go_on_makes_room() {
     world.skip(Middlebox::TIMEOUT);
     // They get no notice of the end.
     world.skip(Duration::from_secs(2));
-    assert_eq!(world.daemon.connections.len(), 0, "nobody is waited for longer than others");
+    assert_eq!(world.daemon.connections.len(), 0, "all handshakes time out together");
 }
 
 /// Connects from another address of the loopback interface.
@@ -92,7 +95,7 @@ fn connect_from(host: [u8; 4], world: &World) -> TcpStream {
 }
 
 #[test]
-fn handshakes_from_one_address_push_out_no_others() {
+fn handshakes_from_one_address_do_not_displace_others() {
     let (mut world, config) = world();
     let others: Vec<TcpStream> = (1..100).map(|host| connect_from([127, 0, 1, host], &world)).collect();
     world.settle();
@@ -113,7 +116,7 @@ fn handshakes_from_one_address_push_out_no_others() {
 
 /// The octets arrive one at a time, each just before the middlebox's timeout.
 #[test]
-fn a_handshake_that_trickles_is_waited_for_a_minute_in_all() {
+fn a_slow_handshake_times_out_after_a_minute() {
     let (mut world, config) = world();
     let mut socket = connect(&world);
     for octet in hello(&config).1.iter().take(70) {
@@ -126,7 +129,7 @@ fn a_handshake_that_trickles_is_waited_for_a_minute_in_all() {
 }
 
 #[test]
-fn octets_that_are_no_handshake_end_the_connection_and_are_counted() {
+fn invalid_handshakes_end_the_connection_and_are_counted() {
     let (mut world, config) = world();
     for octets in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), hello(&config).1.repeat(2), vec![0x16; 70_000]] {
         let mut socket = connect(&world);
@@ -143,7 +146,7 @@ fn octets_that_are_no_handshake_end_the_connection_and_are_counted() {
 
 /// With TLS 1.3 a client may finish before the server has noticed that there is no certificate.
 #[test]
-fn who_shows_no_certificate_is_refused_before_a_message_is_heard() {
+fn a_client_without_a_certificate_is_refused_before_its_first_message() {
     let (mut world, config) = world();
     let (mut client, octets) = hello(&config);
     let mut socket = connect(&world);

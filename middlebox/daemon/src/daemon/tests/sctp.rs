@@ -46,7 +46,7 @@ fn receive(world: &mut World, association: &mut Association) -> Option<Message> 
 
 #[test]
 #[ignore = "needs a kernel with SCTP (modprobe sctp)"]
-fn a_thousand_requests_over_sctp_are_answered_each_on_the_stream_of_its_tid() {
+fn sctp_answers_use_the_stream_of_their_tid() {
     let world = &mut world();
     let mut agent = connect(world);
     let mut answered: Vec<u32> = Vec::new();

@@ -36,7 +36,7 @@ fn messages_may_arrive_in_single_octets() {
 }
 
 #[test]
-fn what_one_agent_does_the_others_hear() {
+fn other_agents_are_notified_of_changes() {
     let world = &mut World::new();
     let (mut one, mut other) = (world.agent(), world.agent());
     let pid = one.enable(world, 5004, 60).unwrap();
@@ -52,7 +52,7 @@ fn what_one_agent_does_the_others_hear() {
 }
 
 #[test]
-fn thousands_of_requests_in_one_go_are_answered_in_their_order() {
+fn thousands_of_pipelined_requests_are_answered_in_order() {
     let world = &mut World::new();
     let mut agent = world.agent();
     let mut octets = Vec::new();
@@ -71,14 +71,14 @@ fn thousands_of_requests_in_one_go_are_answered_in_their_order() {
 }
 
 #[test]
-fn an_agent_that_sends_no_more_still_gets_its_answers() {
+fn an_agent_that_has_shut_down_sending_gets_its_answers() {
     let world = &mut World::new();
     let mut agent = world.agent();
     let request = agent.agent.ask(per(5004, 60)).unwrap();
     agent.write(&request.to_bytes());
     agent.socket.shutdown(Shutdown::Write).unwrap();
     assert!(matches!(agent.answer(world), Ok(Reply::Per(_))));
-    assert_eq!(agent.receive(world), None, "and then the connection ends");
+    assert_eq!(agent.receive(world), None, "the connection ends after the answers");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn st_is_answered_and_ends_the_connection() {
 
 /// RFC 4540 section 7.5.
 #[test]
-fn before_it_stops_it_tells_every_agent() {
+fn every_agent_is_notified_before_the_daemon_stops() {
     let mut world = World::new();
     let (mut one, mut other, silent) = (world.agent(), world.agent(), world.connect());
     world.stop.0.write_all(b"!").unwrap();
@@ -113,7 +113,7 @@ fn before_it_stops_it_tells_every_agent() {
         assert_eq!(agent.receive(&mut world), Some(AgentEvent::Closed), "AST");
         assert_eq!(agent.receive(&mut world), None);
     }
-    assert!(std::net::TcpStream::connect(world.address).is_err(), "nobody is taken in");
+    assert!(std::net::TcpStream::connect(world.address).is_err(), "no agent is accepted");
     drop((one, other, silent));
     world.settle();
     let World { mut daemon, stop, .. } = world;
@@ -123,7 +123,7 @@ fn before_it_stops_it_tells_every_agent() {
 }
 
 #[test]
-fn whoever_does_not_close_is_not_waited_for_at_the_end() {
+fn shutdown_does_not_wait_for_agents_that_stay_connected() {
     let mut world = World::new();
     let _agent = world.agent();
     world.stop.0.write_all(b"!").unwrap();
@@ -134,7 +134,7 @@ fn whoever_does_not_close_is_not_waited_for_at_the_end() {
 }
 
 #[test]
-fn whoever_reads_nothing_does_not_keep_it_from_ending() {
+fn shutdown_does_not_wait_for_agents_that_never_read() {
     let mut world = World::new();
     let mut deaf = world.agent();
     let requests = Message::request(Tid(1), Request::Prs { pid: Pid(0) }).to_bytes().repeat(1000);
@@ -151,7 +151,7 @@ fn whoever_reads_nothing_does_not_keep_it_from_ending() {
 
 /// 1024 lists of 64 kB, and 33 MB for each piece that is read.
 #[test]
-fn whoever_asks_for_many_long_lists_at_once_gets_them_all_and_others_their_turns() {
+fn many_long_lists_are_answered_without_delaying_other_agents() {
     let world = &mut World::new();
     let (mut busy, mut calm) = (world.agent(), world.agent());
     for port in 0..8000 {
@@ -172,7 +172,7 @@ fn whoever_asks_for_many_long_lists_at_once_gets_them_all_and_others_their_turns
 }
 
 #[test]
-fn whoever_has_said_too_much_for_a_turn_comes_behind_those_who_wait() {
+fn an_agent_beyond_its_share_waits_behind_others() {
     let limits = Limits { output: 2 << 16, ..Limits::default() };
     let world = &mut Plan { limits, ..Plan::default() }.open();
     let mut busy = [world.agent(), world.agent(), world.agent()];
@@ -194,7 +194,7 @@ fn whoever_has_said_too_much_for_a_turn_comes_behind_those_who_wait() {
 }
 
 #[test]
-fn the_other_agents_are_answered_while_one_does_not_stop_asking() {
+fn other_agents_are_answered_during_continuous_requests() {
     let world = &mut World::new();
     let (mut busy, mut calm) = (world.agent(), world.agent());
     let list = busy.agent.ask(Request::Prl).unwrap().to_bytes().repeat(100_000);
@@ -208,9 +208,9 @@ fn the_other_agents_are_answered_while_one_does_not_stop_asking() {
     assert_eq!(
         Message::parse(&answer).unwrap().body,
         Body::Refusal(Refusal::NoSuchRule),
-        "in the first turn"
+        "the answer comes in the first turn"
     );
-    assert!(world.turn(), "there is more of the other");
+    assert!(world.turn(), "the other agent's requests continue");
 }
 
 fn drain_once(socket: &mut std::net::TcpStream, into: &mut Vec<u8>) -> bool {

@@ -11,7 +11,7 @@ use hol_daemon::{FilterKind, Level, Log, Settings, Signals};
 use hol_simco::{Pid, Reply, Request, Unauthenticated};
 use rustix::process::{Resource, Rlimit, prlimit};
 
-use super::beliefs::KnownRule;
+use super::expected_rules::KnownRule;
 
 /// The packet filter of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Daemon {
             panic!("PRL is answered by a list")
         };
         let mut rule = |pid| match session.ask(Request::Prs { pid }).unwrap() {
-            Reply::Pes(rule) => (pid, KnownRule::told(&rule)),
+            Reply::Pes(rule) => (pid, KnownRule::from_status(&rule)),
             other => panic!("PRS is answered by {other:?}"),
         };
         pids.into_iter().map(&mut rule).collect()

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-const INNER: &str = "HOL_TEST_NAMESPACE";
+const NAMESPACE_VARIABLE: &str = "HOL_TEST_NAMESPACE";
 
 /// Returns true in a network namespace of this test's own; otherwise runs the test in one.
 pub fn in_a_namespace(test: &str) -> bool {
-    if std::env::var_os(INNER).is_some() {
+    if std::env::var_os(NAMESPACE_VARIABLE).is_some() {
         return true;
     }
     let output = Command::new("unshare")
@@ -20,7 +20,7 @@ pub fn in_a_namespace(test: &str) -> bool {
         ])
         .arg(std::env::current_exe().unwrap())
         .arg(test)
-        .env(INNER, "")
+        .env(NAMESPACE_VARIABLE, "")
         .output()
         .expect("unshare (util-linux) is installed");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -11,7 +11,7 @@ use hol_simco::{
     Unauthenticated,
 };
 
-use super::beliefs::{Beliefs, KnownRule, PendingRequest};
+use super::expected_rules::{ExpectedRules, KnownRule, PendingRequest};
 
 /// Maximum pending requests.
 pub const WINDOW: usize = 8;
@@ -20,7 +20,7 @@ const MAX_RULES: usize = 50;
 const UDP: u8 = 17;
 
 pub struct Agent {
-    beliefs: Beliefs,
+    expected: ExpectedRules,
     pending: VecDeque<(Tid, PendingRequest)>,
     /// The next flow. No other agent uses it or those that follow.
     next_flow: u32,
@@ -28,19 +28,19 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub fn new(beliefs: Beliefs, first_flow: u32, seed: u64) -> Self {
-        Self { beliefs, pending: VecDeque::new(), next_flow: first_flow, rng: Seed(seed).rng() }
+    pub fn new(expected: ExpectedRules, first_flow: u32, seed: u64) -> Self {
+        Self { expected, pending: VecDeque::new(), next_flow: first_flow, rng: Seed(seed).rng() }
     }
 
     /// Sends requests until the daemon ends; reports each answer.
-    pub fn load(mut self, server: &Server, answered: &Sender<()>) -> Beliefs {
+    pub fn load(mut self, server: &Server, answered: &Sender<()>) -> ExpectedRules {
         if let Ok(mut session) = Session::open(server, Box::new(Unauthenticated)) {
             while self.step(&mut session).is_some() {
                 let _ = answered.send(());
             }
         }
-        self.beliefs.unanswered.extend(self.pending.into_iter().map(|(_, asked)| asked));
-        self.beliefs
+        self.expected.unanswered.extend(self.pending.into_iter().map(|(_, asked)| asked));
+        self.expected
     }
 
     /// Sends requests up to the window, and takes one answer; `None` if the daemon is gone.
@@ -50,17 +50,17 @@ impl Agent {
             match session.send(request(&asked)) {
                 Ok(tid) => self.pending.push_back((tid, asked)),
                 Err(_) => {
-                    self.beliefs.unanswered.push(asked);
+                    self.expected.unanswered.push(asked);
                     return None;
                 }
             }
         }
         let (tid, asked) = self.pending[0];
         match session.answer(tid).ok()? {
-            Ok(Reply::Per(granted)) => self.beliefs.acknowledge(asked, Some(granted.pid)),
-            Ok(_) => self.beliefs.acknowledge(asked, None),
+            Ok(Reply::Per(granted)) => self.expected.acknowledge(asked, Some(granted.pid)),
+            Ok(_) => self.expected.acknowledge(asked, None),
             // The disk is full: nothing has changed.
-            Err(Refusal::ConfigurationFailed) => self.beliefs.refused += 1,
+            Err(Refusal::ConfigurationFailed) => self.expected.refused += 1,
             Err(refusal) => panic!("{asked:?}: {refusal}"),
         }
         self.pending.pop_front();
@@ -72,7 +72,7 @@ impl Agent {
         match (self.idle_rule(), self.rng.below(4)) {
             (Some(pid), 0) => PendingRequest::Change(pid, steps),
             (Some(pid), 1) => PendingRequest::End(pid),
-            (Some(pid), _) if self.beliefs.acknowledged.len() >= MAX_RULES => PendingRequest::End(pid),
+            (Some(pid), _) if self.expected.acknowledged.len() >= MAX_RULES => PendingRequest::End(pid),
             _ => {
                 self.next_flow += 1;
                 PendingRequest::Begin(KnownRule { flow: self.next_flow, steps })
@@ -84,7 +84,7 @@ impl Agent {
     fn idle_rule(&mut self) -> Option<Pid> {
         let is_busy = |pid: &Pid| self.pending.iter().any(|(_, asked)| asked.pid() == Some(*pid));
         let at_rest: Vec<Pid> =
-            self.beliefs.acknowledged.keys().copied().filter(|pid| !is_busy(pid)).collect();
+            self.expected.acknowledged.keys().copied().filter(|pid| !is_busy(pid)).collect();
         let chosen = self.rng.below(at_rest.len().max(1) as u64) as usize;
         at_rest.get(chosen).copied()
     }

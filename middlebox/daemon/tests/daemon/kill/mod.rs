@@ -2,8 +2,8 @@
 //!
 //! `HOL_KILLS` is the number of kills, by default 20. Some of the daemons first run out of disk space.
 
-mod beliefs;
 mod daemon;
+mod expected_rules;
 mod kernel;
 mod load;
 
@@ -17,15 +17,15 @@ use hol_base::{Rng, Seed};
 use hol_journal::Journal;
 use hol_simco::Pid;
 
-use beliefs::{Beliefs, KnownRule};
 use daemon::{Daemon, Filter};
+use expected_rules::{ExpectedRules, KnownRule};
 use load::Agent;
 
 const AGENTS: usize = 4;
 /// Maximum answers between two kills.
 const MAX_ANSWERS: u64 = 400;
 /// Maximum octets until the disk is full.
-const MAX_ROOM: u64 = 10_000;
+const MAX_SPACE: u64 = 10_000;
 /// Maximum delay in µs before the kill, and after the start.
 const MAX_DELAY: u64 = 10_000;
 
@@ -34,27 +34,27 @@ fn kills() -> u64 {
 }
 
 /// The test that also runs the daemon, in another process.
-const SERVES: &str = "kill::no_rule_that_was_acknowledged_is_lost_when_the_daemon_is_killed";
+const SERVES: &str = "kill::no_acknowledged_rule_is_lost_when_the_daemon_is_killed";
 
 #[test]
-fn no_rule_that_was_acknowledged_is_lost_when_the_daemon_is_killed() {
+fn no_acknowledged_rule_is_lost_when_the_daemon_is_killed() {
     if !daemon::has_served() {
-        survive(Filter::None);
+        kill_repeatedly(Filter::None);
     }
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (util-linux, iproute2, nftables)"]
-fn the_packet_filter_agrees_as_well() {
-    if kernel::in_a_namespace("kill::the_packet_filter_agrees_as_well") {
-        survive(Filter::Nftables);
+fn the_packet_filter_has_the_acknowledged_rules_after_each_kill() {
+    if kernel::in_a_namespace("kill::the_packet_filter_has_the_acknowledged_rules_after_each_kill") {
+        kill_repeatedly(Filter::Nftables);
     }
 }
 
-fn survive(filter: Filter) {
+fn kill_repeatedly(filter: Filter) {
     let state = tempfile::tempdir().unwrap();
     let mut rng = Seed(7626).derive(if filter == Filter::None { "none" } else { "nftables" }).rng();
-    let mut beliefs = Beliefs::default();
+    let mut expected = ExpectedRules::default();
     let mut flows = 0;
     for round in 0..kills() {
         if round % 8 == 7 {
@@ -65,7 +65,7 @@ fn survive(filter: Filter) {
         }
         let daemon = Daemon::begin(state.path(), filter).ready();
         let held = daemon.rules();
-        beliefs.settle(&held).unwrap_or_else(|wrong| panic!("after {round} kills: {wrong}"));
+        expected.compare(&held).unwrap_or_else(|wrong| panic!("after {round} kills: {wrong}"));
         if filter == Filter::Nftables {
             assert_eq!(
                 kernel::flows(),
@@ -74,14 +74,14 @@ fn survive(filter: Filter) {
             );
         }
         // A third of the daemons run out of space in the middle of a record before they are killed.
-        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MAX_ROOM));
-        run(daemon, &mut beliefs, &mut flows, room, &mut rng);
+        let room = (round % 3 == 2).then(|| longest_file(state.path()) + rng.below(MAX_SPACE));
+        run(daemon, &mut expected, &mut flows, room, &mut rng);
         if round % 2 == 0 {
             let recorded = recorded(state.path());
-            beliefs.settle(&recorded).unwrap_or_else(|wrong| panic!("kill {round}: recorded: {wrong}"));
+            expected.compare(&recorded).unwrap_or_else(|wrong| panic!("kill {round}: recorded: {wrong}"));
         }
     }
-    assert!(beliefs.refused > 0, "no disk was full");
+    assert!(expected.refused > 0, "no disk was full");
 }
 
 /// Returns the octets of the longest file.
@@ -91,10 +91,10 @@ fn longest_file(state: &Path) -> u64 {
 }
 
 /// Lets agents change rules until some requests are answered and the daemon is killed.
-fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, room: Option<u64>, rng: &mut Rng) {
+fn run(daemon: Daemon, expected: &mut ExpectedRules, flows: &mut u32, room: Option<u64>, rng: &mut Rng) {
     room.into_iter().for_each(|octets| daemon.limit_files(octets));
     let (answered, answers) = mpsc::channel();
-    let shares = beliefs.split(AGENTS);
+    let shares = expected.split(AGENTS);
     let agents: Vec<_> = shares
         .into_iter()
         .map(|share| {
@@ -106,11 +106,15 @@ fn run(daemon: Daemon, beliefs: &mut Beliefs, flows: &mut u32, room: Option<u64>
         .collect();
     drop(answered);
     // The agents end only if the daemon does.
-    let expected = 1 + rng.below(MAX_ANSWERS) as usize;
-    assert_eq!(answers.iter().take(expected).count(), expected, "the daemon has gone by itself");
+    let answer_count = 1 + rng.below(MAX_ANSWERS) as usize;
+    assert_eq!(
+        answers.iter().take(answer_count).count(),
+        answer_count,
+        "the daemon ended before it was killed"
+    );
     pause(rng);
     daemon.kill();
-    agents.into_iter().for_each(|agent| beliefs.merge(agent.join().unwrap()));
+    agents.into_iter().for_each(|agent| expected.merge(agent.join().unwrap()));
 }
 
 /// Waits for a random time.
@@ -120,7 +124,7 @@ fn pause(rng: &mut Rng) {
 
 fn recorded(state: &Path) -> BTreeMap<Pid, KnownRule> {
     let (_, recorded) = Journal::open(state).unwrap();
-    recorded.iter().map(|recorded| (recorded.rule.pid, KnownRule::recorded(&recorded.rule))).collect()
+    recorded.iter().map(|recorded| (recorded.rule.pid, KnownRule::from_record(&recorded.rule))).collect()
 }
 
 fn flows_of(held: &BTreeMap<Pid, KnownRule>) -> BTreeSet<u32> {

@@ -21,13 +21,14 @@ impl KnownRule {
         Lifetime(self.steps * STEP)
     }
 
-    pub fn told(rule: &EnabledRule) -> Self {
+    /// Converts the status of a rule.
+    pub fn from_status(rule: &EnabledRule) -> Self {
         Self { flow: flow(&rule.internal), steps: rule.lifetime.0.div_ceil(STEP) }
     }
 
     /// Converts a recorded rule. The journal contains the end of a rule, so this needs a correct clock of the
     /// host.
-    pub fn recorded(rule: &Rule) -> Self {
+    pub fn from_record(rule: &Rule) -> Self {
         let Action::Enable { internal, .. } = &rule.action else { panic!("{rule:?} is not of this test") };
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         let remaining = rule.expires.as_nanos() / 1_000_000_000 - now.tv_sec as u64;
@@ -52,29 +53,29 @@ pub enum PendingRequest {
 
 /// Rules as last acknowledged, and pending requests about them.
 #[derive(Debug, Default)]
-pub struct Beliefs {
+pub struct ExpectedRules {
     pub acknowledged: BTreeMap<Pid, KnownRule>,
     pub unanswered: Vec<PendingRequest>,
     /// Number of refused requests.
     pub refused: usize,
 }
 
-impl Beliefs {
+impl ExpectedRules {
     /// Processes a positive answer, with the PID if a rule began.
     pub fn acknowledge(&mut self, asked: PendingRequest, begun: Option<Pid>) {
         match asked {
             PendingRequest::Begin(known) => {
-                self.acknowledged.insert(begun.expect("it has a PID"), known);
+                self.acknowledged.insert(begun.expect("a granted rule has a PID"), known);
             }
             PendingRequest::Change(pid, steps) => {
-                self.acknowledged.get_mut(&pid).expect("it was there").steps = steps;
+                self.acknowledged.get_mut(&pid).expect("a changed rule was acknowledged").steps = steps;
             }
             PendingRequest::End(pid) => drop(self.acknowledged.remove(&pid)),
         }
     }
 
     /// Compares with the existing rules, which then replace the expected ones.
-    pub fn settle(&mut self, held: &BTreeMap<Pid, KnownRule>) -> Result<(), String> {
+    pub fn compare(&mut self, held: &BTreeMap<Pid, KnownRule>) -> Result<(), String> {
         for (pid, known) in &self.acknowledged {
             let now = held.get(pid);
             if now != Some(known) && !self.unanswered.iter().any(|asked| asked.explains(*pid, known, now)) {
@@ -87,7 +88,7 @@ impl Beliefs {
                 .iter()
                 .any(|asked| matches!(asked, PendingRequest::Begin(begun) if begun == known))
             {
-                return Err(format!("nobody asked for rule {}: {known:?}", pid.0));
+                return Err(format!("no pending request explains rule {}: {known:?}", pid.0));
             }
         }
         *self = Self { acknowledged: held.clone(), unanswered: Vec::new(), refused: self.refused };
@@ -95,15 +96,15 @@ impl Beliefs {
     }
 
     /// Divides the rules among this many agents.
-    pub fn split(&mut self, agents: usize) -> Vec<Beliefs> {
-        let mut shares: Vec<Beliefs> = (0..agents).map(|_| Beliefs::default()).collect();
+    pub fn split(&mut self, agents: usize) -> Vec<ExpectedRules> {
+        let mut shares: Vec<ExpectedRules> = (0..agents).map(|_| ExpectedRules::default()).collect();
         for (number, (pid, known)) in std::mem::take(&mut self.acknowledged).into_iter().enumerate() {
             shares[number % agents].acknowledged.insert(pid, known);
         }
         shares
     }
 
-    pub fn merge(&mut self, share: Beliefs) {
+    pub fn merge(&mut self, share: ExpectedRules) {
         self.acknowledged.extend(share.acknowledged);
         self.unanswered.extend(share.unanswered);
         self.refused += share.refused;
