@@ -97,7 +97,7 @@ impl Connection {
     /// Reads data for the middlebox.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         match (self.stage, self.line.read(buffer)?) {
-            (Stage::Open, heard) => Ok(heard),
+            (Stage::Open, outcome) => Ok(outcome),
             (_, ReadOutcome::End) => Ok(ReadOutcome::End),
             // Requests are ignored while the connection closes.
             (_, _) => Ok(ReadOutcome::Nothing),

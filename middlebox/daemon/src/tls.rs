@@ -116,7 +116,7 @@ impl Line for Tls {
             Err(error) => return Err(error),
         }
         match self.decrypt()? {
-            Some(heard) => Ok(heard),
+            Some(outcome) => Ok(outcome),
             None => self.read(buffer),
         }
     }

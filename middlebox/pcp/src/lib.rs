@@ -45,7 +45,7 @@ pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, Refusal> {
         // Another server's answer.
         [_, operation, ..] if operation & 0x80 != 0 => Ok(None),
         [nat_pmp::VERSION, ..] => {
-            nat_pmp::Request::parse(octets).map(|heard| heard.map(DatagramRequest::NatPmp))
+            nat_pmp::Request::parse(octets).map(|request| request.map(DatagramRequest::NatPmp))
         }
         [request::VERSION, ..] => Request::parse(octets).map(DatagramRequest::Pcp).map(Some),
         _ => Err(Refusal::UnsupportedVersion),

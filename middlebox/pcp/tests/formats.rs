@@ -122,12 +122,12 @@ proptest! {
     fn parsed_datagrams_survive_emitting_and_parsing(octets in prop::collection::vec(any::<u8>(), 0..120), version in 0_u8..3, operation in 0_u8..4) {
         let mut octets = octets;
         octets.splice(..octets.len().min(2), [version, operation]);
-        if let Ok(Some(heard)) = parse(&octets) {
-            let said = match &heard {
+        if let Ok(Some(parsed)) = parse(&octets) {
+            let emitted = match &parsed {
                 DatagramRequest::Pcp(request) => request.to_bytes(),
                 DatagramRequest::NatPmp(request) => request.to_bytes(),
             };
-            prop_assert_eq!(parse(&said), Ok(Some(heard)));
+            prop_assert_eq!(parse(&emitted), Ok(Some(parsed)));
         }
     }
 }

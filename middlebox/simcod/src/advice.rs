@@ -3,10 +3,10 @@
 use hol_simco::Refusal;
 
 /// Returns the refusal with advice, if there is any.
-pub fn with_advice(what: &str, refusal: Refusal) -> String {
+pub fn with_advice(label: &str, refusal: Refusal) -> String {
     match advice(refusal) {
-        "" => format!("{what}: {refusal}"),
-        advice => format!("{what}: {refusal}; {advice}"),
+        "" => format!("{label}: {refusal}"),
+        advice => format!("{label}: {refusal}; {advice}"),
     }
 }
 

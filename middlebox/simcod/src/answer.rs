@@ -14,7 +14,7 @@ use hol_terminal::say;
 /// A request, and its name in error messages.
 #[derive(Debug)]
 pub struct LabelledRequest {
-    about: String,
+    label: String,
     /// The request.
     pub request: Request,
 }
@@ -30,9 +30,9 @@ struct RefusedRequest {
 }
 
 impl LabelledRequest {
-    /// Returns the same request, from this place in a file.
-    pub fn with_location(self, place: &str) -> Self {
-        Self { about: format!("{place}: {}", self.about), ..self }
+    /// Returns the request with this location in a file before its label.
+    pub fn with_location(self, location: &str) -> Self {
+        Self { label: format!("{location}: {}", self.label), ..self }
     }
 }
 
@@ -41,12 +41,12 @@ impl From<Request> for LabelledRequest {
         let flow = |a0: &AddressTuple, a3: &AddressTuple| {
             format!("{} {}", FlowEnd::from_tuple(a0), FlowEnd::from_tuple(a3))
         };
-        let about = match &request {
+        let label = match &request {
             Request::Per { enable: Enable { internal, external, .. }, .. }
             | Request::Pdr { internal, external, .. } => flow(internal, external),
             request => pid(request).map_or("reserve".to_owned(), |pid| format!("rule {}", pid.0)),
         };
-        Self { about, request }
+        Self { label, request }
     }
 }
 
@@ -57,7 +57,7 @@ pub fn show(
     as_json: bool,
 ) -> Result<(), Failure> {
     let (mut rules, mut problems) = (Vec::new(), Vec::new());
-    for (LabelledRequest { about, request }, answer) in answers {
+    for (LabelledRequest { label, request }, answer) in answers {
         match answer {
             Ok(reply) => {
                 let rule = Rule::of(&request, &reply);
@@ -67,7 +67,7 @@ pub fn show(
                 if as_json {
                     say(&json(&RefusedRequest::of(&request, refusal)));
                 }
-                problems.push(with_advice(&format!("{about}: the middlebox refused the request"), refusal));
+                problems.push(with_advice(&format!("{label}: the middlebox refused the request"), refusal));
             }
         }
     }

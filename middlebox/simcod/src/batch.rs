@@ -38,12 +38,12 @@ impl Batch {
             read(&self.file).map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))?;
         let (mut grammar, mut asked) = (Line::command(), Vec::new());
         for (index, line) in text.lines().enumerate() {
-            let place = format!("{}:{}", self.file.display(), index + 1);
+            let location = format!("{}:{}", self.file.display(), index + 1);
             let line = line.trim();
             if !line.is_empty() && !line.starts_with('#') {
                 let requests = parse(&mut grammar, line)
-                    .map_err(|problem| Failure::Usage(format!("{place}: {problem}")))?;
-                asked.extend(requests.into_iter().map(|asked| asked.with_location(&place)));
+                    .map_err(|problem| Failure::Usage(format!("{location}: {problem}")))?;
+                asked.extend(requests.into_iter().map(|asked| asked.with_location(&location)));
             }
         }
         self.client.ask(asked)

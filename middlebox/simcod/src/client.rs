@@ -81,7 +81,7 @@ impl Client {
     pub fn ask(&self, asked: Vec<LabelledRequest>) -> Result<(), Failure> {
         let mut session = self.open()?;
         let (answers, ended) = ask_all(&mut session, asked.iter().map(|asked| asked.request.clone()));
-        let overruled = overruled(&mut session, &answers).unwrap_or_default();
+        let overruled = receive_overruled(&mut session, &answers).unwrap_or_default();
         show(asked.into_iter().zip(answers), &overruled, self.json).and(ended.map_err(Failure::from))?;
         close(session);
         Ok(())
@@ -153,7 +153,7 @@ pub fn ask_all(
 
 /// Returns the rules ended by a PDR, of which the requesting session is notified after the reply. RFC 4540
 /// section 8.9.
-fn overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
+fn receive_overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
     let blocks = |answer: &Answer| match answer {
         Ok(Reply::Pdr { pid, .. }) => Some(*pid),
         _ => None,

@@ -18,7 +18,7 @@ pub struct Enable {
     #[command(flatten)]
     protocol: Protocol,
     #[command(flatten)]
-    way: DirectionOptions,
+    direction: DirectionOptions,
     /// Lifetime of the rule; the middlebox may grant less
     #[arg(long, value_name = "5m", default_value = "5m", value_parser = lifetime_text::parse)]
     lifetime: Lifetime,
@@ -54,7 +54,7 @@ impl RequestCommand for Enable {
         let has_ports = self.internal.port_count().or(self.external.port_count()).is_some();
         let (internal, external) = tuples(&self.internal, &self.external, self.protocol.number(has_ports)?);
         let parity = if self.same_parity { PortParity::Same } else { PortParity::Any };
-        let parameters = PerParameters { parity, direction: self.way.direction() };
+        let parameters = PerParameters { parity, direction: self.direction.direction() };
         let enable = hol_simco::Enable { parameters, internal, external, lifetime: self.lifetime };
         Ok(vec![match self.reservation {
             Some(pid) => Request::Pea { enable, pid: Pid(pid) },

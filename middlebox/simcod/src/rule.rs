@@ -16,10 +16,13 @@ pub struct Rule {
     pub(super) protocol: Option<String>,
     /// The direction: inbound, outbound or both.
     pub(super) direction: Option<&'static str>,
-    /// A0 to A3.
+    /// A0: the internal host.
     pub(super) internal: Option<End>,
+    /// A1: the middlebox as internal hosts see it.
     pub(super) inside: Option<End>,
+    /// A2: the middlebox as external hosts see it.
     pub(super) outside: Option<End>,
+    /// A3: the external host.
     pub(super) external: Option<End>,
     pub(super) lifetime_s: Option<u32>,
     pub(super) owner: Option<String>,
@@ -39,7 +42,7 @@ pub struct End {
     pub(super) ports: u16,
 }
 
-/// Returns the rule of a request.
+/// Returns the PID of the existing rule that a request names.
 pub fn pid(request: &Request) -> Option<Pid> {
     match request {
         Request::Pea { pid, .. } | Request::Plc { pid, .. } | Request::Prs { pid } => Some(*pid),
@@ -63,8 +66,8 @@ impl Rule {
         match reply {
             Reply::Prr(rule) => Self::granted("reserved", rule),
             Reply::Per(rule) => Self::granted("enabled", rule).enabled_by(request),
-            Reply::Plc { lifetime } => Self { lifetime_s: Some(lifetime.0), ..Self::asked_for(request) },
-            Reply::Prd => Self { state: Some("ended"), ..Self::asked_for(request) },
+            Reply::Plc { lifetime } => Self { lifetime_s: Some(lifetime.0), ..Self::of_request(request) },
+            Reply::Prd => Self { state: Some("ended"), ..Self::of_request(request) },
             Reply::Pdr { pid, lifetime } => {
                 let rule =
                     Self { state: Some("disabled"), lifetime_s: Some(lifetime.0), ..Self::with_pid(*pid) };
@@ -88,18 +91,18 @@ impl Rule {
                     lifetime_s: Some(rule.lifetime.0),
                     ..Self::with_pid(rule.pid)
                 };
-                enabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
+                enabled.with_hosts(&rule.internal, &rule.external).owned_by(&rule.owner)
             }
             Reply::Pds(rule) => {
                 let (state, lifetime_s) = (Some("disabled"), Some(rule.lifetime.0));
                 let disabled = Self { state, lifetime_s, ..Self::with_pid(rule.pid) };
-                disabled.between(&rule.internal, &rule.external).owned_by(&rule.owner)
+                disabled.with_hosts(&rule.internal, &rule.external).owned_by(&rule.owner)
             }
             reply => unreachable!("{reply:?} is not the status of a rule"),
         }
     }
 
-    fn asked_for(request: &Request) -> Self {
+    fn of_request(request: &Request) -> Self {
         Self::with_pid(pid(request).expect("PLC names a rule"))
     }
 
@@ -120,14 +123,14 @@ impl Rule {
         match request {
             Request::Per { enable, .. } | Request::Pea { enable, .. } => {
                 let direction = Some(direction(enable.parameters.direction));
-                Self { direction, ..self }.between(&enable.internal, &enable.external)
+                Self { direction, ..self }.with_hosts(&enable.internal, &enable.external)
             }
-            Request::Pdr { internal, external, .. } => self.between(internal, external),
+            Request::Pdr { internal, external, .. } => self.with_hosts(internal, external),
             _ => self,
         }
     }
 
-    fn between(self, internal: &AddressTuple, external: &AddressTuple) -> Self {
+    fn with_hosts(self, internal: &AddressTuple, external: &AddressTuple) -> Self {
         let protocol = Some(protocol::name(internal.protocol));
         Self { protocol, internal: Some(End::of(internal)), external: Some(End::of(external)), ..self }
     }

@@ -44,7 +44,7 @@ impl Watch {
     /// Watches until the middlebox ends the session, the count is reached, or Ctrl-C.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
-        let waiter = EventWaiter::to(&session).map_err(Failure::failed)?;
+        let waiter = EventWaiter::new(&session).map_err(Failure::failed)?;
         note!("watching {}", self.client.server()?);
         let mut seen = 0;
         while self.count.is_none_or(|count| seen < count)
@@ -82,7 +82,7 @@ impl EventWaiter {
     const SESSION_TOKEN: u64 = 0;
     const INTERRUPT_TOKEN: u64 = 1;
 
-    fn to(session: &Session) -> io::Result<Self> {
+    fn new(session: &Session) -> io::Result<Self> {
         let (interrupted, mut interrupt) = UnixStream::pair()?;
         // A failure is irrelevant: it means that watching has ended.
         let tell = move || drop(interrupt.write_all(b"!"));

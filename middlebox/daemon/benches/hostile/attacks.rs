@@ -152,7 +152,7 @@ fn fan_out(server: &Server, scale: usize) -> String {
     // Waits until all sessions have been notified, and those that do not read have been closed.
     (0..held).for_each(|_| drop(peer.receive()));
     drop(reading);
-    format!("one disable rule over {held} rules, {count} sessions told")
+    format!("one disable rule over {held} rules, {count} sessions notified")
 }
 
 /// Opens a session that reads its notifications, or does not.
@@ -234,7 +234,7 @@ fn common_end(server: &Server, scale: usize) -> String {
     let count = sessions.len();
     sessions.into_iter().for_each(|peer| drop(listen(peer, true)));
     (0..held).for_each(|_| drop(peer.receive()));
-    format!("{held} rules that end together, {count} sessions told")
+    format!("{held} rules that end together, {count} sessions notified")
 }
 
 /// Requests more ports than the quota allows, and mappings of more ports than a rule may have, at a NAT that has

@@ -112,9 +112,10 @@ impl Daemon {
             && let Some(&number) = self.readable_mappers.first()
         {
             count += 1;
-            let heard = mapper.receive(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
+            let was_received =
+                mapper.receive(now, number, &mut self.buffer, &mut self.middlebox, &mut self.batch);
             // ICMP errors about unreachable hosts also arrive here, and are ignored.
-            if !heard.unwrap_or(true) {
+            if !was_received.unwrap_or(true) {
                 self.readable_mappers.remove(&number);
             }
         }

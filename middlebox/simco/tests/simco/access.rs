@@ -170,9 +170,9 @@ fn a_reply_precedes_notifications_of_later_changes() {
     }
     assert_eq!(world.batch.changes().len(), 2);
     world.release();
-    let heard = world.take_messages(operator);
+    let received = world.take_messages(operator);
     assert!(matches!(
-        heard[..],
+        received[..],
         [Some(Body::Notification(Notification::Are { .. })), Some(Body::Reply(Reply::Per(_)))]
     ));
 }

@@ -51,11 +51,11 @@ fn a_refused_step_changes_nothing() {
     submit(&mut world, operator, 4, Request::St);
     world.take_messages(operator);
     run(&mut world, |changes| matches!(changes[0].after, Some(rule) if rule.gid().is_none()));
-    let heard = world.take_messages(operator);
-    assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
-    assert_eq!(heard[1], Some(Body::Reply(Reply::Plc { lifetime: Lifetime(30) })));
-    assert!(matches!(heard[2], Some(Body::Reply(Reply::Per(_)))));
-    assert_eq!(heard[3..], [Some(Body::Reply(Reply::St)), None]);
+    let received = world.take_messages(operator);
+    assert_eq!(received[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
+    assert_eq!(received[1], Some(Body::Reply(Reply::Plc { lifetime: Lifetime(30) })));
+    assert!(matches!(received[2], Some(Body::Reply(Reply::Per(_)))));
+    assert_eq!(received[3..], [Some(Body::Reply(Reply::St)), None]);
 }
 
 /// The ports of a refused step are free again.
@@ -89,8 +89,10 @@ fn each_refusal_in_a_batch_repeats_only_its_own_step() {
     assert_eq!(attempts, 10_000);
     assert_eq!(world.changes.len(), 1);
     let refused = Some(Body::Refusal(Refusal::ConfigurationFailed));
-    let heard = world.take_messages(agent);
-    assert!(heard.len() == 10_000 && heard.iter().filter(|heard| **heard != refused).count() == 1);
+    let received = world.take_messages(agent);
+    assert!(
+        received.len() == 10_000 && received.iter().filter(|received| **received != refused).count() == 1
+    );
 }
 
 /// One rule has ended, another would have ended without the refused step; later requests get the ports that are free
@@ -106,10 +108,10 @@ fn an_expiry_is_repeated_in_order_unless_the_rule_ends_later() {
         world.middlebox.receive(at(60), agent, request, &mut world.batch);
     }
     run_at(at(60), &mut world, |changes| changes[0].before.is_some_and(|rule| rule.pid == pids[1]));
-    let heard = world.take_messages(agent);
-    assert_eq!(heard[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
-    assert!(matches!(heard[2], Some(Body::Reply(Reply::Prr(_)))), "{heard:?}");
-    assert_eq!(heard[3..], [Some(Body::Refusal(Refusal::LackOfPorts))]);
+    let received = world.take_messages(agent);
+    assert_eq!(received[0], Some(Body::Refusal(Refusal::ConfigurationFailed)));
+    assert!(matches!(received[2], Some(Body::Reply(Reply::Prr(_)))), "{received:?}");
+    assert_eq!(received[3..], [Some(Body::Refusal(Refusal::LackOfPorts))]);
 }
 
 /// The filter's own timeout ends the rule, so a rule whose end the filter rejects has ended all the same.

@@ -298,16 +298,16 @@ fn the_next_answer_follows_the_end_of_all_overruled_rules() {
     }
     world.middlebox.resume(START, bob, &mut world.batch);
     world.release();
-    let heard = world.take_messages(bob);
+    let received = world.take_messages(bob);
     let is_end = |body: &&Option<Body>| matches!(body, Some(Body::Notification(Notification::Are { .. })));
-    let answers: Vec<&Option<Body>> = heard.iter().filter(|body| !is_end(body)).collect();
-    assert_eq!(heard.iter().filter(is_end).count(), 200);
+    let answers: Vec<&Option<Body>> = received.iter().filter(|body| !is_end(body)).collect();
+    assert_eq!(received.iter().filter(is_end).count(), 200);
     assert!(
         matches!(answers[..], [Some(Body::Reply(Reply::Pdr { .. })), Some(Body::Reply(Reply::Prl(_)))]),
         "{answers:?}"
     );
-    assert_eq!(heard.last(), answers.last().copied(), "the list follows the notifications");
-    let Some(Some(Body::Reply(Reply::Prl(pids)))) = heard.last() else { panic!("no list") };
+    assert_eq!(received.last(), answers.last().copied(), "the list follows the notifications");
+    let Some(Some(Body::Reply(Reply::Prl(pids)))) = received.last() else { panic!("no list") };
     assert_eq!(pids.len(), 1);
 }
 

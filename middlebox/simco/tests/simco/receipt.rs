@@ -161,7 +161,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
         cuts.sort_unstable();
         let whole = answers(&[], usize::MAX);
-        let positive = |heard: &Option<Body>| matches!(heard, None | Some(Body::Reply(_)));
+        let positive = |received: &Option<Body>| matches!(received, None | Some(Body::Reply(_)));
         prop_assert!(whole.len() == 7 && whole.iter().all(positive), "six replies and the end");
         prop_assert_eq!(answers(&cuts, room), whole);
     }

@@ -180,8 +180,11 @@ fn requests_behind_st_are_ignored() {
     let stream: Vec<u8> =
         messages.iter().flat_map(|r| Message::request(Tid(1), r.clone()).to_bytes()).collect();
     world.receive(START, id, &stream);
-    let heard = world.take_messages(id);
-    assert!(matches!(heard[..], [Some(Body::Reply(Reply::Se { .. })), Some(Body::Reply(Reply::St)), None]));
+    let received = world.take_messages(id);
+    assert!(matches!(
+        received[..],
+        [Some(Body::Reply(Reply::Se { .. })), Some(Body::Reply(Reply::St)), None]
+    ));
     assert!(world.changes.is_empty());
 }
 
@@ -194,9 +197,9 @@ fn the_middlebox_ends_its_sessions_with_ast() {
     world.middlebox.receive(START, first, Message::request(Tid(9), per(60)).to_bytes(), &mut world.batch);
     world.middlebox.end_sessions(&mut world.batch);
     world.release();
-    let heard = world.take_messages(first);
+    let received = world.take_messages(first);
     let ast = Body::Notification(Notification::Ast);
-    assert!(matches!(&heard[..], [Some(Body::Reply(Reply::Per(_))), Some(last), None] if *last == ast));
+    assert!(matches!(&received[..], [Some(Body::Reply(Reply::Per(_))), Some(last), None] if *last == ast));
     assert_eq!(world.take_messages(silent), [None], "there was no session to end");
     assert!(world.middlebox.rules(at(1)).any(|rule| rule.pid == pid));
 }

@@ -93,7 +93,7 @@ impl World {
 
     /// Returns the rules and lifetimes in the AREs since the last call.
     pub fn events(&mut self, id: SessionId) -> Vec<(Pid, u32)> {
-        let event = |heard| match heard {
+        let event = |received| match received {
             Some(Body::Notification(Notification::Are { pid, lifetime })) => (pid, lifetime.0),
             other => panic!("{other:?} is not an ARE"),
         };

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 use crate::program::{BIN, code};
-use crate::world::Place::{self, Inside, Middlebox, Outside};
+use crate::world::Node::{self, Inside, Middlebox, Outside};
 use crate::world::{World, arrives, wait};
 
 const HOST: &str = "10.1.0.2";
@@ -108,13 +108,13 @@ fn download(mut from: &TcpStream, mut to: &TcpStream) -> bool {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn calls_and_connections_pass_from_when_a_rule_begins_until_it_ends() {
+fn calls_and_connections_pass_only_while_a_rule_lasts() {
     let firewall = Firewall::start("filter = 'nftables'");
     let world = &firewall.world;
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6000"));
     let pages = world.listen(Inside, "10.1.0.2:8080");
-    assert_eq!((talk(&outside, &inside), talk(&inside, &outside)), (0, 0), "no rule, no call");
-    world.connect(Outside, "10.1.0.2:8080").expect_err("no rule, no connection");
+    assert_eq!((talk(&outside, &inside), talk(&inside, &outside)), (0, 0), "no call passes without a rule");
+    world.connect(Outside, "10.1.0.2:8080").expect_err("no connection passes without a rule");
 
     firewall.simcod(&format!("enable {HOST}:5004 {PEER}:6000 --udp --both-ways --lifetime 3s"));
     firewall.simcod(&format!("enable {HOST}:8080 {PEER} --tcp --lifetime 1h"));
@@ -124,23 +124,23 @@ fn calls_and_connections_pass_from_when_a_rule_begins_until_it_ends() {
     server.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     assert!(download(&server, &visitor) && download(&visitor, &server));
 
-    assert!(firewall.is_blocked_soon(&outside, &inside), "the lifetime is over");
+    assert!(firewall.is_blocked_soon(&outside, &inside), "the lifetime has ended");
     firewall.simcod("disallow 2");
     assert!(!download(&server, &visitor) && !download(&visitor, &server), "the connection is cut");
-    world.connect(Outside, "10.1.0.2:8080").expect_err("and there is no other");
+    world.connect(Outside, "10.1.0.2:8080").expect_err("no new connection passes");
     assert_eq!(firewall.simcod("list"), "");
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_nat_binds_what_was_reserved_and_forgets_it() {
+fn a_nat_binds_and_releases_a_reservation() {
     let settings = "filter = 'nftables'\n[nat]\noutside = ['192.0.2.77']";
     let firewall = Firewall::start(settings);
     let world = &firewall.world;
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6000"));
     let reserved = firewall.json("reserve --udp --even");
     let outside_of_host = format!("192.0.2.77:{}", reserved["outside"]["port"]);
-    assert_eq!(arrives(&outside, &outside_of_host, &inside), None, "a reservation lets nothing pass");
+    assert_eq!(arrives(&outside, &outside_of_host, &inside), None, "a reservation lets no packets pass");
     firewall.simcod(&format!("enable {HOST}:5004 {PEER}:6000 --udp --both-ways --reservation 1"));
     assert_eq!(arrives(&outside, &outside_of_host, &inside).as_deref(), Some("10.2.0.2:6000"));
     assert_eq!(arrives(&inside, "10.2.0.2:6000", &outside), Some(outside_of_host.clone()));
@@ -150,7 +150,7 @@ fn a_nat_binds_what_was_reserved_and_forgets_it() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_twice_nat_stands_between_the_two() {
+fn a_twice_nat_translates_both_hosts() {
     let settings = "filter = 'nftables'\n[nat]\noutside = ['192.0.2.77']\ninside = ['198.51.100.77']";
     let firewall = Firewall::start(settings);
     let world = &firewall.world;
@@ -164,7 +164,7 @@ fn a_twice_nat_stands_between_the_two() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn one_of_ten_thousand_rules_is_as_good_as_one_alone() {
+fn one_of_ten_thousand_rules_lets_its_flow_pass() {
     let firewall = Firewall::start("filter = 'nftables'");
     let world = &firewall.world;
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6000"));
@@ -184,7 +184,7 @@ fn one_of_ten_thousand_rules_is_as_good_as_one_alone() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn rules_outlive_the_death_of_the_middlebox_and_end_in_time() {
+fn rules_outlive_a_killed_middlebox_and_end_in_time() {
     let mut firewall = Firewall::start("filter = 'nftables'\nstate = 'rules'");
     let (short, long) =
         (firewall.world.udp(Inside, "10.1.0.2:5004"), firewall.world.udp(Inside, "10.1.0.2:5006"));
@@ -192,8 +192,8 @@ fn rules_outlive_the_death_of_the_middlebox_and_end_in_time() {
     firewall.simcod(&format!("enable {HOST}:5004 {PEER}:6000 --udp --lifetime 3s"));
     firewall.simcod(&format!("enable {HOST}:5006 {PEER}:6000 --udp --lifetime 1h"));
     firewall.middlebox.take().unwrap().kill();
-    assert_eq!((talk(&outside, &short), talk(&outside, &long)), (50, 50), "nobody ended them");
-    assert!(firewall.is_blocked_soon(&outside, &short), "nobody but the kernel can have ended it");
+    assert_eq!((talk(&outside, &short), talk(&outside, &long)), (50, 50), "the rules are still in force");
+    assert!(firewall.is_blocked_soon(&outside, &short), "only the kernel can have ended the rule");
     firewall.serve();
     assert_eq!(firewall.json("list")["pid"], 2);
     assert_eq!((talk(&outside, &short), talk(&outside, &long)), (0, 50));
@@ -203,7 +203,7 @@ fn rules_outlive_the_death_of_the_middlebox_and_end_in_time() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn whoever_flushes_all_rules_opens_nothing_for_long() {
+fn flushed_rules_are_restored_soon() {
     let firewall = Firewall::start("filter = 'nftables'");
     let world = &firewall.world;
     let (inside, outside) = (world.udp(Inside, "10.1.0.2:5004"), world.udp(Outside, "10.2.0.2:6000"));
@@ -231,7 +231,7 @@ fn a_second_middlebox_does_not_get_the_table() {
 /// The agent runs like a softphone on its own host, over the network that the middlebox protects.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn an_agent_inside_proves_who_it_is_and_opens_the_firewall_for_its_own_host_alone() {
+fn an_internal_agent_opens_the_firewall_only_for_its_own_host() {
     let settings = "filter = 'nftables'\nlisten = ['10.1.0.1:7626']\npolicy = 'policy'\nsecrets = 'secrets'";
     let files = [
         ("policy", "[agents.phone]\ninternal = ['10.1.0.2/32']"),
@@ -263,7 +263,7 @@ fn an_agent_inside_proves_who_it_is_and_opens_the_firewall_for_its_own_host_alon
 /// Executes every command of the page in order.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables), bash, curl and python3"]
-fn the_quickstart_does_what_it_says() {
+fn the_commands_of_the_quick_start_work() {
     let page = include_str!("../../../../docs/simco-quickstart.md");
     let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     let blocks: Vec<&str> = blocks.collect();
@@ -301,13 +301,13 @@ fn the_quickstart_does_what_it_says() {
 /// The interface determines what is protected below IP: traffic of another one does not reach this address.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn a_protected_address_is_reached_by_its_interface_alone() {
+fn a_protected_address_is_reached_only_over_its_interface() {
     let settings = "listen = ['127.0.0.1:7626']\npolicy = 'policy'\nsecrets = 'secrets'\n
                     [protected]\ninterface = 'in0'\nlisten = ['10.1.0.1:7626']";
     let policy = "secure-only = true\n[agents.web]";
     let files = [("policy", policy), ("secrets", "web = 'a secret of 16 octets'")];
     let firewall = Firewall::with_files(settings, &files);
-    let ask = |from: Place, server: &str| {
+    let ask = |from: Node, server: &str| {
         let mut agent = firewall.world.command(from, BIN);
         agent.args(["list", "--name", "web", "--secret", "secrets", "--timeout", "5s"]);
         let output = agent.args(["--server", server]).current_dir(firewall.dir.path()).output().unwrap();
@@ -323,13 +323,13 @@ fn a_protected_address_is_reached_by_its_interface_alone() {
 /// The table of a killed middlebox drops all packets; `clear` removes it, and no rules of other programs.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn what_a_middlebox_has_left_is_cleared_and_nothing_of_others() {
+fn clear_removes_only_the_table_of_the_middlebox() {
     let mut firewall = Firewall::start("filter = 'nftables'");
     firewall.middlebox.take().expect("it serves").kill();
     firewall.world.nft("add table inet theirs");
     let (inside, outside) =
         (firewall.world.udp(Inside, "10.1.0.2:5004"), firewall.world.udp(Outside, "10.2.0.2:6000"));
-    assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside), None, "all is dropped");
+    assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside), None, "the table drops all packets");
     for _ in 0..2 {
         firewall.simcod("clear --config settings.toml");
         assert_eq!(arrives(&outside, "10.1.0.2:5004", &inside).as_deref(), Some("10.2.0.2:6000"));

@@ -109,7 +109,7 @@ fn serve() -> (Child, String) {
         println!("{line}");
         line.strip_prefix("listening on sctp ").map(str::to_owned)
     });
-    (child, address.expect("it listens for SCTP"))
+    (child, address.expect("the middlebox listens for SCTP"))
 }
 
 /// Returns the output of an agent's command.
@@ -125,5 +125,5 @@ fn ask(address: &str, line: &str) -> String {
 fn terminate(mut child: Child) {
     let process = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
-    assert!(child.wait().unwrap().success(), "it ends in order");
+    assert!(child.wait().unwrap().success(), "the middlebox ends normally");
 }

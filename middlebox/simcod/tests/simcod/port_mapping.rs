@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::program::BIN;
-use crate::world::Place::{Inside, Middlebox, Outside};
-use crate::world::{Place, World, arrives};
+use crate::world::Node::{Inside, Middlebox, Outside};
+use crate::world::{Node, World, arrives};
 
 /// A router between two networks.
 struct Router {
@@ -37,8 +37,8 @@ impl Router {
     }
 
     /// Returns the output of a program, which must succeed.
-    fn run(&self, place: Place, program: &str, arguments: &[&str]) -> String {
-        self.world.run(place, program, arguments).unwrap()
+    fn run(&self, node: Node, program: &str, arguments: &[&str]) -> String {
+        self.world.run(node, program, arguments).unwrap()
     }
 
     fn list(&self) -> String {
@@ -96,13 +96,13 @@ fn natpmpc_learns_the_address_and_maps_ports() {
     assert_eq!(arrives(&outside, "192.0.2.77:40123", &inside), None, "given back");
     let stranger = router.world.command(Outside, "natpmpc").args(["-g", "10.1.0.1"]).output().unwrap();
     let told = String::from_utf8_lossy(&stranger.stdout);
-    assert!(!told.contains("Public IP address"), "the interface outside leads nowhere: {told}");
+    assert!(!told.contains("Public IP address"), "the outside interface does not answer: {told}");
 }
 
 /// A firewall that also translates: only mapped flows pass, in both directions.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables) and python3"]
-fn a_client_that_was_written_from_rfc_6887_is_served_as_it_says() {
+fn a_client_written_from_rfc_6887_is_served() {
     let router = Router::start("firewall = true");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simcod/pcp.py");
     let said = router.run(Inside, "python3", &[script, "10.1.0.1", "10.1.0.2", "192.0.2.77"]);
@@ -117,7 +117,7 @@ fn a_client_that_was_written_from_rfc_6887_is_served_as_it_says() {
     assert_eq!(arrives(&mapped, "10.2.0.3:6000", &other).as_deref(), Some("192.0.2.77:40123"));
     let flow = arrives(&peer, "10.2.0.2:6000", &outside).expect("PEER lets the flow pass");
     assert!(flow.starts_with("192.0.2.77:4"), "{flow}");
-    assert_eq!(arrives(&peer, "10.2.0.3:6000", &other), None, "and no other");
+    assert_eq!(arrives(&peer, "10.2.0.3:6000", &other), None, "other flows do not pass");
     let unmapped = router.world.udp(Inside, "10.1.0.2:5999");
     assert_eq!(arrives(&unmapped, "10.2.0.2:6000", &outside), None);
 }

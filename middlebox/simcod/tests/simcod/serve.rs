@@ -37,7 +37,7 @@ fn hang_up(pid: &str, log: &mut impl Iterator<Item = String>) -> String {
 }
 
 #[test]
-fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
+fn a_hangup_reloads_policy_and_secrets_unless_they_are_invalid() {
     let dir = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         fs::write(dir.path().join(name), text).unwrap();
@@ -86,7 +86,7 @@ fn a_hangup_has_policy_and_secrets_read_again_and_an_error_changes_nothing() {
 
 /// RFC 4540 section 8.7: the length of a reply has 16 bits.
 #[test]
-fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
+fn more_rules_than_fit_a_list_are_shown_from_the_journal() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("settings.toml"), "state = \"rules\"\nsync = false\n").unwrap();
     let mut middlebox = Daemon::start(dir.path(), &["--config", "settings.toml"]);
@@ -107,14 +107,14 @@ fn rules_that_are_too_many_for_a_list_are_shown_from_where_they_are_recorded() {
     assert!(code == 1 && problem.contains("0x0313") && problem.contains("`simcod rules DIR`"), "{problem}");
     assert_eq!(rules(&["--json"]).lines().count(), 8192);
     middlebox.kill();
-    assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether it runs or not");
+    assert_eq!(rules(&["--json"]).lines().count(), 8192, "whether the middlebox runs or not");
     let (code, problem) = program::failure(dir.path(), &["rules", "."]);
     assert!(code == 1 && problem.contains("contains no journal"), "{problem}");
 }
 
 /// The status is from proc_pid_status(5).
 #[test]
-fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
+fn systemd_is_notified_and_privileges_are_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let supervisor = UnixDatagram::bind(dir.path().join("notify")).unwrap();
     supervisor.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -139,7 +139,7 @@ fn a_supervisor_is_told_and_nothing_is_left_of_what_root_may() {
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
+fn invalid_settings_are_refused_with_position_and_advice() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("typo.toml"), "listen = []\nlisten-on = 3\n").unwrap();
     fs::write(dir.path().join("policy.toml"), "[agents.web]\n").unwrap();
@@ -201,7 +201,7 @@ fn settings_that_cannot_work_are_refused_with_the_place_and_the_cure() {
 }
 
 #[test]
-fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
+fn a_middlebox_that_cannot_open_a_socket_does_not_report_readiness() {
     let dir = tempfile::tempdir().unwrap();
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap();
@@ -214,7 +214,7 @@ fn nobody_is_told_of_a_middlebox_that_cannot_open_all_of_its_sockets() {
 
 /// Every command has a page, as `man` reads it.
 #[test]
-fn each_command_has_a_page_of_the_manual() {
+fn each_command_has_a_manual_page() {
     let dir = tempfile::tempdir().unwrap();
     program::ok(dir.path(), &["manual", "man"]);
     let page = |name: &str| fs::read_to_string(dir.path().join("man").join(name)).unwrap();

@@ -19,7 +19,7 @@ use crate::program::{self, BIN};
 
 const UDP: u8 = 17;
 /// Maximum time until an event.
-const PATIENCE: Duration = Duration::from_secs(20);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Two directories, and the authority of both sides.
 struct Pair {
@@ -89,7 +89,7 @@ fn lines(stderr: ChildStderr) -> Receiver<String> {
 fn await_event(log: &Receiver<String>, event: &str) -> String {
     let mut seen = Vec::new();
     loop {
-        match log.recv_timeout(PATIENCE) {
+        match log.recv_timeout(EVENT_TIMEOUT) {
             Ok(line) if line.contains(&format!("event={event}")) => return line,
             Ok(line) => seen.push(line),
             Err(_) => panic!("no {event} in {seen:?}"),
@@ -125,7 +125,7 @@ fn hosts(pair: &Pair, directory: &str) -> BTreeSet<u32> {
 }
 
 #[test]
-fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
+fn a_required_standby_has_every_acknowledged_rule() {
     let pair = Pair::new("required = true");
     let mut next = 0;
     let mut acknowledged = BTreeSet::new();
@@ -133,7 +133,7 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
     for round in 0..5 {
         let (mut active, log) = pair.active();
         let mut agent = session(&active);
-        assert_eq!(enable(&mut agent, 1 << 20), Some(false), "nothing may change without a standby");
+        assert_eq!(enable(&mut agent, 1 << 20), Some(false), "changes are refused without a standby");
         let (standby, standby_log) = pair.standby("fw2");
         await_event(&log, "standby-synchronized");
         await_event(&standby_log, "synchronized");
@@ -163,7 +163,7 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
         assert!(lost.is_empty(), "acknowledged and not copied: {lost:?}");
         assert!(
             copied.len() <= acknowledged.len() + 1 + round,
-            "only what was under way may be there as well"
+            "the only other rules are of unanswered requests"
         );
         fs::remove_dir_all(pair.path().join("active")).unwrap();
         fs::rename(pair.path().join("copy"), pair.path().join("active")).unwrap();
@@ -174,11 +174,11 @@ fn a_standby_that_is_required_has_every_rule_that_was_acknowledged() {
 }
 
 #[test]
-fn without_its_standby_a_middlebox_goes_on_and_catches_up_later() {
+fn a_middlebox_continues_without_its_standby_and_copies_later() {
     let pair = Pair::new("patience = '200ms'");
     let (active, log) = pair.active();
     let mut agent = session(&active);
-    assert_eq!(enable(&mut agent, 1), Some(true), "nobody is there yet");
+    assert_eq!(enable(&mut agent, 1), Some(true), "the standby is not connected yet");
     let (standby, _) = pair.standby("fw2");
     await_event(&log, "standby-synchronized");
     assert_eq!(enable(&mut agent, 2), Some(true));
@@ -217,7 +217,7 @@ fn a_takeover_continues_the_clock_of_the_active_side() {
 
 /// More peers than there may be handshakes at once send an octet a second.
 #[test]
-fn whoever_trickles_octets_does_not_keep_the_standby_out() {
+fn slow_handshakes_do_not_keep_the_standby_out() {
     let pair = Pair::new("");
     let (_active, log) = pair.active();
     let mut strangers: Vec<TcpStream> =
@@ -234,7 +234,7 @@ fn whoever_trickles_octets_does_not_keep_the_standby_out() {
 }
 
 #[test]
-fn rules_are_copied_to_nobody_else() {
+fn rules_are_copied_only_to_the_named_standby() {
     let pair = Pair::new("");
     let (_active, log) = pair.active();
     let (_standby, _) = pair.standby("stranger");

@@ -43,7 +43,7 @@ impl Drop for Middlebox {
 }
 
 #[test]
-fn an_agent_is_who_its_certificate_says_and_certificates_are_renewed_by_a_hangup() {
+fn certificates_identify_agents_and_are_reloaded_by_a_hangup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let authority = Authority::new(path, "authority");

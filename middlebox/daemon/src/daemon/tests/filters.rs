@@ -95,10 +95,10 @@ fn listening_is_reported_after_the_filter_has_its_rules() {
     let daemon =
         |filter: &FailingFilter| Plan { filter: Box::new(filter.clone()), ..Plan::default() }.daemon();
     let filter = FailingFilter::default();
-    let mut was_told = false;
-    let tell = |_: &Daemon| was_told = filter.0.lock().unwrap().is_reconciled;
-    daemon(&filter).run(&stopped, tell).unwrap();
-    assert!(was_told);
+    let mut was_ready = false;
+    let on_ready = |_: &Daemon| was_ready = filter.0.lock().unwrap().is_reconciled;
+    daemon(&filter).run(&stopped, on_ready).unwrap();
+    assert!(was_ready);
 
     let broken = FailingFilter::default();
     broken.0.lock().unwrap().is_broken = true;
