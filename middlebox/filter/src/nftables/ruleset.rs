@@ -30,7 +30,7 @@ pub(super) struct Chain<'a> {
     roles: &'static [Role],
     direction: PacketDirection,
     label: Option<Label>,
-    /// Addresses of the NAT, whose internal hosts external hosts can reach only at these addresses.
+    /// The NAT's pool: packets to internal hosts pass the inbound sets only if they were sent to one of its addresses.
     hidden_pool: Option<&'a Pool>,
     end: End<'a>,
 }

@@ -45,7 +45,7 @@ pub(super) enum Kind {
     DestroyElement = 30,
 }
 
-/// Returns a message table_message a table of the family `inet`, whose name is always its first attribute.
+/// Returns a message about a table of the family `inet`, whose name is always its first attribute.
 pub(super) fn table_message(table: &str, kind: Kind, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
