@@ -119,7 +119,7 @@ fn lists(server: &Server, scale: usize) -> String {
     let mut writer = peer.socket.try_clone().expect("a socket");
     let writing = thread::spawn(move || {
         let lists = octets(Request::Prl).repeat(10_000);
-        (0..count / 10_000).for_each(|_| writer.write_all(&lists).expect("it listens"));
+        (0..count / 10_000).for_each(|_| writer.write_all(&lists).expect("the daemon listens"));
     });
     peer.skip_octets(count / 10_000 * 10_000 * 8);
     writing.join().expect("all requests are sent");
@@ -181,7 +181,7 @@ fn handshakes(server: &Server, scale: usize) -> String {
     let (mut open, mut answer) = (Vec::new(), [0; 1 << 14]);
     for _ in 0..6400 / scale / 64 {
         let mut some: Vec<TcpStream> =
-            (0..64).map(|_| TcpStream::connect(server.protected).expect("it listens")).collect();
+            (0..64).map(|_| TcpStream::connect(server.protected).expect("the daemon listens")).collect();
         some.iter_mut().for_each(|socket| socket.write_all(&hello).expect("the daemon runs"));
         for socket in &mut some {
             assert!(socket.read(&mut answer).expect("an answer") > 0);
@@ -319,7 +319,8 @@ fn wrong_secrets(server: &Server, scale: usize) -> String {
     let address = server.address;
     let guess = move || (0..1000 / scale).filter(|_| Peer::is_refused(address)).count();
     let guessing: Vec<_> = (0..16).map(|_| thread::spawn(guess)).collect();
-    let refused: usize = guessing.into_iter().map(|guessing| guessing.join().expect("it guesses")).sum();
+    let refused: usize =
+        guessing.into_iter().map(|guessing| guessing.join().expect("the thread does not panic")).sum();
     format!("{refused} sessions refused")
 }
 

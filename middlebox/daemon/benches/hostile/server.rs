@@ -49,7 +49,7 @@ pub fn run(arguments: &[String]) {
     let [policy, secrets] = ["policy.toml", "secrets.toml"].map(|name| directory.path().join(name));
     fs::write(&policy, POLICY).expect("room");
     fs::write(&secrets, SECRETS).expect("room");
-    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).expect("it is ours");
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).expect("the file belongs to this user");
     let authority = Authority::new(directory.path(), "authority");
     let (certificate, key) = authority.certify("localhost");
     let agents = Some(authority.certificate);
@@ -68,8 +68,8 @@ pub fn run(arguments: &[String]) {
     let level = if is(Setup::UnreadAudit) { Level::Info } else { Level::Error };
     let log = Log::new(level, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the namespace is ours");
-    let tell = |daemon: &Daemon| daemon.addresses().for_each(|at| println!("{}", at.address));
-    daemon.run(std::io::stdin(), tell).expect("it serves");
+    let print_address = |daemon: &Daemon| daemon.addresses().for_each(|at| println!("{}", at.address));
+    daemon.run(std::io::stdin(), print_address).expect("the daemon serves");
 }
 
 fn nat() -> NatSettings {
@@ -114,9 +114,9 @@ impl Server {
         let command =
             command.arg(ROLE).arg(format!("{setup:?}")).stdin(Stdio::piped()).stdout(Stdio::piped());
         let errors = if setup == Setup::UnreadAudit { Stdio::piped() } else { Stdio::inherit() };
-        let mut child = command.stderr(errors).spawn().expect("it starts");
-        let out = BufReader::new(child.stdout.take().expect("it is a pipe"));
-        let mut lines = out.lines().map(|line| line.expect("it says where it listens"));
+        let mut child = command.stderr(errors).spawn().expect("the daemon starts");
+        let out = BufReader::new(child.stdout.take().expect("the output is a pipe"));
+        let mut lines = out.lines().map(|line| line.expect("the daemon prints its address"));
         let mut next = || lines.next().expect("two lines").parse().expect("an address");
         let (address, protected) = (next(), next());
         Self { child, address, protected }
@@ -142,7 +142,8 @@ impl Server {
 
     /// Returns its maximum resident octets: proc(5), `VmHWM`.
     pub fn peak_memory(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
         let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes << 10

@@ -52,7 +52,7 @@ fn serve(state: &Path) {
     };
     let log = Log::new(Level::Info, Box::new(std::io::stdout()));
     let mut daemon = settings.open(log).expect("the namespace is ours");
-    daemon.run(std::io::stdin(), |_| {}).expect("it serves");
+    daemon.run(std::io::stdin(), |_| {}).expect("the daemon serves");
 }
 
 struct Daemon {
@@ -69,8 +69,8 @@ impl Daemon {
         let program = std::env::current_exe().expect("this program has a path");
         let mut command = Command::new(program);
         let command = command.arg(ROLE).arg(state).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe")).lines();
+        let mut child = command.spawn().expect("the daemon starts");
+        let mut lines = BufReader::new(child.stdout.take().expect("the output is a pipe")).lines();
         let listening = await_event(&mut lines, "listening");
         let address =
             listening.rsplit(' ').next().expect("an address").trim_matches('"').parse().expect("an address");
@@ -91,12 +91,13 @@ impl Daemon {
 
     /// Returns the peak memory from proc(5).
     fn peak_memory(&self) -> String {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");
         status.lines().find(|line| line.starts_with("VmHWM")).expect("Linux tells it").to_owned()
     }
 
     fn kill(&mut self) {
-        self.child.kill().expect("it runs");
+        self.child.kill().expect("the daemon runs");
         self.child.wait().expect("the daemon has ended");
     }
 }

@@ -36,8 +36,9 @@ pub fn run(arguments: &[String]) {
     };
     let log = Log::new(Level::Error, Box::new(std::io::stderr()));
     let mut daemon = settings.open(log).expect("the loopback interface is there");
-    let tell = |daemon: &Daemon| println!("{}", daemon.addresses().next().expect("it listens").address);
-    daemon.run(std::io::stdin(), tell).expect("it serves");
+    let print_address =
+        |daemon: &Daemon| println!("{}", daemon.addresses().next().expect("the daemon listens").address);
+    daemon.run(std::io::stdin(), print_address).expect("the daemon serves");
 }
 
 impl fmt::Display for DaemonParts {
@@ -67,10 +68,14 @@ impl Server {
                 .filter(|(is_so, _)| *is_so)
                 .map(|(_, word)| word),
         );
-        let mut child =
-            command.arg(ROLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut child = command
+            .arg(ROLE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the daemon starts");
         let mut line = String::new();
-        let out = child.stdout.as_mut().expect("it is a pipe");
+        let out = child.stdout.as_mut().expect("the output is a pipe");
         BufReader::new(out).read_line(&mut line).expect("the daemon prints its address");
         Self { child, address: line.trim().parse().expect("an address") }
     }
@@ -86,7 +91,7 @@ impl Server {
     }
 
     fn number(&self, file: &str, field: usize) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("it runs");
+        let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).expect("the daemon runs");
         text.split_whitespace().nth(field).and_then(|field| field.parse().ok()).expect("a number")
     }
 }

@@ -359,7 +359,7 @@ fn nat_pmp_returns_the_address_and_maps_ports() {
     assert_eq!(parameters.direction, Direction::Inbound, "connections from outside");
     lan.say(PHONE, &map(81, 0, 7200));
     assert_eq!(lan.say(PHONE, &map(0, 0, 0)), [0, 130, 0, 0, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(lan.rules().len(), 0, "all of the host's");
+    assert_eq!(lan.rules().len(), 0, "all mappings of the host are deleted");
     assert_eq!(lan.say(PHONE, &[0, 9, 0, 0])[..4], [0, 137, 0, 5]);
     assert_eq!(lan.say("192.168.0.1", &map(80, 0, 7200))[..4], [0, 130, 0, 2]);
     assert_eq!(Lan::firewall().say(PHONE, &[0, 0])[..4], [0, 128, 0, 3], "a firewall has no outside address");
@@ -379,7 +379,7 @@ fn mappings_survive_a_restart_and_can_be_renewed() {
     assert_eq!(answer[..12], [2, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(lan.map(PHONE, 5004, 600, 0), given("192.0.2.1:40300", 600));
     lan.ask(PHONE, 600, peer(5010, "198.51.100.7:6000")).unwrap();
-    assert_eq!(lan.rules().len(), 2, "they are the same rules");
+    assert_eq!(lan.rules().len(), 2, "renewing adds no rules");
     let others = Mapping { nonce: *b"another's no", ..mapping(5004, 0) };
     let others = Operation::Map { mapping: others, prefer_failure: false, filters: Vec::new() };
     assert_eq!(lan.ask(PHONE, 600, others), Err(2));

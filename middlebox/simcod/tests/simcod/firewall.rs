@@ -325,7 +325,7 @@ fn a_protected_address_is_reached_only_over_its_interface() {
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
 fn clear_removes_only_the_table_of_the_middlebox() {
     let mut firewall = Firewall::start("filter = 'nftables'");
-    firewall.middlebox.take().expect("it serves").kill();
+    firewall.middlebox.take().expect("the daemon serves").kill();
     firewall.world.nft("add table inet theirs");
     let (inside, outside) =
         (firewall.world.udp(Inside, "10.1.0.2:5004"), firewall.world.udp(Outside, "10.2.0.2:6000"));

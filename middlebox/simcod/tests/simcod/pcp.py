@@ -105,7 +105,7 @@ def main():
     assert host.ask(request(MAP, 0, mapping(5006)))[:2] == (0, 0), "section 15.1: given back"
     external, _, _ = host.granted(request(MAP, 600, mapping(5012, 40124)))
     assert external == 40124, "and free for another"
-    print("all is as RFC 6887 has it")
+    print("all answers are as in RFC 6887")
 
 
 main()

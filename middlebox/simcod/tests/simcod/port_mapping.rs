@@ -106,7 +106,7 @@ fn a_client_written_from_rfc_6887_is_served() {
     let router = Router::start("firewall = true");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/simcod/pcp.py");
     let said = router.run(Inside, "python3", &[script, "10.1.0.1", "10.1.0.2", "192.0.2.77"]);
-    assert_eq!(said, "all is as RFC 6887 has it\n");
+    assert_eq!(said, "all answers are as in RFC 6887\n");
     let list = router.list();
     assert_eq!(list.lines().count(), 1 + 4, "5004, 8080, 5008, 5012: {list}");
     let (mapped, peer) =

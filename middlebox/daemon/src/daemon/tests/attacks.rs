@@ -275,7 +275,7 @@ fn the_slowest_readers_are_disconnected_first() {
     let mut slow: Vec<Client> = (0..10).map(|_| world.agent_named("attacker")).collect();
     let pid = busy.enable(world, 5004, 3600).unwrap();
     let status = octets(std::iter::repeat_n(Request::Prs { pid }, 1000));
-    // They send requests and do not read, until the kernel's buffers are full and the daemon's queues grow.
+    // The slow agents send requests and do not read, until the kernel's buffers are full and the daemon's queues grow.
     while world.daemon.connections.len() == 11 {
         slow.iter_mut().for_each(|client| drop(client.socket.write(&status)));
         world.turn();

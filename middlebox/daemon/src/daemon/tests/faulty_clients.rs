@@ -69,7 +69,7 @@ fn silent_connections_are_closed_after_a_minute() {
     world.skip(MINUTE);
     drop(silent);
     world.settle();
-    assert_eq!(world.daemon.connections.len(), 2, "those with a session");
+    assert_eq!(world.daemon.connections.len(), 2, "connections with a session remain");
     agent.enable(world, 5006, 3600).unwrap();
 }
 

@@ -219,7 +219,7 @@ fn an_owned_filter_is_not_checked_periodically() {
     assert_eq!(world.daemon.time_to_next_action(), None);
 }
 
-/// Its addresses may belong to another rule by then, and a journal with both could restore only one.
+/// The addresses of the ended rule may belong to another rule by then, and a journal with both could restore only one.
 #[test]
 fn an_end_that_the_filter_rejected_is_recorded_later() {
     let directory = tempfile::tempdir().unwrap();

@@ -80,7 +80,7 @@ fn the_oldest_unfinished_handshake_is_displaced() {
     let gone = sockets.iter().filter(|socket| socket.peek(&mut [0]).is_ok_and(|count| count == 0)).count();
     assert_eq!(gone, 10);
     world.skip(Middlebox::TIMEOUT);
-    // They get no notice of the end.
+    // The clients do not close, so their connections linger before they are removed.
     world.skip(Duration::from_secs(2));
     assert_eq!(world.daemon.connections.len(), 0, "all handshakes time out together");
 }

@@ -113,7 +113,7 @@ impl World {
         while self.turn() {}
     }
 
-    /// Lets time pass without a turn.
+    /// Lets time pass without a turn, then performs the turns that are due.
     pub fn skip(&mut self, span: Duration) {
         self.daemon.clock.skip(span);
         self.settle();

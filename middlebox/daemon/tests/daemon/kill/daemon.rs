@@ -72,7 +72,7 @@ impl Daemon {
     }
 
     pub fn server(&self) -> Server {
-        self.server.clone().expect("it serves")
+        self.server.clone().expect("the daemon serves")
     }
 
     /// Limits the size of files, as if the disk were full beyond it.

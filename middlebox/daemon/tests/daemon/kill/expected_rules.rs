@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use hol_simco::{Action, AddressTuple, Addresses, EnabledRule, Lifetime, Pid, Rule};
 
-/// What the test knows about a rule.
+/// The flow and the lifetime of a rule, as the test knows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownRule {
     /// The flow that the rule passes: the internal address without the first octet.
     pub flow: u32,
-    /// Its lifetime when it was last set, in steps that are longer than a test.
+    /// The lifetime when it was last set, in steps that are longer than a test.
     pub steps: u32,
 }
 
