@@ -26,7 +26,7 @@ impl Clock {
 
     /// Returns the clock for the rules in this directory: that of the previous daemon until the machine
     /// reboots, even if the wall clock was set meanwhile.
-    pub fn of(directory: &Path) -> Self {
+    pub fn stored_in(directory: &Path) -> Self {
         let stored = fs::read_to_string(directory.join(CLOCK_FILE)).ok();
         stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)
     }
@@ -97,7 +97,7 @@ mod tests {
         let set_back = Clock { epoch: 42 };
         set_back.save(directory.path()).unwrap();
         let expected = if boot().is_some() { 42 } else { Clock::start().epoch };
-        assert_eq!(Clock::of(directory.path()).epoch, expected);
+        assert_eq!(Clock::stored_in(directory.path()).epoch, expected);
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Log {
         if !self.writes(level) {
             return;
         }
-        self.put(now, None, level, event, fields);
+        self.write_line(now, None, level, event, fields);
     }
 
     /// Writes a line of the audit log, regardless of the level. The line counts for the agent that caused it, and is
@@ -111,10 +111,17 @@ impl Log {
         event: &str,
         fields: &[Field<'_>],
     ) {
-        self.put(now, agent, Level::Info, event, fields);
+        self.write_line(now, agent, Level::Info, event, fields);
     }
 
-    fn put(&mut self, now: Time, agent: Option<AgentId>, level: Level, event: &str, fields: &[Field<'_>]) {
+    fn write_line(
+        &mut self,
+        now: Time,
+        agent: Option<AgentId>,
+        level: Level,
+        event: &str,
+        fields: &[Field<'_>],
+    ) {
         let line = |level, event, fields: &[Field<'_>]| self.format.line(now, level, event, fields);
         let text = line(level, event, fields);
         match &mut self.out {

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 ///
 /// A running daemon is not disturbed. Lifetimes are relative to its clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
-    let now = Clock::of(state).now();
+    let now = Clock::stored_in(state).now();
     let recorded = hol_journal::read(state)?.into_iter();
     let in_force = recorded.filter(|recorded| recorded.rule.is_in_force(now));
     Ok(in_force.map(|RecordedRule { rule, owner }| rule.status(now, Owner::new(owner))).collect())

@@ -292,7 +292,7 @@ impl Settings {
     pub fn open(&self, log: Log) -> Result<Daemon, DaemonError> {
         let mut log = log.with_format(self.format);
         let mut middlebox = self.middlebox()?;
-        let clock = self.state.as_deref().map_or_else(Clock::start, Clock::of);
+        let clock = self.state.as_deref().map_or_else(Clock::start, Clock::stored_in);
         let poller = Poller::new()?;
         // Everything that may fail comes before the first change of the packet filter: a firewall that does
         // not start must not drop all packets.

@@ -25,11 +25,11 @@ impl Supervisor {
         let is_ours = env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
         let micros = env::var("WATCHDOG_USEC").ok().and_then(|micros| micros.parse().ok());
         let watchdog = micros.filter(|_| is_ours).map(Duration::from_micros);
-        Self::at(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
+        Self::connect(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
     }
 
     /// Returns the manager behind this socket; a name that starts with @ is in the abstract namespace.
-    fn at(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
+    fn connect(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
         let connect = |name: &OsStr| {
             let address = match name.as_bytes() {
                 [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
@@ -96,7 +96,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
-        let mut supervisor = Supervisor::at(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
+        let mut supervisor =
+            Supervisor::connect(Some(path.as_os_str()), Some(Duration::from_secs(10))).unwrap();
         supervisor.ready();
         let start = Time::from_millis(1_800_000_000_000);
         for second in 0..11 {
@@ -111,15 +112,15 @@ mod tests {
     fn a_name_that_begins_with_an_at_sign_is_abstract() {
         let name = format!("hol-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        Supervisor::at(Some(format!("@{name}").as_ref()), None).unwrap().ready();
+        Supervisor::connect(Some(format!("@{name}").as_ref()), None).unwrap().ready();
         assert_eq!(received(&socket), ["READY=1"]);
     }
 
     #[test]
     fn without_systemd_nothing_is_sent() {
-        let mut nobody = Supervisor::at(None, None).unwrap();
-        nobody.ready();
-        nobody.alive(Time::ZERO);
-        assert_eq!(nobody.wake_at(), Time::MAX);
+        let mut supervisor = Supervisor::connect(None, None).unwrap();
+        supervisor.ready();
+        supervisor.alive(Time::ZERO);
+        assert_eq!(supervisor.wake_at(), Time::MAX);
     }
 }

@@ -83,7 +83,7 @@ mod tests {
 
     fn appender(path: &str) -> Appender {
         let file = File::options().read(true).write(true).open(path).unwrap();
-        Appender::new(file, path.into(), 0, FramePosition::first(1))
+        Appender::new(file, path.into(), 0, FramePosition::first_of_segment(1))
     }
 
     /// /dev/null accepts writes, but cannot be synced.

@@ -29,7 +29,7 @@ fn copy(
     file: &mut File,
 ) -> Result<(), JournalError> {
     let last = numbers[numbers.len() - 1];
-    let mut frame_position = FramePosition::first(last);
+    let mut frame_position = FramePosition::first_of_segment(last);
     let mut out = Vec::with_capacity(MIN_FRAME_OCTETS + 1024);
     frame::begin(&mut out);
     let mut written = Ok(());

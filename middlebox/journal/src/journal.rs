@@ -171,7 +171,8 @@ impl Journal {
         // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
         let number = self.segments[self.segments.len() - 1] + 1;
-        let (mut frame_position, mut end) = (FramePosition::first(number), segment::HEADER_LENGTH as u64);
+        let (mut frame_position, mut end) =
+            (FramePosition::first_of_segment(number), segment::HEADER_LENGTH as u64);
         let path = segment::path(&self.dir, number);
         let file = segment::create(&self.dir, number, Start::Empty, |file| {
             (frame_position, end) = compaction::write(entries.iter().copied(), frame_position, file)
@@ -318,6 +319,6 @@ fn begin_segment(dir: &Path, number: u64, start: Start) -> Result<Appender, Jour
         file,
         segment::path(dir, number),
         segment::HEADER_LENGTH as u64,
-        FramePosition::first(number),
+        FramePosition::first_of_segment(number),
     ))
 }

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     fn position(segment: u64) -> Position {
-        Position::new(segment, FramePosition::first(segment), Durability::Synced)
+        Position::new(segment, FramePosition::first_of_segment(segment), Durability::Synced)
     }
 
     #[test]

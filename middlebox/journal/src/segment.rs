@@ -116,7 +116,10 @@ pub(crate) fn read(path: &Path, number: u64) -> Result<(Start, Reader), JournalE
         HeaderError::Malformed => damaged("the file does not begin with the header of a journal"),
     })?;
     let reader = BufReader::with_capacity(1 << 16, file);
-    Ok((start, Frames::new(reader, HEADER_LENGTH as u64, length, format, FramePosition::first(number))))
+    Ok((
+        start,
+        Frames::new(reader, HEADER_LENGTH as u64, length, format, FramePosition::first_of_segment(number)),
+    ))
 }
 
 fn header(start: Start, version: u8) -> [u8; HEADER_LENGTH] {

@@ -24,17 +24,17 @@ fn guarded_middlebox() -> middlebox::Server {
     middlebox::Server::start(Config::firewall(Lifetime(3600)), policy, Box::new(secrets))
 }
 
-fn at(address: std::net::SocketAddr) -> Server {
+fn server_at(address: std::net::SocketAddr) -> Server {
     address.to_string().parse().unwrap()
 }
 
 fn connect(middlebox: &middlebox::Server) -> Session {
-    Session::open(&at(middlebox.address), Box::new(Unauthenticated)).unwrap()
+    Session::open(&server_at(middlebox.address), Box::new(Unauthenticated)).unwrap()
 }
 
 fn connect_as(name: &str, secrets: &str, middlebox: &middlebox::Server) -> Result<Session, SessionError> {
     let secret = SharedSecret::parse(name, secrets, nonces()).unwrap();
-    Session::open(&at(middlebox.address), Box::new(secret))
+    Session::open(&server_at(middlebox.address), Box::new(secret))
 }
 
 fn enable(port: u16) -> Request {
@@ -126,7 +126,8 @@ fn the_agent_detects_a_wrong_secret_first() {
 
 #[test]
 fn an_agent_without_required_credentials_is_refused() {
-    let error = Session::open(&at(guarded_middlebox().address), Box::new(Unauthenticated)).unwrap_err();
+    let error =
+        Session::open(&server_at(guarded_middlebox().address), Box::new(Unauthenticated)).unwrap_err();
     let SessionError::Protocol(AgentError::Refused(refusal)) = error else { panic!("{error}") };
     assert_eq!(refusal, Refusal::AuthenticationFailed);
 }
@@ -144,7 +145,7 @@ fn a_shutdown_of_the_middlebox_ends_the_session() {
 #[test]
 fn a_refused_connection_and_a_timeout_are_distinguished() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = Server { timeout: Duration::from_millis(20), ..at(listener.local_addr().unwrap()) };
+    let silent = Server { timeout: Duration::from_millis(20), ..server_at(listener.local_addr().unwrap()) };
     let error = Session::open(&silent, Box::new(Unauthenticated)).unwrap_err();
     assert!(matches!(error, SessionError::Timeout(_)), "{error}");
     drop(listener);
@@ -167,7 +168,7 @@ fn a_server_of_another_protocol_is_an_error_with_its_reason() {
         (vec![9; 0x0909 + 8], "unknown basic message type 0x09"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = at(listener.local_addr().unwrap());
+        let server = server_at(listener.local_addr().unwrap());
         std::thread::spawn(move || listener.accept().unwrap().0.write_all(&says).unwrap());
         let error = Session::open(&server, Box::new(Unauthenticated)).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
@@ -176,7 +177,7 @@ fn a_server_of_another_protocol_is_an_error_with_its_reason() {
 
 #[test]
 fn sctp_is_used_or_reported_as_missing() {
-    let server = Server { transport: Transport::Sctp, ..at(open_middlebox().address) };
+    let server = Server { transport: Transport::Sctp, ..server_at(open_middlebox().address) };
     let error = Session::open(&server, Box::new(Unauthenticated)).unwrap_err();
     assert!(matches!(error, SessionError::NoSctp | SessionError::Connect { .. }), "{error}");
 }

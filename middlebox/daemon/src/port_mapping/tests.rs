@@ -61,12 +61,12 @@ impl Lan {
     }
 
     /// Returns the answer to a datagram; empty if there is none.
-    fn say(&mut self, host: &str, octets: &[u8]) -> Vec<u8> {
-        self.put(host, octets);
+    fn send(&mut self, host: &str, octets: &[u8]) -> Vec<u8> {
+        self.pass(host, octets);
         self.settle()
     }
 
-    fn put(&mut self, host: &str, octets: &[u8]) {
+    fn pass(&mut self, host: &str, octets: &[u8]) {
         let from = (Host { socket: 0, address: self.socket.local_addr().unwrap() }, host.parse().unwrap());
         self.mapper.handle(self.now, from, octets, &mut self.middlebox, &mut self.batch);
     }
@@ -97,7 +97,7 @@ impl Lan {
     /// Returns the outside address and port and the lifetime; or the result code.
     fn ask(&mut self, host: &str, lifetime: u32, operation: Operation) -> Result<(String, u32), u8> {
         let request = hol_pcp::Request { lifetime, client: host.parse().unwrap(), operation };
-        let answer = self.say(host, &request.to_bytes());
+        let answer = self.send(host, &request.to_bytes());
         assert_eq!((answer[0], answer[1]), (2, request.to_bytes()[1] | 0x80));
         if answer[3] != 0 {
             return Err(answer[3]);
@@ -131,7 +131,7 @@ fn peer(port: u16, remote: &str) -> Operation {
     Operation::Peer { mapping: mapping(port, 0), remote: remote.parse().unwrap() }
 }
 
-fn given(outside: &str, lifetime: u32) -> Result<(String, u32), u8> {
+fn granted(outside: &str, lifetime: u32) -> Result<(String, u32), u8> {
     Ok((outside.to_owned(), lifetime))
 }
 
@@ -141,24 +141,24 @@ fn a_mapping_is_granted_extended_and_deleted() {
     let lan = &mut Lan::behind_nat();
     assert_eq!(
         lan.map(PHONE, 5004, 600, 40_123),
-        given("192.0.2.1:40123", 600),
+        granted("192.0.2.1:40123", 600),
         "the suggested port is free"
     );
     assert_eq!(
         lan.map(TELLY, 5004, 600, 40_123),
-        given("192.0.2.1:40124", 600),
+        granted("192.0.2.1:40124", 600),
         "the suggested port is taken"
     );
     lan.skip(100);
-    assert_eq!(lan.map(PHONE, 5004, 7200, 40_999), given("192.0.2.1:40123", 3600), "the maximum");
+    assert_eq!(lan.map(PHONE, 5004, 7200, 40_999), granted("192.0.2.1:40123", 3600), "the maximum");
     assert_eq!(lan.rules().len(), 2);
     let hol_simco::Action::Enable { parameters, external, .. } = lan.rules()[0].action else { panic!() };
     assert_eq!(parameters.direction, Direction::BiDirectional, "datagrams pass both ways");
     assert!(external.has_address_wildcard(), "to everybody");
     lan.skip(500);
     assert_eq!(lan.rules().len(), 1, "a lifetime ends");
-    assert_eq!(lan.map(PHONE, 5004, 0, 0), given("0.0.0.0:0", 0));
-    assert_eq!(lan.map(PHONE, 5004, 0, 0), given("0.0.0.0:0", 0), "deleting again succeeds");
+    assert_eq!(lan.map(PHONE, 5004, 0, 0), granted("0.0.0.0:0", 0));
+    assert_eq!(lan.map(PHONE, 5004, 0, 0), granted("0.0.0.0:0", 0), "deleting again succeeds");
     assert_eq!(lan.rules().len(), 0);
     assert_eq!(lan.map(PHONE, 5004, 5, 0).unwrap().1, 120, "nothing is granted for less");
 }
@@ -174,7 +174,7 @@ fn a_mapping_is_changed_only_with_its_nonce() {
         assert_eq!(lan.ask(PHONE, lifetime, others.clone()), Err(2));
     }
     let nat_pmp = nat_pmp::Request::Map { protocol: 17, port: 5004, external: 0, lifetime: 0 };
-    assert_eq!(lan.say(PHONE, &nat_pmp.to_bytes())[3], 2);
+    assert_eq!(lan.send(PHONE, &nat_pmp.to_bytes())[3], 2);
     let all = Mapping { protocol: 0, port: 0, ..mapping(0, 0) };
     let all_of_others = Mapping { nonce: *b"another's no", ..all };
     for (mapping, left) in [(all_of_others, 1), (all, 0)] {
@@ -193,13 +193,13 @@ fn prefer_failure_gets_the_suggested_port_or_an_error() {
         prefer_failure: true,
         filters: Vec::new(),
     };
-    assert_eq!(lan.ask(PHONE, 600, exactly(40_500)), given("192.0.2.1:40500", 600));
+    assert_eq!(lan.ask(PHONE, 600, exactly(40_500)), granted("192.0.2.1:40500", 600));
     assert_eq!(lan.ask(TELLY, 600, exactly(40_500)), Err(11), "the port is taken");
     assert_eq!(lan.ask(TELLY, 600, exactly(80)), Err(11), "the port is outside the NAT's range");
     assert_eq!(lan.ask(PHONE, 600, exactly(40_501)), Err(11), "the mapping has another port");
     let lan = &mut Lan::firewall();
     assert_eq!(lan.ask(PHONE, 600, exactly(5005)), Err(11), "a firewall translates nothing");
-    assert_eq!(lan.ask(PHONE, 600, exactly(5004)), given("10.0.0.5:5004", 600));
+    assert_eq!(lan.ask(PHONE, 600, exactly(5004)), granted("10.0.0.5:5004", 600));
 }
 
 /// RFC 6887 section 13.3.
@@ -212,10 +212,10 @@ fn a_filter_limits_the_users_of_a_mapping_and_can_change() {
         prefer_failure: false,
         filters: filters.to_vec(),
     };
-    assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0)])), given("192.0.2.1:40100", 600));
+    assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0)])), granted("192.0.2.1:40100", 600));
     let external = |lan: &Lan| lan.rules()[0].ends().unwrap().1.prefix();
     assert_eq!(external(lan).length(), 24);
-    assert_eq!(lan.ask(PHONE, 600, mapped(&[])), given("192.0.2.1:40100", 600), "the port stays");
+    assert_eq!(lan.ask(PHONE, 600, mapped(&[])), granted("192.0.2.1:40100", 600), "the port stays");
     assert_eq!((external(lan).length(), lan.rules().len()), (0, 1));
     assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0), filter(1)])), Err(13));
 }
@@ -234,9 +234,9 @@ fn a_refused_filter_leaves_the_mapping_unchanged() {
     }
     assert_eq!(lan.rules().len(), 18);
     let (outside, _) = lan.map(PHONE, 5001, 600, 0).unwrap();
-    assert_eq!(lan.ask(PHONE, 600, filtered(5001, "198.51.100.7", false, 0)), given(&outside, 600));
+    assert_eq!(lan.ask(PHONE, 600, filtered(5001, "198.51.100.7", false, 0)), granted(&outside, 600));
     let (outside, _) = lan.map(TELLY, 5001, 600, 0).unwrap();
-    assert_eq!(lan.ask(TELLY, 600, filtered(5001, "198.51.100.7", false, 0)), given(&outside, 600));
+    assert_eq!(lan.ask(TELLY, 600, filtered(5001, "198.51.100.7", false, 0)), granted(&outside, 600));
     assert_eq!(lan.ask(TELLY, 600, filtered(5002, "198.51.100.7", true, 40_999)), Err(11), "another port");
     assert_eq!(lan.rules().len(), 18);
     // Guests may reach some networks only.
@@ -244,7 +244,7 @@ fn a_refused_filter_leaves_the_mapping_unchanged() {
     let guest = "10.0.0.200";
     let (outside, _) = lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)).unwrap();
     assert_eq!(lan.ask(guest, 600, filtered(5004, "192.0.2.7", false, 0)), Err(2));
-    assert_eq!(lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)), given(&outside, 600));
+    assert_eq!(lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)), granted(&outside, 600));
 }
 
 /// RFC 6887 section 12.
@@ -271,16 +271,16 @@ fn forbidden_requests_are_refused() {
     assert_eq!(lan.map("192.168.0.1", 5004, 600, 0), Err(2), "the host belongs to no agent");
     let client = TELLY.parse().unwrap();
     let request = hol_pcp::Request { lifetime: 600, client, operation: map(5004, 0) };
-    assert_eq!(lan.say(PHONE, &request.to_bytes())[3], 12, "the request contains another host's address");
+    assert_eq!(lan.send(PHONE, &request.to_bytes())[3], 12, "the request contains another host's address");
     for (protocol, port) in [(0, 5004), (17, 0), (1, 5004)] {
         let mapping = Mapping { protocol, ..mapping(port, 0) };
         let operation = Operation::Map { mapping, prefer_failure: false, filters: Vec::new() };
         assert_eq!(lan.ask(PHONE, 600, operation), Err(9), "protocol {protocol}, port {port}");
     }
     assert_eq!(lan.map("10.0.0.200", 5004, 600, 0), Err(2), "the policy limits the remote hosts of guests");
-    assert_eq!(lan.say(PHONE, &[9, 1, 0, 0])[..4], [2, 129, 0, 1]);
-    assert!(lan.say(PHONE, &[2]).is_empty());
-    assert!(lan.say(PHONE, &[2, 0x81, 0, 0]).is_empty(), "answers are not answered");
+    assert_eq!(lan.send(PHONE, &[9, 1, 0, 0])[..4], [2, 129, 0, 1]);
+    assert!(lan.send(PHONE, &[2]).is_empty());
+    assert!(lan.send(PHONE, &[2, 0x81, 0, 0]).is_empty(), "answers are not answered");
 }
 
 #[test]
@@ -303,9 +303,9 @@ fn answers_are_counted_by_kind() {
     let lan = &mut Lan::behind_nat();
     lan.map(PHONE, 5004, 600, 0).unwrap();
     lan.map("192.168.0.1", 5004, 600, 0).unwrap_err();
-    lan.say(PHONE, &[0, 0]);
+    lan.send(PHONE, &[0, 0]);
     for operation in 60..64 {
-        lan.say(PHONE, &[9, operation, 0, 0]);
+        lan.send(PHONE, &[9, operation, 0, 0]);
     }
     let expected = [
         (("nat-pmp", "address", 0), 1),
@@ -327,7 +327,7 @@ fn restored_mappings_count_towards_the_limits() {
     let lan = &mut lan.restart();
     assert_eq!(lan.map(TELLY, 6000, 600, 0), Err(8));
     assert!(lan.map("10.0.0.7", 6000, 600, 0).is_ok());
-    assert_eq!(lan.map("10.0.0.7", 6000, 0, 0), given("0.0.0.0:0", 0));
+    assert_eq!(lan.map("10.0.0.7", 6000, 0, 0), granted("0.0.0.0:0", 0));
     lan.map(PHONE, 5000, 0, 0).unwrap();
     assert!(lan.map(TELLY, 6000, 600, 0).is_ok(), "one mapping is free again");
 }
@@ -337,8 +337,8 @@ fn a_repeated_request_is_performed_once() {
     let lan = &mut Lan::behind_nat();
     let client = PHONE.parse().unwrap();
     let request = hol_pcp::Request { lifetime: 600, client, operation: map(5004, 0) }.to_bytes();
-    lan.put(PHONE, &request);
-    lan.put(PHONE, &request);
+    lan.pass(PHONE, &request);
+    lan.pass(PHONE, &request);
     assert_eq!(lan.settle()[3], 0);
     assert!(lan.settle().is_empty());
     assert_eq!(lan.rules().len(), 1);
@@ -350,19 +350,23 @@ fn a_repeated_request_is_performed_once() {
 fn nat_pmp_returns_the_address_and_maps_ports() {
     let lan = &mut Lan::behind_nat();
     lan.skip(77);
-    assert_eq!(lan.say(PHONE, &[0, 0]), [0, 128, 0, 0, 0, 0, 0, 77, 192, 0, 2, 1]);
+    assert_eq!(lan.send(PHONE, &[0, 0]), [0, 128, 0, 0, 0, 0, 0, 77, 192, 0, 2, 1]);
     let map =
         |port, external, lifetime| nat_pmp::Request::Map { protocol: 6, port, external, lifetime }.to_bytes();
-    let answer = lan.say(PHONE, &map(80, 40_080, 7200));
+    let answer = lan.send(PHONE, &map(80, 40_080, 7200));
     assert_eq!(answer, [0, 130, 0, 0, 0, 0, 0, 77, 0, 80, 0x9c, 0x90, 0, 0, 0x0e, 0x10]);
     let hol_simco::Action::Enable { parameters, .. } = lan.rules()[0].action else { panic!() };
     assert_eq!(parameters.direction, Direction::Inbound, "connections from outside");
-    lan.say(PHONE, &map(81, 0, 7200));
-    assert_eq!(lan.say(PHONE, &map(0, 0, 0)), [0, 130, 0, 0, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 0]);
+    lan.send(PHONE, &map(81, 0, 7200));
+    assert_eq!(lan.send(PHONE, &map(0, 0, 0)), [0, 130, 0, 0, 0, 0, 0, 77, 0, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(lan.rules().len(), 0, "all mappings of the host are deleted");
-    assert_eq!(lan.say(PHONE, &[0, 9, 0, 0])[..4], [0, 137, 0, 5]);
-    assert_eq!(lan.say("192.168.0.1", &map(80, 0, 7200))[..4], [0, 130, 0, 2]);
-    assert_eq!(Lan::firewall().say(PHONE, &[0, 0])[..4], [0, 128, 0, 3], "a firewall has no outside address");
+    assert_eq!(lan.send(PHONE, &[0, 9, 0, 0])[..4], [0, 137, 0, 5]);
+    assert_eq!(lan.send("192.168.0.1", &map(80, 0, 7200))[..4], [0, 130, 0, 2]);
+    assert_eq!(
+        Lan::firewall().send(PHONE, &[0, 0])[..4],
+        [0, 128, 0, 3],
+        "a firewall has no outside address"
+    );
 }
 
 /// RFC 6887 section 8.5: the epoch shows that the gateway may have lost state; here that is the nonce.
@@ -375,9 +379,9 @@ fn mappings_survive_a_restart_and_can_be_renewed() {
     let lan = &mut lan.restart();
     let announce =
         hol_pcp::Request { lifetime: 0, client: PHONE.parse().unwrap(), operation: Operation::Announce };
-    let answer = lan.say(PHONE, &announce.to_bytes());
+    let answer = lan.send(PHONE, &announce.to_bytes());
     assert_eq!(answer[..12], [2, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(lan.map(PHONE, 5004, 600, 0), given("192.0.2.1:40300", 600));
+    assert_eq!(lan.map(PHONE, 5004, 600, 0), granted("192.0.2.1:40300", 600));
     lan.ask(PHONE, 600, peer(5010, "198.51.100.7:6000")).unwrap();
     assert_eq!(lan.rules().len(), 2, "renewing adds no rules");
     let others = Mapping { nonce: *b"another's no", ..mapping(5004, 0) };
@@ -397,5 +401,5 @@ fn an_ipv6_host_is_reached_at_its_own_address() {
         filters,
     };
     assert_eq!(lan.ask("fd00::5", 600, operation(Vec::new())), Err(2), "the policy limits the remote hosts");
-    assert_eq!(lan.ask("fd00::5", 600, operation(vec![filter])), given("[fd00::5]:80", 600));
+    assert_eq!(lan.ask("fd00::5", 600, operation(vec![filter])), granted("[fd00::5]:80", 600));
 }

@@ -316,10 +316,14 @@ impl State {
 
 impl Replicator {
     pub fn new(thread_part: ReplicationThread, patience: Duration, is_required: bool) -> Self {
-        Self::of(Some(thread_part), patience, is_required)
+        Self::with_thread_part(Some(thread_part), patience, is_required)
     }
 
-    fn of(thread_part: Option<ReplicationThread>, patience: Duration, is_required: bool) -> Self {
+    fn with_thread_part(
+        thread_part: Option<ReplicationThread>,
+        patience: Duration,
+        is_required: bool,
+    ) -> Self {
         let (queue, events) = (VecDeque::new(), Vec::new());
         let state = State { phase: Phase::Absent, last: 0, acknowledged: 0, queue, queued_octets: 0, events };
         let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
@@ -401,7 +405,7 @@ impl Replicator {
     }
 
     fn in_phase(phase: Phase) -> Self {
-        let replicator = Self::of(None, Duration::from_millis(1), true);
+        let replicator = Self::with_thread_part(None, Duration::from_millis(1), true);
         replicator.shared.lock().phase = phase;
         replicator
     }
@@ -417,7 +421,7 @@ mod tests {
     use super::*;
 
     fn replicator() -> Replicator {
-        Replicator::of(None, Duration::ZERO, false)
+        Replicator::with_thread_part(None, Duration::ZERO, false)
     }
 
     /// A busy middlebox records a batch while the one before is being sent.

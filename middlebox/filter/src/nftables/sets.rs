@@ -44,9 +44,9 @@ impl Sets {
     pub fn create(&self, transaction: &mut Transaction<'_>, config: &Config) {
         self.0.keys().for_each(|shape| transaction.create_set(shape));
         let chains = ruleset::chains(config);
-        let needed = || chains.iter().filter(|chain| chain.is_needed(&self.of(chain)));
+        let needed = || chains.iter().filter(|chain| chain.is_needed(&self.shapes_used_by(chain)));
         needed().for_each(|chain| chain.create(transaction));
-        needed().for_each(|chain| chain.fill(transaction, &self.of(chain)));
+        needed().for_each(|chain| chain.fill(transaction, &self.shapes_used_by(chain)));
     }
 
     /// Creates and removes sets so that the sets become `others`, and rebuilds the chains that use them.
@@ -55,7 +55,8 @@ impl Sets {
             return;
         }
         let chains = ruleset::chains(config);
-        let changed = || chains.iter().filter(|chain| self.of(chain) != others.of(chain));
+        let changed =
+            || chains.iter().filter(|chain| self.shapes_used_by(chain) != others.shapes_used_by(chain));
         for chain in changed() {
             chain.create(transaction);
             chain.empty(transaction);
@@ -66,11 +67,11 @@ impl Sets {
         for shape in others.0.keys().filter(|shape| !self.0.contains_key(shape)) {
             transaction.create_set(shape);
         }
-        changed().for_each(|chain| chain.fill(transaction, &others.of(chain)));
+        changed().for_each(|chain| chain.fill(transaction, &others.shapes_used_by(chain)));
     }
 
-    /// Returns the sets that a chain uses.
-    fn of(&self, chain: &Chain<'_>) -> Vec<&Shape> {
+    /// Returns the shapes of the sets that a chain uses.
+    fn shapes_used_by(&self, chain: &Chain<'_>) -> Vec<&Shape> {
         self.0.keys().filter(|shape| chain.uses(shape.role)).collect()
     }
 }

@@ -65,7 +65,7 @@ impl Steps {
 
     /// Adds the messages to a transaction; `can_destroy` is true if the kernel can delete elements that may have
     /// ended.
-    pub fn put(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
+    pub fn add_to(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
         self.first_sequence = transaction.next_sequence();
         for (index, step) in self.steps.iter().enumerate() {
