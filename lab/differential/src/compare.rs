@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_is_like_itself() {
+    fn a_world_agrees_with_itself() {
         let same = Verdict::Packets { difference: None, values_agree: true };
         for protocol in ["tcp", "sctp"] {
             assert_eq!(verdict(&scenario(protocol, &[], &ONEWAY)), same);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_one_world_lacks_is_found_and_named() {
+    fn a_changed_option_is_found_and_named() {
         for (protocol, option, family) in [
             ("tcp", ("sack", "false"), "sackOK of [S]"),
             ("tcp", ("receive_buffer", "65536B"), "win of [S]"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_at_random_times_are_no_difference_but_a_rule_is_one_before_them() {
+    fn random_heartbeats_are_ignored_but_earlier_differences_are_found() {
         // RFC 9260 section 8.3: after a timeout a HEARTBEAT is sent within an RTO, at a random time.
         let settings = [
             ("workload.kind", "\"pingpong\""),
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_alone_is_no_difference() {
+    fn random_scenarios_of_one_world_cause_no_false_alarms() {
         let generator = Generator::new(1, None, vec![&Model]);
         let all = (0..200).map(|number| generator.scenario(number).unwrap().0);
         let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::names_chance).take(40).collect();
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_shrunk_to_what_it_needs() {
+    fn a_difference_is_shrunk_to_its_necessary_settings() {
         let more = [&ONEWAY[..], &[("network.delay", "\"30ms\""), ("network.mtu", "\"1400B\"")]].concat();
         let found = compare(&scenario("tcp", &[("receive_buffer", "65536B")], &more), &Model, &Model);
         let smallest = shrink(found, &Model, &Model);

@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
+    fn a_number_always_gives_the_same_valid_scenario() {
         let draw = Generator::new(7, None, Vec::new());
         for number in 0..60 {
             let (scenario, _) = draw.scenario(number).unwrap();
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_by_name_are_drawn_and_count_as_chance() {
+    fn named_paths_are_drawn_and_count_as_random() {
         let draw = Generator::new(7, None, Vec::new());
         let drawn: Vec<_> = (0..1500).map(|number| draw.scenario(number).unwrap().0).collect();
         let named: Vec<_> =

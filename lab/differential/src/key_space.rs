@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn options_are_varied_and_words_are_left_alone() {
+    fn options_are_varied_except_those_with_names_as_values() {
         let options = KeySpace::new().options("sctp", &mut Seed(1).rng());
         let value =
             |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());

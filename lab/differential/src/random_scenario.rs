@@ -151,7 +151,7 @@ mod tests {
 
     /// The model's QUIC was compared with a kernel that wakes programs at once, and took 25 µs for it.
     #[test]
-    fn every_protocol_that_wakes_its_program_is_compared_without_that_time() {
+    fn wakeup_time_is_removed_for_every_protocol_that_has_it() {
         let with_wakeup: Vec<&str> =
             ["tcp", "sctp", "quic", "udp"].into_iter().filter(|protocol| has_wakeup(protocol)).collect();
         assert_eq!(with_wakeup, ["tcp", "sctp", "quic"]);

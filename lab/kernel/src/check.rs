@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lossy_link_without_losses_is_not_valid() {
+    fn a_lossy_link_without_losses_is_invalid() {
         let loss = Ratio::new(0.01).unwrap();
         assert!(check_losses(&link(20_000, 190), loss).is_ok());
         let error = check_losses(&link(20_000, 0), loss).unwrap_err().to_string();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_filter_without_the_granted_rules_is_not_valid() {
+    fn a_packet_filter_without_the_granted_rules_is_invalid() {
         let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(check_filter(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {

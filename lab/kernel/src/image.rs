@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_network_namespaces_is_known_by_its_configuration() {
+    fn missing_network_namespaces_are_found_in_the_kernel_configuration() {
         let place = tempfile::tempdir().unwrap();
         let (modules, image) = (place.path().join("modules"), place.path().join("vmlinuz"));
         fs::create_dir(&modules).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_sort_by_value() {
+    fn versions_sort_numerically() {
         assert!(version_key("6.12.9+deb12") < version_key("6.12.41+deb12"));
         assert!(version_key("6.1.0-54-amd64") < version_key("6.12.9"));
     }

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_rate_and_loss_come_when_packets_have_passed_the_delay() {
+    fn changes_of_rate_and_loss_take_effect_one_delay_later() {
         let plan = of("delay = '100ms'\nevents = [{ at = '1s', direction = 'up', rate = '1Mbit', delay = '5ms' },
              { at = '1001ms', direction = 'up', loss = '2%' }, { at = '1050ms', direction = 'up', down = true }]")
         .unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_of_time_are_changes_of_loss_one_delay_later() {
+    fn timed_bursts_become_changes_of_loss_one_delay_later() {
         let plan = of("delay = '100ms'\nup.loss = { good_for = '1s', bad_for = '1s' }").unwrap();
         let model: Vec<_> = plan.network.changes_of_run(Seed(7)).iter().map(|change| change.at).collect();
         let later: Vec<_> = plan
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_by_name_can_be_built() {
+    fn every_named_path_can_be_built() {
         for path in NamedPath::ALL {
             of(path.text()).unwrap_or_else(|e| panic!("{path}: {e}"));
         }

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named_only_where_it_can_be() {
+    fn a_known_difference_is_named_only_for_points_it_affects() {
         let echo = "workload.kind = \"echo\"\nworkload.size = \"150kB\"\n";
         let sctp = fidelity(&format!("transports = [\"sctp\"]\n{echo}"));
         let tcp = fidelity(&format!("transports = [\"tcp\"]\n{echo}"));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_changes_the_delay_is_touched_wherever_a_run_begins() {
+    fn the_delay_difference_is_named_for_any_start_of_a_trace() {
         for start in ["0s", "5s", "random"] {
             let text = format!(
                 "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""

@@ -555,7 +555,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_messages_delivered_no_share_of_them() {
+    fn a_run_without_messages_has_no_delivered_share() {
         let Extract::Summary(delivered) = Metric::Delivered.info().extract else {
             panic!("it is computed from the summary")
         };

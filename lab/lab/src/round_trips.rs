@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_round_trip_is_the_delay_of_each_direction_and_the_axis_keeps_its_name() {
+    fn each_direction_delays_half_an_rtt_and_the_axis_keeps_its_name() {
         let experiment = parse("[sweep]\n'network.rtt' = ['40ms', '1ms']").unwrap();
         let points: Vec<_> = experiment
             .points

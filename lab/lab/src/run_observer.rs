@@ -210,7 +210,7 @@ mod tests {
     use hol_measure::Outcome;
 
     #[test]
-    fn kinds_are_summarised_apart() {
+    fn kinds_are_summarised_separately() {
         let record = |id, kind, parent| Record {
             id,
             kind,
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_of_sizes_is_summarised_by_itself_and_only_of_the_kind_that_is_measured() {
+    fn size_classes_summarise_only_the_measured_kind() {
         let class = |name: &str, min, max| SizeClass { name: name.to_owned(), of_replies: true, min, max };
         let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
         let record = |kind, reply_size| Record {

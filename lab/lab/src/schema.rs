@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_workload_has_the_keys_that_are_read() {
+    fn the_schema_of_a_workload_lists_exactly_the_keys_it_reads() {
         let schema = schema();
         let kinds = schema["definitions"]["WorkloadSpec"]["oneOf"].as_array().unwrap();
         assert_eq!(kinds.len(), Kind::all().len() + 1);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_path_that_loses_something_has_timeouts() {
+    fn only_paths_with_losses_have_timeouts() {
         assert!(points("").iter().all(Point::has_only_queue_loss));
         assert!(!points("network.loss = '1%'").iter().any(Point::has_only_queue_loss));
         assert!(!points("network.up.loss = '1%'").iter().any(Point::has_only_queue_loss));

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn two_programs_never_fill_one_directory() {
+    fn a_directory_in_use_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
         let _first = open().unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn other_settings_change_the_experiment_and_other_titles_do_not() {
+    fn a_directory_is_continued_with_another_title_but_not_other_settings() {
         let dir = tempfile::tempdir().unwrap();
         let open = |text| Store::open(dir.path(), manifest(text)).map(|_| ());
         open("transports = ['tcp']").unwrap();

@@ -163,7 +163,7 @@ mod tests {
 
     /// RFC 4180 section 2, rules 6 and 7.
     #[test]
-    fn commas_quotes_and_ends_of_lines_come_back() {
+    fn commas_quotes_and_line_breaks_survive_csv() {
         let texts =
             ["sctp:streams=8,stack=rfc", "called \"fast\"", "two\nlines", "two\r\nlines", " spaced ", ""];
         let rows: Vec<Row> =

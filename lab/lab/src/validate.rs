@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn more_repetitions_are_as_long_as_the_first_and_begin_with_them() {
+    fn added_repetitions_keep_the_length_and_the_seeds() {
         let few = experiment("transports = ['tcp']\nmessages = 1003\nrepetitions = 5");
         let many = few.clone().repeated(|_| Repetitions::fixed(50));
         let (few, many) = (&few.points[0], &many.points[0]);

@@ -135,7 +135,7 @@ mod tests {
         "{ from = 'left', to = 'right', delay = '20ms', up = { loss = '1%' }, down = { delay = '5ms' } }";
 
     #[test]
-    fn the_link_that_has_settings_is_the_path_from_the_client_to_the_server() {
+    fn the_only_link_with_settings_is_the_path() {
         let whole = Bottleneck::of(&scenario(LINK, "")).unwrap();
         assert_eq!(whole.client_side.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "client", "left"]);
         let path = whole.network;

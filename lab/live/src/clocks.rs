@@ -117,7 +117,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_time_is_wrong_by_more_than_is_said(
+        fn converted_times_are_within_the_uncertainty(
             ahead in -1_000_000_000_000i64..1_000_000_000_000,
             ways in [1u64..1_000_000, 1..1_000_000, 1..1_000_000, 1..1_000_000],
             lasted in 1_000_000_000u64..100_000_000_000,

@@ -154,7 +154,7 @@ mod tests {
     use crate::control::MAX_MESSAGE;
 
     #[test]
-    fn a_part_of_the_samples_fits_into_a_message() {
+    fn a_batch_of_samples_fits_into_a_message() {
         let (max, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
         let longest = serde_json::to_vec(&(max, (max, u32::MAX, address, [max; 6]))).unwrap();
         assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);

@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_has_datagrams_of_one_length_and_mark_and_one_that_is_shorter() {
+    fn datagrams_of_one_call_share_mark_and_length_except_a_shorter_last_one() {
         let [mut one, _] = pair(true);
         let mut calls = Vec::new();
         datagrams(&MIXED).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));

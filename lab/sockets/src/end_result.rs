@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_are_joined_by_when_their_clocks_began() {
+    fn ends_are_joined_by_the_start_times_of_their_clocks() {
         for later in [0, 30] {
             let [client, server] = halves(later);
             let (run, wrong) = client.join(server, READING).unwrap();
@@ -255,7 +255,7 @@ mod tests {
 
     /// The client measures the round trip alone; only the times between may be wrong.
     #[test]
-    fn clocks_that_differ_by_more_than_the_way_takes_put_nothing_before_its_cause() {
+    fn joined_records_stay_ordered_if_clocks_differ_by_more_than_the_delay() {
         for (ahead, legs_then, wrongs) in [
             (-80, [[us(100), us(100)], [us(100), us(210)]], 2),
             (80, [[us(100), us(210)], [us(210), us(210)]], 2),

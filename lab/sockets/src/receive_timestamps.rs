@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_time_is_taken_and_what_is_none_is_not() {
+    fn only_valid_kernel_timestamps_are_accepted() {
         let stamp = |numbers: &[u64]| kernel_time(&control(libc::SCM_TIMESTAMPING, numbers));
         assert_eq!(stamp(&[1_700_000_000, 7, 0, 0, 0, 0]), Some(1_700_000_000_000_000_007));
         assert_eq!(stamp(&[0; 6]), None, "there was none");

@@ -517,7 +517,7 @@ mod tests {
 
     /// RFC 6458 section 8.1.19.
     #[test]
-    fn no_delay_of_sacks_is_a_frequency_of_one() {
+    fn immediate_sacks_have_a_frequency_of_one() {
         for (text, expected) in [
             ("sctp", [0u32, 200, 2]),
             ("sctp:sack_delay=0s", [0, 0, 1]),
@@ -531,7 +531,7 @@ mod tests {
 
     /// RFC 6458 sections 5.3.4 and 5.3.7.
     #[test]
-    fn a_message_says_its_stream_and_when_to_give_up() {
+    fn ancillary_data_contain_stream_association_and_lifetime() {
         let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
         set_association_and_stream(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
@@ -546,7 +546,7 @@ mod tests {
 
     /// RFC 6458 section 6.1.
     #[test]
-    fn notifications_tell_of_paths_and_of_the_end() {
+    fn notifications_report_path_changes_and_the_end() {
         let address = SocketAddr::from(([10, 0, 2, 2], 7626));
         let change = |state| {
             Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)

@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
+    fn the_option_tables_list_exactly_the_options_of_the_stacks() {
         for (kind, table) in [
             (Kind::Tcp, TCP_OPTIONS),
             (Kind::Mptcp, TCP_OPTIONS),
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_spelt_out_defaults_too() {
+    fn sysctls_include_the_defaults() {
         for (name, expected) in [
             ("net/ipv4/tcp_no_metrics_save", "1"),
             ("net/ipv4/tcp_sack", "1"),
@@ -632,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn accurate_ecn_is_of_linux_7() {
+    fn accurate_ecn_requires_linux_7() {
         let of = |text: &str, kernel| sysctls(&text.parse().unwrap(), kernel);
         for text in ["tcp:accecn", "tcp:accurate_ecn_if_offered=true", "tcp:accurate_ecn_option=false"] {
             assert!(of(text, "6.12.95").is_err(), "{text}");

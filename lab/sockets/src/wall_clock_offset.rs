@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_was_set_is_noticed_and_one_that_was_read_slowly_is_not() {
+    fn setting_the_wall_clock_is_detected_and_a_slow_reading_is_not() {
         let before = WallClockOffset::between(1000, 5_000_000, 1020);
         let later = |set: i64, took: u64| {
             let now = 1_000_000_000;

@@ -244,7 +244,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_path_comes_with_the_links_on_its_way() {
+    fn a_path_is_added_with_the_links_on_its_way() {
         let directory = tempfile::tempdir().unwrap();
         let place = fs::canonicalize(directory.path()).unwrap();
         fs::create_dir(place.join("usr")).unwrap();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_out_of_the_tree_by_a_link() {
+    fn links_cannot_lead_out_of_the_tree() {
         let directory = tempfile::tempdir().unwrap();
         let [lower, upper] = ["lower", "upper"].map(|name| directory.path().join(name));
         fs::create_dir_all(lower.join("x")).unwrap();

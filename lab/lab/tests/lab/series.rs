@@ -42,7 +42,7 @@ fn rows(dir: &Path, key: RunKey) -> Vec<Row> {
 }
 
 #[test]
-fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
+fn sampling_does_not_change_a_run_and_its_goodput_adds_up() {
     let (with, without) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let text = format!("series = '30ms'\n{EXPERIMENT}");
     let (kept, plain) = (run(&text, with.path()).unwrap(), run(EXPERIMENT, without.path()).unwrap());
@@ -112,7 +112,7 @@ fn an_interval_longer_than_the_run_has_one_sample_and_the_deliveries() {
 }
 
 #[test]
-fn an_interval_that_is_none_is_named_where_it_stands() {
+fn an_invalid_interval_is_refused_at_its_position() {
     for (interval, said) in [
         ("'0s'", "test:1:10: `series` must be at least 10us; write series = \"10ms\""),
         ("'9us'", "test:1:10: `series` must be at least 10us"),
@@ -131,7 +131,7 @@ fn an_interval_that_is_none_is_named_where_it_stands() {
 }
 
 #[test]
-fn a_directory_that_was_begun_without_them_is_not_gone_on_with() {
+fn a_directory_without_series_is_not_continued_with_series() {
     let dir = tempfile::tempdir().unwrap();
     let text = "transports = ['tcp']\nmessages = 20\nrepetitions = 1";
     run(text, dir.path()).unwrap();
@@ -140,7 +140,7 @@ fn a_directory_that_was_begun_without_them_is_not_gone_on_with() {
 }
 
 #[test]
-fn files_that_are_damaged_or_something_else_are_named() {
+fn damaged_and_foreign_files_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let text = "series = '10ms'\nrecords = 'all'\ntransports = ['tcp']\nmessages = 20\nrepetitions = 1";
     let key = run(text, dir.path()).unwrap().points[0].runs[0].key;

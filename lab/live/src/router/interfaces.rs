@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_local_host_is_no_other_host() {
+    fn an_address_of_this_host_is_refused() {
         let socket = Socket::routing().unwrap();
         let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
         assert!(problem.contains("does not forward to 127.0.0.1"), "{problem}");

@@ -375,14 +375,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_may_hold_blanks() {
+    fn list_elements_may_contain_blanks() {
         assert_eq!(parts(" a {b c}  \"d e\" {} ").unwrap(), ["a", "b c", "d e", ""]);
         assert_eq!(parts("{a {b c}} d").unwrap(), ["a {b c}", "d"]);
         assert!(parts("{a").is_err() && parts("{a}b").is_err());
     }
 
     #[test]
-    fn a_list_gives_its_elements_back() {
+    fn elements_survive_encoding_as_a_list() {
         let hard = ["", "a b", "{a} b", "$x", "[run]", "{{", "say \"x\""];
         assert_eq!(parts(&list(hard)).unwrap(), hard);
     }

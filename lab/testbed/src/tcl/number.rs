@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_result_says_why() {
+    fn invalid_operations_and_numbers_are_refused() {
         assert!(Whole(1).combine("/", Whole(0), 0).is_err());
         assert!(Whole(i64::MIN).combine("/", Whole(-1), 0).is_err());
         assert!(Whole(10).combine("**", Whole(40), 0).is_err());

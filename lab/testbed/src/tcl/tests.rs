@@ -346,7 +346,7 @@ fn value(outcome: Outcome, what: &str) -> String {
 }
 
 #[test]
-fn values_are_those_that_tclsh_8_6_gives() {
+fn expressions_have_the_values_of_tclsh_8_6() {
     let mut interpreter = Interpreter::new(Nobody, "a.tcl");
     interpreter.run("set a 7").unwrap();
     for (expression, expected) in EXPRESSIONS {
@@ -356,7 +356,7 @@ fn values_are_those_that_tclsh_8_6_gives() {
 }
 
 #[test]
-fn commands_give_what_tclsh_8_6_gives() {
+fn commands_have_the_results_of_tclsh_8_6() {
     for (command, expected) in COMMANDS {
         let result = Interpreter::new(Nobody, "a.tcl").evaluate(Text::whole(command));
         assert_eq!(value(result, command), *expected, "{command}");
@@ -365,7 +365,7 @@ fn commands_give_what_tclsh_8_6_gives() {
 
 /// What tclsh refuses, too, or knows and hol does not.
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_commands_and_numbers_are_refused() {
     for (command, problem) in [
         ("expr {99999999999999999999 + 1}", "has more than 64 bits"),
         ("expr {99999999999999999999 == 1e20}", "has more than 64 bits"),
@@ -402,7 +402,7 @@ fn what_is_not_supported_is_refused() {
 
 /// What Tcl has and hol lacks is refused inside of `catch`, too; errors of Tcl are caught.
 #[test]
-fn catch_does_not_hide_what_hol_lacks() {
+fn catch_does_not_hide_unsupported_commands() {
     for command in [
         "string map {a b} abc",
         "string repeat a 3",
@@ -618,7 +618,7 @@ const HEADS: [&str; 44] = [
 /// Random expressions and commands give what tclsh gives, or are refused; what fails in Tcl fails here.
 #[test]
 #[ignore = "needs tclsh 8.6 (package tcl8.6)"]
-fn random_commands_give_what_tclsh_gives() {
+fn random_commands_have_the_results_of_tclsh() {
     let mut state = std::env::var("HOL_SEED").map_or(1_u64, |seed| seed.parse().unwrap());
     let mut below = |count: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

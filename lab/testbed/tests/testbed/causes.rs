@@ -18,7 +18,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn the_gravest_cause_is_told_wherever_it_stands() {
+fn the_most_serious_cause_is_reported_wherever_it_is() {
     for (script, cause) in [
         // Classes of a script are no cause.
         (
@@ -51,7 +51,7 @@ fn the_gravest_cause_is_told_wherever_it_stands() {
 
 /// A part of another script is told from a script that needs arguments.
 #[test]
-fn a_part_of_another_script_is_told() {
+fn a_fragment_of_another_script_is_recognised() {
     for part in
         ["$ns duplex-link $a $b 1Mb 1ms DropTail", "proc topology {} { global ns; $ns node }", "set x 1"]
     {
@@ -63,7 +63,7 @@ fn a_part_of_another_script_is_told() {
 }
 
 #[test]
-fn words_that_are_not_reached_refuse_nothing_by_themselves() {
+fn unexecuted_words_alone_do_not_refuse_a_script() {
     assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
     assert!(refusal(&with("# Mac/802_11\nwobble")).contains("unknown command \"wobble\""));
     assert_eq!(read("puts XCP\nputs \"[expr 1 + 2] XCP\"").ignored.len(), 2);
@@ -77,7 +77,7 @@ const AROUND: &str =
     "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
 
 #[test]
-fn costs_and_equal_routes_matter_where_there_are_several() {
+fn link_costs_are_refused_only_if_there_are_several_routes() {
     for (commands, problem) in [
         ("[$ns link $a $b] cost 2", "costs of links"),
         ("$a set multiPath_ 1", "one route"),
@@ -92,7 +92,7 @@ fn costs_and_equal_routes_matter_where_there_are_several() {
 
 /// A variable of a node is ns's own or the script's.
 #[test]
-fn variables_of_nodes_are_kept_or_refused() {
+fn node_variables_of_ns_are_refused_and_those_of_scripts_kept() {
     assert!(refusal(&with("$a set rtsize_ 3")).contains("\"rtsize_\" of a node"));
     assert!(refusal(&with("$a set dmux_ x")).contains("\"dmux_\" of a node"));
     let script = read(
@@ -108,7 +108,7 @@ fn variables_of_nodes_are_kept_or_refused() {
 }
 
 #[test]
-fn attributes_with_the_value_of_ns_change_nothing() {
+fn attributes_equal_to_the_default_of_ns_are_accepted() {
     let tcp = "set t [new Agent/TCP/Reno]\n$ns attach-agent $a $t\n";
     assert!(
         Script::read(
@@ -130,7 +130,7 @@ fn attributes_with_the_value_of_ns_change_nothing() {
 
 /// What a program would print, the time of day and the environment decide nothing.
 #[test]
-fn the_machine_decides_nothing() {
+fn a_script_cannot_depend_on_the_machine() {
     assert!(
         Script::read(
             "a.tcl",
@@ -152,7 +152,7 @@ fn files_of_ns_itself_are_built_in() {
 
 /// ns loses a packet if the random variable is below the rate.
 #[test]
-fn an_error_model_may_draw_from_any_interval() {
+fn an_error_model_may_draw_from_any_uniform_interval() {
     let model = "set v [new RandomVariable/Uniform]\n$v set min_ 0\n$v set max_ 100\nset em [new ErrorModel]\n$em set rate_ 10\n$em ranvar $v\n$ns lossmodel $em $a $b";
     assert_eq!(format!("{:?}", read(model).network.links[0].loss), "Some(Independent(Ratio(0.1)))");
 }

@@ -15,7 +15,7 @@ fn read(more: &str) -> Result<Script, String> {
 }
 
 #[test]
-fn what_a_script_keeps_is_limited() {
+fn the_memory_of_a_script_is_limited() {
     for (script, refusal) in [
         // Each object copies the defaults of its class.
         (
@@ -63,7 +63,7 @@ fn what_a_script_keeps_is_limited() {
 
 /// What ns has and hol lacks is refused, even if a script catches errors.
 #[test]
-fn catch_does_not_hide_what_hol_lacks() {
+fn catch_does_not_hide_unsupported_commands() {
     for (script, refusal) in [
         ("catch {set q [new Agent/RAP]}", "unsupported agent"),
         ("catch {$ns nosuch}", "unknown command \"nosuch\""),

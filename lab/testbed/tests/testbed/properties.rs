@@ -126,7 +126,7 @@ fn networks() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_a_script_says_it_is_read_or_refused_with_its_place(soup in soup()) {
+    fn any_script_is_read_or_refused_with_a_position(soup in soup()) {
         let script = format!("set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n{soup}");
         match Script::read("soup.ns", &script) {
             Ok(script) => {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn a_network_that_is_written_is_read_as_the_same(script in networks()) {
+    fn a_written_network_is_read_back_unchanged(script in networks()) {
         let network = Script::read("first.ns", &script).unwrap().network;
         let written = write(&Topology::new(&network).unwrap());
         let again = Script::read("again.ns", &written).unwrap().network;

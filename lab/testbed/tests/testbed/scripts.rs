@@ -51,7 +51,7 @@ fn the_script_of_figure_2_3_is_a_link_and_a_lan() {
 }
 
 #[test]
-fn queues_losses_and_addresses_are_set() {
+fn queues_losses_and_addresses_are_read() {
     let network = read(&with(
         "$ns queue-limit $client $server 6\n$ns queue-limit $server $client 12\ntb-set-link-loss $link0 0.01\n\
          tb-set-ip $client 192.168.1.7\nset other [$ns node]\nset lan0 [$ns make-lan \"$client $other\" 10Mb 2ms]\n\
@@ -82,7 +82,7 @@ fn one_direction_of_a_link_has_its_own_parameters() {
 }
 
 #[test]
-fn red_has_the_parameters_of_its_queue() {
+fn red_uses_the_attributes_of_its_queue() {
     let network = read(
         "source tb_compat.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n\
          set q [[$ns link $a $b] queue]\n$q set thresh_ 10\n$q set maxthresh_ 30\n$q set linterm_ 50\n$q set gentle_ 1",
@@ -96,7 +96,7 @@ fn red_has_the_parameters_of_its_queue() {
 }
 
 #[test]
-fn loops_arrays_procedures_and_expressions_are_those_of_tcl() {
+fn loops_arrays_procedures_and_expressions_work_as_in_tcl() {
     let network = read(
         "set ns [new Simulator]
          set count 4 ;# of hosts
@@ -138,7 +138,7 @@ fn loops_arrays_procedures_and_expressions_are_those_of_tcl() {
 }
 
 #[test]
-fn what_has_no_meaning_here_is_listed_once_with_its_line() {
+fn ignored_commands_are_listed_once_with_their_line() {
     let script = Script::read(
         "t.ns",
         &with("foreach n \"$client $server\" {\n  if {1} {tb-set-node-os $n RHL73-STD}\n}\ntb-set-hardware $client {pc 850} ;# fast\n"),
@@ -152,7 +152,7 @@ fn what_has_no_meaning_here_is_listed_once_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_line_column_and_cure() {
+fn errors_have_a_line_a_column_and_a_remedy() {
     for (text, place, cure) in [
         ("$ns duplx-link $client $server 1Mb 1ms DropTail", "5:5", "did you mean \"duplex-link\"?"),
         ("tb-set-node-so $client X", "5:1", "did you mean \"tb-set-node-os\"?"),
@@ -259,7 +259,7 @@ fn a_written_script_gives_the_same_network() {
 }
 
 #[test]
-fn what_ns_cannot_say_stands_in_comments() {
+fn settings_that_ns_cannot_express_become_comments() {
     let spec = NetworkSpec { jitter: "2ms".parse().unwrap(), ..NetworkSpec::default() };
     let written = write(&Topology::new(&spec).unwrap());
     assert!(
@@ -271,7 +271,7 @@ fn what_ns_cannot_say_stands_in_comments() {
 
 /// Emulab's start commands, archives and program agents, as its tutorial writes them.
 #[test]
-fn what_a_script_starts_are_programs() {
+fn start_commands_and_program_agents_become_programs() {
     let script = Script::read(
         "t.ns",
         &with(
