@@ -126,7 +126,7 @@ struct PrintedMetrics<'r>(&'r PointResult);
 impl Serialize for PrintedMetrics<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let columns = TABLE.iter().flat_map(|info| info.columns).filter(|column| column.is_printed);
-        to.collect_map(columns.map(|column| (column.name, (column.of)(self.0))))
+        to.collect_map(columns.map(|column| (column.name, (column.value_of)(self.0))))
     }
 }
 

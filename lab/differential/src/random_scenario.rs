@@ -128,7 +128,7 @@ impl RandomScenario {
     fn point_over(&self, transport: &str) -> Result<Point, InputError> {
         let source = self.source(transport)?;
         // The worlds decide themselves whether they can run it.
-        let mut points = Experiment::anywhere(&self.name, &source)?.points;
+        let mut points = Experiment::parse_for_any_machine(&self.name, &source)?.points;
         points.truncate(1);
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
     }

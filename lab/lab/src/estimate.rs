@@ -13,13 +13,14 @@ use crate::repetitions::Repetitions;
 use crate::run;
 use crate::stopwatch::Stopwatch;
 
-/// The largest number of points that are measured, spread evenly over the plan.
+/// The largest number of points to measure; they are spread evenly over the plan.
 const MAX_PILOTS: usize = 24;
 /// The time limit of the measurement, in seconds.
 const TIME_LIMIT: f64 = 2.0;
-/// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
+/// The numbers of messages in the two measured runs. The difference of their costs gives the cost of a message, the remainder the cost
+/// of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// The maximum cost of a run in µs, without that of its messages; points with a higher cost are not measured.
+/// The maximum cost of a run in µs, not counting its messages; points with a higher cost are not measured.
 const EXPENSIVE_RUN_US: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.

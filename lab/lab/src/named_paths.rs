@@ -12,7 +12,7 @@ use crate::error::InputError;
 use crate::link_tables::each_link;
 use crate::source::{Source, replaced};
 
-/// Keys of the long form, which has no path of its own.
+/// Keys of a `[network]` that consists of links, each of which may have its own `path`.
 const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
@@ -68,7 +68,7 @@ mod tests {
     use crate::experiment::Experiment;
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
-        Experiment::anywhere(
+        Experiment::parse_for_any_machine(
             "t",
             &Source::new("t.toml", format!("transports = ['tcp']\nmessages = 100\n{text}")),
         )
@@ -89,7 +89,7 @@ mod tests {
         }
         let mut source = Source::new("command line", "transports = ['tcp']");
         source.set("--path lte", "network.path", "\"lte\"").unwrap();
-        let experiment = Experiment::anywhere("t", &source).unwrap();
+        let experiment = Experiment::parse_for_any_machine("t", &source).unwrap();
         assert_eq!(experiment.points[0].network, of_file(NamedPath::Lte));
     }
 

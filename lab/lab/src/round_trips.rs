@@ -41,7 +41,7 @@ mod tests {
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
         let text = format!("transports = ['tcp']\nmessages = 100\n{text}");
-        Experiment::anywhere("t", &Source::new("t.toml", text))
+        Experiment::parse_for_any_machine("t", &Source::new("t.toml", text))
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn row(result: &PointResult) -> Row {
         .map(|(name, value)| (name.to_owned(), value)),
     );
     let measured = TABLE.iter().flat_map(|info| info.columns);
-    row.extend(measured.map(|column| (column.name.to_owned(), (column.of)(result))));
+    row.extend(measured.map(|column| (column.name.to_owned(), (column.value_of)(result))));
     row.extend(result.classes().into_iter().flat_map(|(name, of_class)| {
         let cell = |column: &str, value: Value| (format!("size.{}.{column}", name.replace(' ', "_")), value);
         let mean = Interval::of(&of_class.means_ms, CONFIDENCE);

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::axes::Assignment;
 use crate::error::InputError;
-use crate::experiment::named_in;
+use crate::experiment::span_of_named_key;
 use crate::link_tables::each_link;
 use crate::source::Source;
 
@@ -29,7 +29,7 @@ pub(crate) fn read_traces(
     let place = network.span();
     let start = network.as_mut().trace_start.take();
     let refuse_start = |problem: String| {
-        let span = named_in(written, "network", "`trace_start`").unwrap_or_else(|| place.clone());
+        let span = span_of_named_key(written, "network", "`trace_start`").unwrap_or_else(|| place.clone());
         source.error(&span, format!("`trace_start`: {problem}"))
     };
     let mut traces = Vec::new();

@@ -58,7 +58,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Generates a line whose value is in the range of its key and does not conflict with others.
+/// Generates a line whose value is valid for its key and does not conflict with other lines.
 fn tame_line() -> impl Strategy<Value = (String, String)> {
     let quantity = |key: &'static str, range: std::ops::Range<u64>, unit: &'static str| {
         range.prop_map(move |number| (key.to_owned(), format!("'{number}{unit}'"))).boxed()
@@ -154,7 +154,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
             prop_assert!(error.place.starts_with("a.toml"), "{error}");
             let said = error.problem.replace("expected", "");
             let internal = INTERNAL.iter().find(|word| said.contains(**word) && !text.contains(**word));
-            // The message may show a character outside of ASCII as a number that looks like a type.
+            // The message may show a non-ASCII character as a number that looks like a type, such as \u{f64}.
             prop_assert!(internal.is_none() || !text.is_ascii(), "{error}");
             return Ok(Vec::new());
         }
@@ -171,7 +171,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     Ok(experiment.points)
 }
 
-/// Returns whether a test has the time to run the point: it has few messages and no other traffic.
+/// Returns whether the point is quick enough to run in a test: few messages and no other traffic.
 fn is_tiny(point: &Point) -> bool {
     let (messages, size) = (point.messages_in(0), point.workload.size().unwrap_or_default());
     messages <= 200 && messages * size < 1 << 20 && point.background.is_empty()

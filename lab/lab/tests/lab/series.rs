@@ -60,7 +60,7 @@ fn sampling_does_not_change_a_run_and_its_goodput_adds_up() {
                     *delivered.entry(flow).or_default() += row.number("delivered_octets").unwrap();
                 }
             }
-            // All messages of 400 octets that were delivered, and the background's until then.
+            // All delivered messages of 400 octets, and those that the background flows delivered until the end.
             let (completed, offered) = (run.summary.latency.completed(), run.summary.offered);
             match point.point.label.as_str() {
                 // A delivered request counts, whether or not its reply was delivered.

@@ -58,7 +58,7 @@ fn a_trace_starts_at_its_beginning_by_default() {
     assert_eq!(default[0].network, beginning[0].network);
 }
 
-/// A point has all of its trace, so that a result can be continued without the file.
+/// A point contains its whole trace, so that a result can be continued without the file.
 #[test]
 fn a_point_with_a_random_start_is_read_again_from_its_result() {
     let point = points(RANDOM).remove(0);
@@ -140,7 +140,7 @@ fn a_trace_without_duration_has_only_the_start_zero() {
     assert!(error.contains("all lines of a.csv have the time 0"), "{error}");
 }
 
-/// A trace that sets the rate of both directions from the start on leaves `rate` no effect: each point of a sweep would be the same.
+/// If a trace sets the rate of both directions from the start, `rate` has no effect, and all points of its sweep would be the same.
 #[test]
 fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
     for (text, place, key) in [
