@@ -16,10 +16,11 @@ use crate::{KernelError, engine, modules, netem};
 const DELAY_SLACK: u64 = 250_000;
 /// The largest amount by which a datagram may be early because of rounding, in ns.
 const MAX_ROUNDING_ERROR: u64 = 1000;
-/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. For a large spacing: [`SPACING_PART`].
+/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. If the spacing is large,
+/// [`SPACING_DIVISOR`] allows more.
 const SPACING_SLACK: u64 = 30_000;
-/// The largest deviation of the spacing of datagrams in a train, as the reciprocal of a fraction of the expected spacing.
-const SPACING_PART: u64 = 50;
+/// The expected spacing of datagrams in a train divided by this number is an allowed deviation.
+const SPACING_DIVISOR: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const MAX_DEVIATIONS: f64 = 6.0;
 
@@ -186,7 +187,7 @@ pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Re
 /// Checks that a link's measured delay and spacing match its configured delay and rate.
 fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
-    let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
+    let slack = SPACING_SLACK.max(expected_spacing / SPACING_DIVISOR);
     for (what, measured, within) in [
         (
             "the delay of a datagram was",

@@ -191,8 +191,8 @@ fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
     if unpacked.status.success() {
         return Ok(unpacked.stdout);
     }
-    let said = format!("{}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr).trim());
-    Err(KernelError::Program { program: program.to_owned(), said })
+    let error_output = format!("{}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr).trim());
+    Err(KernelError::Program { program: program.to_owned(), error_output })
 }
 
 #[cfg(test)]

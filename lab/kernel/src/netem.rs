@@ -23,7 +23,7 @@ pub(crate) struct BuildableNetwork {
 impl BuildableNetwork {
     /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
-        behind_the_delay(&self.links, &self.network.changes_of_run(seed))
+        delay_stage_changes(&self.links, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are random loss")
     }
 
@@ -54,7 +54,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
     let links = ShapedLink::all_of(&network)?;
-    behind_the_delay(&links, network.link_changes())?;
+    delay_stage_changes(&links, network.link_changes())?;
     Ok(BuildableNetwork { network, mtu, links })
 }
 
@@ -64,7 +64,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
 
 /// Returns the changes of the kernel's links. A change of a stage that packets reach after the delay takes place one
 /// delay later.
-fn behind_the_delay(
+fn delay_stage_changes(
     links: &[ShapedLink],
     changes: &[ScheduledChange],
 ) -> Result<Vec<ScheduledChange>, KernelError> {

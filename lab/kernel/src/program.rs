@@ -28,7 +28,7 @@ pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let listed = ldd.output().map_err(missing)?;
     let text = String::from_utf8_lossy(&listed.stdout);
     if text.contains("not found") {
-        return Err(KernelError::Program { program: "ldd".to_owned(), said: text.into_owned() });
+        return Err(KernelError::Program { program: "ldd".to_owned(), error_output: text.into_owned() });
     }
     Ok(paths(&text))
 }

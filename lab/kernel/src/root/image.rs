@@ -87,8 +87,8 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
         let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(DIRECTORY_MODE));
     }
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        return Err(KernelError::Program { program: MKFS.0.to_owned(), said });
+        let error_output = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        return Err(KernelError::Program { program: MKFS.0.to_owned(), error_output });
     }
     let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
@@ -147,7 +147,7 @@ fn put(entry: &Entry, place: &Path) -> io::Result<()> {
     match entry {
         Entry::Directory(_) => fs::create_dir(place),
         Entry::Link(target) => symlink(target, place),
-        Entry::Fresh(octets) => fs::write(place, octets),
+        Entry::Generated(octets) => fs::write(place, octets),
         // A hard link takes no space, but is not always possible.
         Entry::Copy { of, .. } => match fs::hard_link(of, place) {
             Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),

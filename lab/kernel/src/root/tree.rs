@@ -30,7 +30,7 @@ pub(super) enum Entry {
     /// A copy of a file of this machine, with these permissions.
     Copy { of: PathBuf, mode: u32 },
     /// A new file with this content.
-    Fresh(Vec<u8>),
+    Generated(Vec<u8>),
 }
 
 /// The default permissions of a directory.
@@ -64,19 +64,19 @@ impl Tree {
 
     /// Adds a new file.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
-        self.lead_to(Path::new(place));
-        self.insert(place.into(), Entry::Fresh(octets));
+        self.ensure_ancestor_directories(Path::new(place));
+        self.insert(place.into(), Entry::Generated(octets));
     }
 
     /// Adds a link to a path of the machine.
     pub(super) fn link(&mut self, place: &str, target: &Path) {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
     /// Adds a directory.
     pub(super) fn directory(&mut self, place: &str, mode: u32) {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));
     }
 
@@ -144,7 +144,7 @@ impl Tree {
 
     /// Copies the file or directory at `path` on this machine to another path of the tree; links stay links.
     pub(super) fn copy_from_host(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.copy_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
     }
 
@@ -188,7 +188,7 @@ impl Tree {
         below.iter().for_each(|path| drop(self.0.remove(path)));
     }
 
-    fn lead_to(&mut self, place: &Path) {
+    fn ensure_ancestor_directories(&mut self, place: &Path) {
         for ancestor in place.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
             if !matches!(self.0.get(ancestor), Some(Entry::Directory(_))) {
                 self.0.insert(ancestor.to_owned(), Entry::Directory(DIRECTORY_MODE));
@@ -208,7 +208,7 @@ impl Tree {
             match entry {
                 Entry::Directory(mode) => add(&[b"directory".as_slice(), &mode.to_le_bytes()].concat()),
                 Entry::Link(target) => add(&[b"link", target.as_os_str().as_encoded_bytes()].concat()),
-                Entry::Fresh(octets) => {
+                Entry::Generated(octets) => {
                     add(b"fresh");
                     add(octets);
                 }

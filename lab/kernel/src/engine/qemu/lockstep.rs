@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn the_loaders_error_is_reported_without_its_path() {
         let directory = tempfile::tempdir().unwrap();
-        let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
+        let messages = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";
-        let StepExactness::Absent(reason) = read_report(directory.path(), said) else {
+        let StepExactness::Absent(reason) = read_report(directory.path(), messages) else {
             panic!("it reported nothing")
         };
         assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");

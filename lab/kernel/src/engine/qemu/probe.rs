@@ -26,7 +26,11 @@ impl Probe {
     /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
     /// this QEMU supports it; otherwise QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
-        if with_programs && self.supports_other_speeds { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
+        if with_programs && self.supports_other_speeds {
+            ProcessorSpeed::CURRENT_PROCESSORS
+        } else {
+            ProcessorSpeed::ONE
+        }
     }
 }
 

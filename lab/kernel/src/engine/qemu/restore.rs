@@ -15,7 +15,7 @@ use crate::engine::contract::Task;
 use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::job::JOB_FILE_NAME;
-use crate::mailbox::{ADDRESS, HEADER_LENGTH, Head, Mail};
+use crate::mailbox::{ADDRESS, HEADER_LENGTH, Header, Mail};
 
 /// Returns a machine restored from `state`, with a task; its files go to `directory`.
 pub(super) fn machine(
@@ -75,8 +75,8 @@ fn source(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quoted(state)?))
 }
 
-fn refusal_error(command: &str, said: &str) -> KernelError {
-    MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
+fn refusal_error(command: &str, message: &str) -> KernelError {
+    MachineFault::Refused { command: command.to_owned(), message: message.to_owned() }.into()
 }
 
 /// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
@@ -92,7 +92,7 @@ pub(super) fn run_to_end(
 pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let head =
-        Head::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
-    let octets = machine.memory(ADDRESS, head.whole())?;
-    head.open(&octets).map_err(|e| guest(e.to_string()))
+        Header::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
+    let octets = machine.memory(ADDRESS, head.total_length())?;
+    head.split(&octets).map_err(|e| guest(e.to_string()))
 }

@@ -48,7 +48,7 @@ impl Engine for Uml {
     }
 
     fn memory(&self) -> u64 {
-        process::WITH_PROGRAMS
+        process::MEMORY_WITH_PROGRAMS_MIB
     }
 
     fn cost(&self) -> Cost {
