@@ -286,7 +286,8 @@ Dir::Log "{place}";
 /// Finds out from apt's output why the lists of a suite could not be downloaded.
 fn problem(suite: &str, mirror: &str, keyring: &Path, error_output: &str) -> Problem {
     let has = |words: &[&str]| words.iter().any(|word| error_output.contains(word));
-    let of_suite = |what, cure| Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: true };
+    let of_suite =
+        |what, cure| Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: true };
     if has(&["NO_PUBKEY", "is not signed", "signatures couldn't be verified", "signatures were invalid"]) {
         let cure = "a new suite is signed with new keys: update the package debian-archive-keyring, or unpack a newer one and name its \
                     file with --keyring";
@@ -336,7 +337,10 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
 fn last_lines(error_output: &str) -> &str {
     const MAX_LINES: usize = 20;
-    error_output.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(error_output, |(at, _)| &error_output[at + 1..])
+    error_output
+        .rmatch_indices('\n')
+        .nth(MAX_LINES - 1)
+        .map_or(error_output, |(at, _)| &error_output[at + 1..])
 }
 
 /// Runs a program of `package`; returns its output if it succeeds.

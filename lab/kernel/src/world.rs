@@ -248,7 +248,9 @@ impl From<KernelError> for RunError {
         match error {
             // Only this run was interrupted; others may succeed.
             KernelError::Interrupted => Self::Interrupted,
-            KernelError::Machine { console, .. } => Self::Failed { problem, log: console.full_text().to_owned() },
+            KernelError::Machine { console, .. } => {
+                Self::Failed { problem, log: console.full_text().to_owned() }
+            }
             error if error.is_usage() => Self::Refused(problem),
             _ => Self::Unusable(problem),
         }

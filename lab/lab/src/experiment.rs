@@ -512,7 +512,8 @@ impl ExperimentFile {
         for (at, (place, workload)) in own.chain(background).chain(onward).enumerate() {
             let is_own = at == 0 && written.contains_key("workload");
             for (key, sizes) in workload.sizes_mut() {
-                let named = is_own.then(|| span_of_named_key(written, "workload", &format!("`{key}`"))).flatten();
+                let named =
+                    is_own.then(|| span_of_named_key(written, "workload", &format!("`{key}`"))).flatten();
                 let place = named.unwrap_or_else(|| place.clone());
                 let refuse = |problem| {
                     let problem = format!("`{key}`: {problem}");

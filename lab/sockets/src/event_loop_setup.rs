@@ -130,7 +130,7 @@ pub(crate) fn event_loop<'p>(
         beginning.note(&clock, workload.start);
     }
     let [client, server] = [(client, 0), (server, 1)]
-        .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
+        .map(|(application, end)| with_processor(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.is_batching);
     let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
@@ -195,7 +195,7 @@ pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
 }
 
 /// Runs an application on the processor of its host, if the host has one.
-fn on_its_host(
+fn with_processor(
     application: Box<dyn Application>,
     processor: Option<Processor>,
     clock: &Clock,

@@ -34,7 +34,7 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: self.0.stream(socket), specific: Kind })
+        Box::new(Connection { stream: self.0.stream(socket), kind: Kind })
     }
 }
 

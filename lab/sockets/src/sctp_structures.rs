@@ -144,14 +144,14 @@ fn setting(name: i32, doing: &'static str, Octets(value): Octets) -> Setting {
     Setting { name, value, doing }
 }
 
-fn small(value: u32) -> u16 {
+fn saturating_u16(value: u32) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
 
 /// Returns SCTP_INITMSG. RFC 6458 section 8.1.3.
 fn init(config: &Config) -> Setting {
     let octets = Octets::default().u16(config.streams).u16(config.max_inbound_streams);
-    setting(2, "set SCTP_INITMSG", octets.u16(small(config.max_init_retransmits)).u16(0))
+    setting(2, "set SCTP_INITMSG", octets.u16(saturating_u16(config.max_init_retransmits)).u16(0))
 }
 
 /// Returns SCTP_RTOINFO. RFC 6458 section 8.1.1.
@@ -162,7 +162,7 @@ fn rto(config: &Config) -> Setting {
 
 /// Returns SCTP_ASSOCINFO. RFC 6458 section 8.1.2.
 fn association(config: &Config) -> Setting {
-    let octets = Octets::of_socket().u16(small(config.association_max_retrans)).u16(0).u32(0).u32(0);
+    let octets = Octets::of_socket().u16(saturating_u16(config.association_max_retrans)).u16(0).u32(0).u32(0);
     setting(1, "set SCTP_ASSOCINFO", octets.ms(config.valid_cookie_life))
 }
 
@@ -172,14 +172,15 @@ fn path(config: &Config) -> Setting {
     const HB_DISABLE: u32 = 2;
     let heartbeat = if config.heartbeat { HB_ENABLE } else { HB_DISABLE };
     let octets = Octets::of_socket().zeros(SOCKADDR_STORAGE).ms(config.hb_interval);
-    let octets = octets.u16(small(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
+    let octets =
+        octets.u16(saturating_u16(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
     setting(9, "set SCTP_PEER_ADDR_PARAMS", octets.zeros(1))
 }
 
 /// Returns SCTP_PEER_ADDR_THLDS for every address. RFC 7829 section 7.2.
 fn thresholds(config: &Config) -> Setting {
-    let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(small(config.path_max_retrans));
-    setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(small(config.pf_threshold)).zeros(4))
+    let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(saturating_u16(config.path_max_retrans));
+    setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(saturating_u16(config.pf_threshold)).zeros(4))
 }
 
 /// Returns SCTP_DELAYED_SACK, in which a frequency of 1 disables the delay. RFC 6458 section 8.1.19.
@@ -276,7 +277,7 @@ pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
     let mut octets = [0; LIST_LENGTH];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
-    Ok(listed(&octets).into_iter().map(|address| address.ip()).collect())
+    Ok(parse_addresses(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
 /// Returns up to eight addresses of the peer. RFC 6458 section 9.3.
@@ -284,13 +285,13 @@ fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<Sock
     let mut octets = [0; LIST_LENGTH];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
     system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
-    Ok(listed(&octets))
+    Ok(parse_addresses(&octets))
 }
 
 /// Returns the addresses in a `struct sctp_getaddrs`.
-fn listed(octets: &[u8]) -> Vec<SocketAddr> {
+fn parse_addresses(octets: &[u8]) -> Vec<SocketAddr> {
     let count = u32_at(octets, 4).unwrap_or(0) as usize;
-    let mut rest = &octets[LIST_HEAD..];
+    let mut rest = &octets[LIST_HEADER_LENGTH..];
     let mut next = || {
         let (address, length) = socket_address(rest)?;
         rest = &rest[length..];
@@ -311,8 +312,8 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
     Some((SocketAddr::new(ip, port), length))
 }
 
-const LIST_HEAD: usize = 8;
-const LIST_LENGTH: usize = LIST_HEAD + 8 * 28;
+const LIST_HEADER_LENGTH: usize = 8;
+const LIST_LENGTH: usize = LIST_HEADER_LENGTH + 8 * 28;
 
 /// Encodes a primary address of the peer or of this end. RFC 6458 sections 8.1.9 and 8.3.1.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
@@ -412,12 +413,12 @@ pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     Counts {
         packets_sent: at(SENT_OFFSET),
         packets_received: at(RECEIVED_OFFSET),
-        retransmissions: at(SENT_AGAIN),
+        retransmissions: at(RETRANSMITTED_OFFSET),
     }
 }
 
 /// Offset of the retransmitted chunks in `struct sctp_assoc_stats`.
-const SENT_AGAIN: usize = 176;
+const RETRANSMITTED_OFFSET: usize = 176;
 
 /// Returns the numbers of `struct sctp_assoc_stats` by offset.
 fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
@@ -438,7 +439,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
     }
     let peers = peer_addresses(socket, association).ok()?;
     let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
-    Some(SenderState { paths, retransmissions: at(SENT_AGAIN) })
+    Some(SenderState { paths, retransmissions: at(RETRANSMITTED_OFFSET) })
 }
 
 /// Reads the state of a path, `struct sctp_paddrinfo`, with SCTP_GET_PEER_ADDR_INFO.

@@ -175,8 +175,13 @@ mod tests {
         let version = confinement().unwrap_or(0);
         assert!(version >= 6, "version {version} of Landlock cannot restrict files, TCP and signals");
         for attempt in ATTEMPTS {
-            assert_eq!(Fixture::new().problem(attempt, false), None, "this must succeed without the sandbox: {attempt}");
-            let message = Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
+            assert_eq!(
+                Fixture::new().problem(attempt, false),
+                None,
+                "this must succeed without the sandbox: {attempt}"
+            );
+            let message =
+                Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
             // Creating a hard link in another directory may be refused for another reason: link(2), EXDEV.
             let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
             let is_refused = refusals.iter().any(|refusal| message.contains(refusal));

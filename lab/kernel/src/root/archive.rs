@@ -31,7 +31,8 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
         tree.copy_from_host(whole.path(), SHARED_DIRECTORY)?;
         return Ok(vec![whole]);
     };
-    let manifest_error = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST_FILE}: {problem}"));
+    let manifest_error =
+        |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST_FILE}: {problem}"));
     let images: Vec<Manifest> = serde_json::from_slice(&manifest).map_err(manifest_error)?;
     let layers = images.into_iter().next().map(|image| image.layers).unwrap_or_default();
     let mut unpacked = Vec::new();

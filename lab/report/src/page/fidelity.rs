@@ -43,7 +43,8 @@ mod tests {
             Some(Fidelity { known: vec![&KNOWN_DIFFERENCES[0]], outside: vec!["loss of 20 %".to_owned()] });
         let html = super::html(&report);
         assert!(
-            html.contains(KNOWN_DIFFERENCES[0].description) && !html.contains(KNOWN_DIFFERENCES[1].description),
+            html.contains(KNOWN_DIFFERENCES[0].description)
+                && !html.contains(KNOWN_DIFFERENCES[1].description),
             "{html}"
         );
         assert!(html.contains("<li>loss of 20 %</li>"), "{html}");

@@ -73,7 +73,9 @@ impl InteractiveGuest for Guest {
 
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
         let counter = self.work.path().join(MESSAGE_COUNT_FILE);
-        if fs::metadata(&counter).map_err(|e| KernelError::file("read", &counter, e))?.len() == self.messages_read {
+        if fs::metadata(&counter).map_err(|e| KernelError::file("read", &counter, e))?.len()
+            == self.messages_read
+        {
             return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end_reason()) } else { Ok(None) };
         }
         self.process.set_paused(true);
