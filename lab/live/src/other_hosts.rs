@@ -101,10 +101,10 @@ impl OtherHosts {
     pub(crate) fn placement(
         &self,
         scenario: &Scenario,
-        meetings: Vec<AddressPair>,
+        address_pairs: Vec<AddressPair>,
     ) -> Result<Placement, RunError> {
         let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
-        Ok(Placement { nodes, meetings, own: LOCAL_HOST })
+        Ok(Placement { nodes, address_pairs, own: LOCAL_HOST })
     }
 
     /// Creates the error of a host that refuses a scenario.

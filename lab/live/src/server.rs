@@ -257,7 +257,7 @@ mod tests {
         let here = Ipv4Addr::LOCALHOST.into();
         let placement = Placement {
             nodes: [("client".to_owned(), 0), ("server".to_owned(), 1)].into(),
-            meetings: vec![AddressPair { first: here, other: here }],
+            address_pairs: vec![AddressPair { first: here, other: here }],
             own: 1,
         };
         let scenario = Scenario::alone(network, transport, workload, 10);
