@@ -131,7 +131,7 @@ impl KeySpace {
                 ("retransmissions", "1"),
                 ("scheduler", "rr"),
                 ("socket", "one-to-many"),
-                // Cookies become stale.
+                // So short that cookies become stale.
                 ("valid_cookie_life", "20ms"),
             ],
             _ => &[],

@@ -8,8 +8,9 @@
 pub(crate) struct Comparison {
     /// The time at which this host sent the query.
     pub(crate) sent_at: u64,
-    /// The times at which the query arrived at the other host, and at which the reply was sent.
+    /// The time at which the query arrived at the other host.
     pub(crate) received: u64,
+    /// The time at which the other host sent the reply.
     pub(crate) sent: u64,
     /// The time at which the reply arrived at this host.
     pub(crate) answered_at: u64,

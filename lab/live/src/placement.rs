@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::LOCAL_HOST;
 
-/// A connection to an open port that takes longer than this is blocked. Otherwise TCP would try for two
-/// minutes and SCTP for four; QUIC gives up after its idle timeout.
+/// The time after which a connection attempt is considered blocked, for example by a firewall. TCP itself would try for
+/// two minutes and SCTP for four; QUIC gives up after its idle timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The addresses by which two hosts reach each other.

@@ -263,7 +263,7 @@ fn with_samples(
         let result = results.get_mut(&flow);
         let unknown_flow = || {
             ControlError::Malformed(format!(
-                "the peer sent a sample of flow {flow}, which does not end on that host"
+                "the peer sent a sample of flow {flow}, which has no end on that host"
             ))
         };
         result.ok_or_else(unknown_flow)?.add_sender_sample(sample);

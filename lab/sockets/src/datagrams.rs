@@ -335,7 +335,7 @@ mod tests {
         one.unsent.clear();
         datagrams(&[(9, Ecn::NotCapable); 100]).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
         assert_eq!(one.batch_length(), MAX_TOGETHER);
-        // They could not share a call.
+        // The kernel refused to send the first two datagrams in one call.
         one.unbatched = 2;
         assert_eq!(one.batch_length(), 1);
     }

@@ -253,7 +253,7 @@ mod tests {
         assert_eq!((sender.path.cwnd, sender.sent_again), (Some(14_480), Some(2)));
     }
 
-    /// The client measures the round trip alone; only the times between may be wrong.
+    /// The client's clock alone measures the round trip; only the times in between may be wrong.
     #[test]
     fn joined_records_stay_ordered_if_clocks_differ_by_more_than_the_delay() {
         for (ahead, legs_then, wrongs) in [

@@ -39,17 +39,18 @@ const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
 ];
 /// Minimum buffer size in these sysctls: a page.
 const MIN_BUFFER: &str = "4096";
-/// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
+/// The first version of Linux in which RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const ONLY_RACK_VERSION: [u32; 2] = [7, 3];
 /// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
 const ACCURATE_ECN_VERSION: [u32; 2] = [7, 0];
-/// RFC 9260 section 6.2.
+/// The longest delay of a SACK. RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
-/// MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL, include/net/tcp.h.
+/// Linux's longest idle time before keepalive probes, and longest interval between them: MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL,
+/// include/net/tcp.h.
 const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
 
-/// MAX_TCP_KEEPCNT, include/net/tcp.h.
+/// Linux's largest number of keepalive probes: MAX_TCP_KEEPCNT, include/net/tcp.h.
 const MAX_PROBES: u32 = 127;
 
 /// How an option is passed to the kernel.

@@ -20,7 +20,7 @@ fn loopback() -> EndAddresses {
     EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
-/// 30 messages at 1000/s over the loopback interface.
+/// Returns an assignment of 30 messages at 1000/s over the loopback interface.
 fn assignment(transport: &str, kind: &str) -> Assignment {
     let mut workload: WorkloadSpec = toml::from_str(&format!("kind = '{kind}'")).unwrap();
     if let Some(load) = workload.load_mut() {
