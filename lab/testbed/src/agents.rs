@@ -93,7 +93,7 @@ const SCTP_DATA: u64 = 1452;
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
 /// Attributes of TCP that hol supports, except for the size of a packet.
-const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
+const TCP_ATTRIBUTES: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Attributes that a run counts up, so they do not keep the values that a script sets.
 pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
@@ -131,7 +131,7 @@ impl Agent {
 
     /// Returns how many random numbers ns draws when it makes such an agent: `boot_time_` in
     /// `TcpAgent::reset`.
-    pub fn draws(&self) -> u32 {
+    pub fn random_draws(&self) -> u32 {
         match self.class {
             Class::Tcp { .. } if self.is_full_tcp() => 2,
             Class::Tcp { .. } => 1,
@@ -153,7 +153,7 @@ impl Agent {
     /// Returns whether hol supports an attribute with every value.
     fn reads(&self, name: &str) -> bool {
         match self.class {
-            Class::Tcp { .. } => OF_TCP.contains(&name) || name == self.packet_attribute(),
+            Class::Tcp { .. } => TCP_ATTRIBUTES.contains(&name) || name == self.packet_attribute(),
             Class::Udp => name == self.packet_attribute(),
             Class::Sink { delays } => delays && name == "interval_",
             Class::Sctp => false,

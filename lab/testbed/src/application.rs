@@ -25,7 +25,7 @@ pub(crate) struct Application {
     pub max_packets: Option<u64>,
     pub running: Option<Duration>,
     /// Whether `running` is the time of a change of attributes, not of a start.
-    goes_on: bool,
+    continues: bool,
     pub pieces: Vec<Piece>,
     /// The packets that the script requests one by one: `produce`, `send`.
     pub produced: Vec<Produced>,
@@ -47,7 +47,7 @@ pub(crate) struct Piece {
     /// The number of packets that CBR sends in this period.
     pub packets: u64,
     /// Whether the application continues the previous period without a restart.
-    goes_on: bool,
+    continues: bool,
 }
 
 /// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
@@ -309,7 +309,7 @@ impl Simulator<'_> {
         }
         if is_running {
             application.running = Some(next);
-            application.goes_on |= application.pieces.len() > pieces;
+            application.continues |= application.pieces.len() > pieces;
         }
         Ok(value.text.clone())
     }
@@ -332,7 +332,7 @@ impl Application {
             interval: None,
             max_packets: None,
             running: None,
-            goes_on: false,
+            continues: false,
             pieces: Vec::new(),
             produced: Vec::new(),
             counted: 0,
@@ -343,7 +343,7 @@ impl Application {
     /// Starts sending.
     pub(crate) fn start(&mut self, now: Duration) {
         if self.running.is_none() {
-            (self.running, self.goes_on) = (Some(now), false);
+            (self.running, self.continues) = (Some(now), false);
         }
     }
 
@@ -380,9 +380,9 @@ impl Application {
     }
 
     fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
-        let (size, interval, goes_on) = (self.size, self.interval(), self.goes_on);
+        let (size, interval, continues) = (self.size, self.interval(), self.continues);
         let exact_interval = self.interval.map_or(size as f64 * 8.0 / self.rate, Duration::as_secs_f64);
-        Piece { start, stop, size, interval, exact_interval, packets: 0, goes_on }
+        Piece { start, stop, size, interval, exact_interval, packets: 0, continues }
     }
 
     pub(crate) fn starts_itself(&self) -> bool {
@@ -431,7 +431,7 @@ fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
     for piece in pieces {
         // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
-        let most = left.max(u64::from(!piece.goes_on));
+        let most = left.max(u64::from(!piece.continues));
         if max.is_some() {
             let end = piece.start + piece.interval.saturating_mul(most);
             piece.stop = Some(piece.stop.map_or(end, |stop| stop.min(end)));
@@ -442,7 +442,7 @@ fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
         let mut count = usual;
         if let Some(rest) = countable.checked_sub(usual) {
             *countable = rest;
-            let mut time = next.filter(|_| piece.goes_on).unwrap_or(piece.start.as_secs_f64());
+            let mut time = next.filter(|_| piece.continues).unwrap_or(piece.start.as_secs_f64());
             count = 0;
             while time < stop.as_secs_f64() && count <= usual {
                 time += piece.exact_interval;

@@ -153,8 +153,9 @@ impl Simulator<'_> {
     pub(crate) fn note_shared_draws(&mut self) {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
-            && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
-                || self.error_models.iter().any(|own| own.draws(&self.randoms))
+            && (segments
+                .any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws_random_numbers()))
+                || self.error_models.iter().any(|own| own.draws_random_numbers(&self.randoms))
                 || self.traffic.applications.iter().any(|own| own.greedy && self.closes_connection(own)));
         let sources = self.traffic.applications.iter().filter(|own| {
             is_shared

@@ -66,7 +66,7 @@ const TCP_HEADERS: u64 = 40;
 pub(crate) const MAX_SCRIPTED: usize = 100_000;
 
 /// Maximum number of packets of all scripted flows.
-const MAX_OF_ALL: usize = 1_000_000;
+const MAX_SCRIPTED_IN_TOTAL: usize = 1_000_000;
 
 /// Maximum number of packets of CBR that are counted one by one, as in ns.
 const MAX_COUNTABLE: u64 = 10_000_000;
@@ -116,9 +116,9 @@ impl Traffic {
             if let FlowLoad::Scripted(own) = &flow.load {
                 packets += own.len();
             }
-            if packets > MAX_OF_ALL {
+            if packets > MAX_SCRIPTED_IN_TOTAL {
                 let problem = format!(
-                    "the flows whose packets have times of their own send more than {MAX_OF_ALL}; let them end earlier"
+                    "the flows whose packets have times of their own send more than {MAX_SCRIPTED_IN_TOTAL}; let them end earlier"
                 );
                 return error_at(application.at, problem);
             }
@@ -184,7 +184,7 @@ impl Traffic {
         let size = || if is_emulab { Ok(1000) } else { agent.packet() };
         let load = match application.produced[..] {
             [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
-            [] => paced(application, &pieces, agent, is_emulab)?,
+            [] => paced_load(application, &pieces, agent, is_emulab)?,
             [Produced { count, octets: None, .. }] => {
                 FlowLoad::Greedy { size: size()?, packets: Some(count) }
             }
@@ -253,7 +253,7 @@ impl Division {
 }
 
 /// Returns the load that CBR or a random source offers over an agent.
-fn paced(
+fn paced_load(
     application: &Application,
     pieces: &[Piece],
     agent: &Agent,

@@ -197,7 +197,7 @@ impl Simulator<'_> {
             ("cost", [one]) if one.text == "1" => {}
             ("cost", _) => {
                 let problem = "costs of links are not modelled: routes are those with the fewest hops";
-                self.draft.needs_one_route(method.at, problem);
+                self.draft.refuse_if_several_routes(method.at, problem);
             }
             ("errormodule", [model]) if is_link => {
                 let Some(line) = line else {

@@ -27,7 +27,7 @@ pub(crate) struct ErrorModel {
 
 impl ErrorModel {
     /// Returns whether the model draws a number from ns's default generator for each packet of a link.
-    pub fn draws(&self, randoms: &Randoms) -> bool {
+    pub fn draws_random_numbers(&self, randoms: &Randoms) -> bool {
         let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
         self.line.is_some() && self.list.is_none() && is_default
     }

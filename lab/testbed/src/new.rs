@@ -46,7 +46,7 @@ impl Simulator<'_> {
                     "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
             }
-            for _ in 0..if self.is_emulab { 0 } else { agent.draws() } {
+            for _ in 0..if self.is_emulab { 0 } else { agent.random_draws() } {
                 self.randoms.generators[0].uniform();
             }
             self.traffic.agents.push(agent);

@@ -51,7 +51,7 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
 /// How errors begin that indicate a script which other scripts read.
-const IN_FRAGMENTS: [&str; 2] = ["unknown variable", "the script ends before its run"];
+const FRAGMENT_ERRORS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.
 const FRAGMENT_PROBLEM: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
@@ -102,7 +102,7 @@ impl Script {
         }
         unknown.extend(ended.err());
         if is_fragment
-            && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
+            && unknown.iter().all(|own| FRAGMENT_ERRORS.iter().any(|known| own.problem.starts_with(known)))
             && likely_cause.is_none()
         {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);

@@ -124,7 +124,7 @@ impl Simulator<'_> {
             ("rtproto", [kind, ..]) if kind.text == "Static" => Ok(String::new()),
             // Without outages its routes are those with the fewest hops, too.
             ("rtproto", [kind]) if kind.text == "Session" => {
-                self.draft.finds_new_routes = Some(kind.at);
+                self.draft.rerouting_command = Some(kind.at);
                 Ok(String::new())
             }
             ("rtproto", [kind, ..]) => error_at(kind.at, "only static routes are supported; use Static"),

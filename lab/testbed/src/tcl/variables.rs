@@ -76,7 +76,7 @@ impl Variables {
     /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.place(name);
-        let own = self.made_if_new(scope, name);
+        let own = self.get_or_create(scope, name);
         (own.text, own.is_list) = (value, false);
     }
 
@@ -84,13 +84,13 @@ impl Variables {
     /// list.
     pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.place(name);
-        let value = self.made_if_new(scope, name);
+        let value = self.get_or_create(scope, name);
         value.text.push_str(more);
         value.is_list = has_elements;
         &value.text
     }
 
-    fn made_if_new(&mut self, scope: Scope, name: String) -> &mut Value {
+    fn get_or_create(&mut self, scope: Scope, name: String) -> &mut Value {
         self.made += 1;
         let number = self.made;
         self.of_mut(scope).entry(name).or_insert(Value { number, ..Value::default() })
