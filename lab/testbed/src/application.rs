@@ -256,7 +256,7 @@ impl Simulator<'_> {
                 return self.unknown(name.at, problem);
             }
             "random_" if application.is_cbr() => {
-                // ns reads no number as 0, such as the `null` that NSG2 writes.
+                // ns reads a word that is not a number as 0, such as the `null` that NSG2 writes.
                 let is_number = |number: f64| number != 0.0;
                 let is_random = match value.text.as_str() {
                     "null" => false,
@@ -288,7 +288,7 @@ impl Simulator<'_> {
                 return self.unknown(name.at, problem);
             }
         }
-        // What changes holds from the next packet on. tools/trafgen.cc, `TrafficGenerator::timeout`.
+        // A change takes effect with the next packet. tools/trafgen.cc, `TrafficGenerator::timeout`.
         let (next, pieces) = (application.next_packet(now), application.pieces.len());
         let is_running = is_running && !application.greedy;
         if is_running {

@@ -62,15 +62,17 @@ impl Simulator<'_> {
             Object::Node(_) => NODE_ATTRIBUTES.contains(&name),
             Object::Simulator => SIMULATOR_ATTRIBUTES.contains(&name) || name.starts_with("link_"),
             Object::Agent(_) => name == "node_" || agents::is_attribute(name),
-            Object::Application(_) => application::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
+            Object::Application(_) => {
+                application::ATTRIBUTES.contains(&name) && !self.is_unread_limit(object, name)
+            }
             Object::Variable(variable) => self.randoms.has(variable, name),
             _ => true,
         }
     }
 
-    /// `maxpkts_` is a variable that ns does not read, but of CBR (cbr_traffic.cc) and the older Source/FTP
-    /// (ns-source.tcl).
-    fn is_free(&self, object: Object, name: &str) -> bool {
+    /// Returns whether the variable is `maxpkts_` of an object for which ns does not read it: it does so only for CBR
+    /// (cbr_traffic.cc) and the older Source/FTP (ns-source.tcl).
+    fn is_unread_limit(&self, object: Object, name: &str) -> bool {
         name == "maxpkts_" && !matches!(self.class_name(object), "Application/Traffic/CBR" | "Source/FTP")
     }
 

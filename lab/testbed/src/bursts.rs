@@ -219,7 +219,7 @@ impl Simulator<'_> {
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
         let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
-        // More are refused anyway.
+        // A source with more packets is refused later.
         if is_current && application.running.is_some() && packet_count <= MAX_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);

@@ -278,7 +278,7 @@ impl Draft {
     /// Gives a name to each unnamed object, and a number to each duplicate name.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
-        // The numbers below are given out for that name.
+        // All smaller numbers are already used for that name.
         let mut begun: BTreeMap<String, usize> = BTreeMap::new();
         let nodes = self.nodes.iter_mut().map(|node| (&mut node.name, "node"));
         let segments = self.segments.iter_mut().map(|segment| {

@@ -118,7 +118,7 @@ impl Traffic {
             }
             if packets > MAX_SCRIPTED_IN_TOTAL {
                 let problem = format!(
-                    "the flows whose packets have times of their own send more than {MAX_SCRIPTED_IN_TOTAL}; let them end earlier"
+                    "all flows with irregular packet times together send more than {MAX_SCRIPTED_IN_TOTAL} packets; let them end earlier"
                 );
                 return error_at(application.at, problem);
             }
@@ -155,7 +155,9 @@ impl Traffic {
             return Err(wrong("both agents are on the same node; hol sends only over links"));
         }
         if application.greedy && !application.produced.is_empty() && application.starts_itself() {
-            return Err(wrong("it sends without end besides a number of packets; create another agent"));
+            return Err(wrong(
+                "it sends both without end and a given number of packets; create another agent for one of them",
+            ));
         }
         let pieces = application.pieces(self.end, countable).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
@@ -347,7 +349,6 @@ fn check_writes(
 }
 
 fn too_many(at: usize) -> WordError {
-    let problem =
-        format!("its packets are not at one rate, and are more than {MAX_SCRIPTED}; let it end earlier");
+    let problem = format!("it sends more than {MAX_SCRIPTED} packets at irregular times; let it end earlier");
     WordError { at, problem }
 }

@@ -143,7 +143,7 @@ impl Simulator<'_> {
             return error_at(model.at, problem);
         }
         if self.error_models[index].line.is_some() {
-            let problem = "ns leads packets astray if one error model is in two places; create another one";
+            let problem = "ns misroutes packets if one error model is in two places; create another one";
             return error_at(model.at, problem);
         }
         self.error_models[index].line = Some(line);

@@ -117,7 +117,11 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
 /// Returns the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
     let number = positive(word)?;
-    if number >= 1.0 { Ok(number) } else { expected(word, "at least 1: its inverse is a probability") }
+    if number >= 1.0 {
+        Ok(number)
+    } else {
+        expected(word, "at least 1, because its inverse is a probability")
+    }
 }
 
 /// Parses a whole number from 0 on, such as a number of packets.

@@ -100,7 +100,7 @@ impl Queue {
             "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
             "red_" => self.kind = if switch(value)? { Kind::Red } else { Kind::DropTail },
             "gentle_" => self.gentle = Some(switch(value)?),
-            // Zero, or below: ns chooses.
+            // At zero or below, ns computes the value.
             "thresh_" | "minthresh_" => self.min = positive_or_default(value)?,
             "maxthresh_" => self.max = positive_or_default(value)?,
             "q_weight_" => self.weight = positive_or_default(value)?,
@@ -110,7 +110,7 @@ impl Queue {
             "target_" if self.kind != Kind::Red => self.target = Some(seconds(value)?),
             "interval_" if self.kind != Kind::Red => self.interval = Some(seconds(value)?),
             name if IDLE_ATTRIBUTES.contains(&name) => {}
-            // Only RED of ns has it; that of Emulab counts no octets.
+            // Only ns's RED has this attribute; Emulab's RED does not count octets.
             "bytes_" if is_emulab || self.kind != Kind::Red => {}
             name => match FIXED_ATTRIBUTES.iter().find(|(known, _)| *known == name) {
                 Some((_, values)) if values.contains(&value.text.as_str()) => {}

@@ -78,13 +78,13 @@ impl Script {
         files: ReadFile<'_>,
         check: CheckNetwork<'_>,
     ) -> Result<Self, ScriptError> {
-        // As Tcl reads files.
+        // Tcl converts line ends when it reads a file.
         let text = &text.replace("\r\n", "\n");
         let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
         let (generator, object) = interpreter.host.add_default_random_generator();
         interpreter.define_variable(generator, object);
         let mut ended = interpreter.run(text);
-        // What is due during the run, in order of time; each may make more due.
+        // Executes the commands of the run in order of time; each may schedule more commands.
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
@@ -108,7 +108,7 @@ impl Script {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
             return Err(ScriptError { place, problem: FRAGMENT_PROBLEM.to_owned() });
         }
-        // What is wrong in a script that cannot be run anyway does not matter.
+        // Further errors do not matter in a script that cannot be run anyway.
         let gravest = |error: ScriptError| likely_cause.clone().map_or(error, explain);
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());

@@ -81,7 +81,7 @@ impl Sources {
     pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
         self.texts.iter().flat_map(|Source { text, base, .. }| {
             let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-            // What a script prints is only text.
+            // Printed text contains no commands.
             let lines = lines.filter_map(|line| line.split("puts ").next());
             let words =
                 lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[]{}\"();".contains(c)));

@@ -156,7 +156,7 @@ impl Number {
                     // Those of 0, 1 and -1 are never too large.
                     "**" if (-1..=1).contains(&a) => Some(a.pow((b % 2 + 2 * i64::from(b > 0)) as u32)),
                     "**" => u32::try_from(b).ok().and_then(|power| a.checked_pow(power)),
-                    other => unreachable!("{other} is no operator of numbers"),
+                    other => unreachable!("{other} is not an operator on numbers"),
                 }
                 .ok_or_else(|| too_large(at))?,
             )),

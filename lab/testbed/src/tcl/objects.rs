@@ -164,9 +164,9 @@ impl<H: Host> Interpreter<H> {
         [object.to_owned()].into_iter().chain(classes.into_iter().flatten()).collect()
     }
 
-    /// Executes `Class Name -superclass {Above …}`.
+    /// Executes `Class Name -superclass {Parent …}`.
     fn define_class(&mut self, words: &[Word]) -> Outcome {
-        const CLASS_SYNTAX: &str = "Class Name -superclass Above";
+        const CLASS_SYNTAX: &str = "Class Name -superclass Parent";
         let Some((name, options)) = words.split_first() else { return usage(0, CLASS_SYNTAX) };
         let mut above = Vec::new();
         let (pairs, rest) = options.as_chunks::<2>();
@@ -181,17 +181,18 @@ impl<H: Host> Interpreter<H> {
         }
         self.budget.charge_octets(name.at, above.len() * MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
-            let problem = format!("the class \"{}\" would be above itself", name.text);
+            let problem = format!("the class \"{}\" would be its own superclass", name.text);
             return Err(WordError { at: name.at, problem }.into());
         }
         // The limit below is checked when a class is defined, so what is above it must not change.
         if self.objects.extended.contains(&name.text) {
-            let problem = format!("there are classes below \"{}\"; define it once, before them", name.text);
+            let problem =
+                format!("class \"{}\" already has subclasses; define it once, before them", name.text);
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         let all: BTreeSet<_> = above.iter().flat_map(|class| self.objects.precedence(class)).collect();
         if all.len() > MAX_SUPERCLASSES {
-            let problem = format!("more than {MAX_SUPERCLASSES} classes are above this one");
+            let problem = format!("this class has more than {MAX_SUPERCLASSES} superclasses");
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         self.objects.extended.extend(above.iter().cloned());

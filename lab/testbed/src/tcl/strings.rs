@@ -36,7 +36,7 @@ impl<H: Host> Interpreter<H> {
                     both.to_owned()
                 })
             }
-            // Tcl finds no empty text.
+            // Tcl never finds an empty text.
             ("string", ["first", "", _]) => Ok("-1".to_owned()),
             ("string", ["first", wanted, text]) => {
                 let found = text.find(wanted).map_or(-1, |octet| text[..octet].chars().count() as i64);
@@ -74,7 +74,7 @@ impl<H: Host> Interpreter<H> {
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut place) = (0, 0);
-    // Behind the last star, and where it was tried.
+    // The position after the last star in the pattern, and the position in the text that was tried for it.
     let mut star: Option<(usize, usize)> = None;
     while place < text.len() {
         if pattern.get(at) == Some(&'*') {
@@ -193,7 +193,7 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
         );
         return Err(Stop::Limit(WordError { at, problem }));
     };
-    // A negative precision is none.
+    // A negative precision counts as none.
     let precision = precision.and_then(|precision| usize::try_from(precision).ok());
     Ok((Field { flags, width: width.unsigned_abs() as usize, precision, kind }, &rest[1..]))
 }

@@ -1,4 +1,4 @@
-//! Why a script is refused: in one sentence, for what it needs and not for the first odd word.
+//! Why a script is refused: one sentence names the missing feature instead of the first unknown word.
 
 use hol_testbed::Script;
 
@@ -20,14 +20,14 @@ fn refusal(text: &str) -> String {
 #[test]
 fn the_most_serious_cause_is_reported_wherever_it_is() {
     for (script, cause) in [
-        // Classes of a script are no cause.
+        // A script may define classes.
         (
             "Class Scene\nScene instproc init {} { global ns; set ns [new Simulator]; $ns node-config -adhocRouting AODV }\nnew Scene",
             "wireless",
         ),
-        // A method that ns calls is a lesser one.
+        // A method that ns calls is a less serious cause.
         ("Agent/TCP instproc done {} {}\nset ns [new Simulator]\nset g [Node allocaddr]", "multicast"),
-        // What the script would do with arguments.
+        // Commands that the script would execute with arguments count.
         (
             "if {$argc == 0} { puts usage; exit 1 }\nset ns [new Simulator]\nset opt(mac) Mac/802_11",
             "wireless",
@@ -36,7 +36,7 @@ fn the_most_serious_cause_is_reported_wherever_it_is() {
             "if {$argc == 0} { exit 1 }\nset ns [new Simulator]\n$ns node-config -satNodeType polar",
             "satellite",
         ),
-        // An error in front of it.
+        // An earlier error does not hide the cause.
         ("set ns [new Simulator]\nwobble\nset q Queue/dsRED/edge", "DiffServ"),
         ("set ns [new Simulator]\n$ns node-config -PGM ON", "multicast"),
         ("set ns [new Simulator -multicast on]\n$ns rtproto DV", "static routes"),
@@ -49,7 +49,7 @@ fn the_most_serious_cause_is_reported_wherever_it_is() {
     }
 }
 
-/// A part of another script is told from a script that needs arguments.
+/// A fragment is distinguished from a script that needs arguments.
 #[test]
 fn a_fragment_of_another_script_is_recognised() {
     for part in
@@ -67,12 +67,12 @@ fn unexecuted_words_alone_do_not_refuse_a_script() {
     assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
     assert!(refusal(&with("# Mac/802_11\nwobble")).contains("unknown command \"wobble\""));
     assert_eq!(read("puts XCP\nputs \"[expr 1 + 2] XCP\"").ignored.len(), 2);
-    // Without groups multicast changes nothing.
+    // Multicast has no effect without groups.
     let text = with("").replace("new Simulator", "new Simulator -multicast on");
     assert!(Script::read("a.tcl", &text).is_ok());
 }
 
-/// A second route between the two nodes, over a third.
+/// Commands that add a second route between the two nodes, over a third node.
 const AROUND: &str =
     "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
 
@@ -90,7 +90,7 @@ fn link_costs_are_refused_only_if_there_are_several_routes() {
     assert!(Script::read("a.tcl", &with(&format!("{AROUND}{none}"))).is_ok());
 }
 
-/// A variable of a node is ns's own or the script's.
+/// A variable of a node belongs either to ns or to the script.
 #[test]
 fn node_variables_of_ns_are_refused_and_those_of_scripts_kept() {
     assert!(refusal(&with("$a set rtsize_ 3")).contains("\"rtsize_\" of a node"));
@@ -128,7 +128,7 @@ fn attributes_equal_to_the_default_of_ns_are_accepted() {
     );
 }
 
-/// What a program would print, the time of day and the environment decide nothing.
+/// A script may print the output of programs, the time of day and the environment, but not test them.
 #[test]
 fn a_script_cannot_depend_on_the_machine() {
     assert!(

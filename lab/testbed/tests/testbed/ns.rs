@@ -1,4 +1,4 @@
-//! Scripts of ns 2.35: its defaults, what happens during a run, and what is refused.
+//! Scripts of ns 2.35: defaults, changes during a run, and refused features.
 
 use std::collections::BTreeMap;
 
@@ -223,7 +223,7 @@ fn cbr_may_change_and_its_agent_divides_packets() {
         (packets.len(), packets[5].0.to_string(), packets[6].0.to_string()),
         (15, "5s".into(), "5500ms".into())
     );
-    // As ns 2.35 does: a change holds from the next packet on, and each start sends a packet.
+    // In ns 2.35 a change takes effect with the next packet, and each start sends a packet.
     let times = |more: &str| {
         let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("it changes") };
         let times = packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28));
@@ -308,7 +308,7 @@ fn settings_of_one_lan_member_are_refused_by_command() {
     );
 }
 
-/// Emulab looks for doubles within a segment only; what is chosen here is free everywhere.
+/// Emulab checks for duplicate addresses only within a segment; hol assigns addresses that are unique in the network.
 #[test]
 fn assigned_addresses_are_unique_in_the_network() {
     let script = read(

@@ -1,10 +1,10 @@
-//! Whatever a script says, it is read or refused; whatever is written is read as the same.
+//! Any script is read or refused, and a written network is read back unchanged.
 
 use hol_network::Topology;
 use hol_testbed::{Script, write};
 use proptest::prelude::*;
 
-/// Pieces from which scripts that are almost right can be put together.
+/// Pieces of which almost valid scripts are composed.
 const PIECES: [&str; 95] = [
     "set ",
     "ns",
@@ -107,7 +107,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&PIECES[..]), 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// A script with a few nodes in a row, a LAN, and settings that may differ by direction.
+/// Generates a script with a few nodes in a row, a LAN, and settings that may differ by direction.
 fn networks() -> impl Strategy<Value = String> {
     let link = (1..2_000_000_u32, 0..100_000_u32, 0..100_u32, 1..200_u32, 0..3_usize, 1..100_u32);
     prop::collection::vec(link, 1..6).prop_map(|links| {

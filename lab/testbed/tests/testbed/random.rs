@@ -11,7 +11,7 @@ fn flows(more: &str) -> Vec<Flow> {
     Script::read("a.tcl", &text).unwrap_or_else(|error| panic!("{error}\n{text}")).flows
 }
 
-/// The times of packets in seconds since the beginning of the run, and their sizes with UDP's headers.
+/// Returns the times of packets in seconds since the start of the run, and their sizes with UDP's headers.
 fn packets(flow: &Flow) -> Vec<(f64, u64)> {
     let FlowLoad::Scripted(packets) = &flow.load else { panic!("{flow:?}") };
     packets.iter().map(|(at, size)| ((flow.start + *at).as_secs_f64(), size + 28)).collect()
@@ -82,7 +82,7 @@ fn invalid_settings_of_random_objects_are_refused() {
     assert!(wrong("[new RNG] poisson 3").contains("use uniform"));
 }
 
-/// Packets that a script counts out or sends one by one.
+/// A script may send a given number of packets, or single ones.
 #[test]
 fn send_and_producemore_send_single_packets() {
     let flows = flows(
@@ -134,7 +134,7 @@ fn opening_a_full_tcp_connection_draws_a_random_number() {
     assert!([0.227_629, 1.392_208, 2.531_959, 2.8338].into_iter().all(begins), "{all:?}");
 }
 
-/// What is due may be cancelled.
+/// `$ns cancel` removes a scheduled command.
 #[test]
 fn cancelled_events_are_not_executed() {
     let flows = flows(

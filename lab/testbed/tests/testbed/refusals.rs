@@ -1,4 +1,5 @@
-//! What hol would do otherwise than ns 2.35 is refused in one sentence, or listed; the rest is what ns does.
+//! A command whose effect in hol would differ from ns 2.35 is refused in one sentence, or listed as ignored; all others have the effect
+//! of ns.
 
 use hol_testbed::{Flow, FlowLoad, Script};
 
@@ -21,7 +22,7 @@ fn flow(more: &str) -> Flow {
     read(more).flows.swap_remove(0)
 }
 
-/// What is listed as ignored.
+/// Returns the commands that are listed as ignored.
 fn ignored(more: &str) -> String {
     read(more).ignored.iter().map(|ignored| format!("{ignored}\n")).collect()
 }
@@ -187,7 +188,7 @@ fn link_commands_have_the_effect_of_ns() {
     assert!(error.to_string().contains("costs of links"), "{error}");
 }
 
-/// ns keeps the last link between two nodes, with what is said about it.
+/// ns keeps only the last link between two nodes, with its settings.
 #[test]
 fn the_last_link_between_two_nodes_replaces_earlier_ones() {
     let more = "set c [$ns node]\n$ns duplex-link $b $c 4Mb 1ms DropTail\n$ns queue-limit $a $b 7\n\
@@ -204,7 +205,7 @@ fn the_last_link_between_two_nodes_replaces_earlier_ones() {
     assert_eq!(emulab.network.links.len(), 3);
 }
 
-/// The number of packets that ns 2.35 sends of each size, and what it sends them in.
+/// The expected numbers and sizes of packets are those of ns 2.35.
 #[test]
 fn agents_divide_writes_into_packets() {
     let sizes = |more: &str| match flow(more).load {
@@ -258,7 +259,7 @@ fn a_huge_window_does_not_overflow() {
     assert!(transport.contains("receive_buffer=1000000000000B"), "{transport}");
 }
 
-/// A class that has a default of its own in ns does not get that of a class above it.
+/// A class with its own default in ns does not inherit that of a superclass.
 #[test]
 fn defaults_of_nearer_classes_take_precedence() {
     for (script, attribute, expected) in [

@@ -1,4 +1,4 @@
-//! What a script sends, from the examples of Marc Greis' tutorial for ns (isi.edu/nsnam/ns/tutorial).
+//! The traffic of scripts, such as the examples of Marc Greis' tutorial for ns (isi.edu/nsnam/ns/tutorial).
 
 use hol_testbed::{Flow, FlowLoad, Script};
 
@@ -121,7 +121,7 @@ fn ms(time: hol_base::Duration) -> f64 {
     time.as_millis_f64()
 }
 
-/// Octets of a packet's data, milliseconds between packets, packets at once.
+/// Returns the octets of a packet's data, the ms between packets, and the number of packets at once.
 fn every(flow: &Flow) -> (u64, f64, u16) {
     let FlowLoad::Every { size, interval, at_once, .. } = flow.load else { panic!("{flow:?}") };
     (size, ms(interval), at_once)
