@@ -101,7 +101,7 @@ impl RandomScenario {
 
     /// Returns whether its packets depend on the seed: it sets a probability, its path has a name and
     /// therefore jitter or loss, or its transport is MPTCP, whose options have random keys.
-    pub fn names_chance(&self) -> bool {
+    pub fn has_randomness(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")
         };

@@ -133,8 +133,8 @@ fn run_process(
     job: &Job,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(Mail, Console), KernelError> {
-    let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
-    let (mut mail, mut stderr) = (scratch(&[])?, scratch(&[])?);
+    let input = temporary_file(&serde_json::to_vec(job).expect("a job is plain data"))?;
+    let (mut mail, mut stderr) = (temporary_file(&[])?, temporary_file(&[])?);
     let mut command = Command::new(program);
     command
         .env(ENGINE_VARIABLE, LOCAL_KERNEL)
@@ -158,7 +158,7 @@ fn run_process(
 }
 
 /// Creates a temporary file without a name.
-fn scratch(octets: &[u8]) -> Result<File, KernelError> {
+fn temporary_file(octets: &[u8]) -> Result<File, KernelError> {
     let made = tempfile::tempfile().and_then(|mut file| {
         file.write_all(octets)?;
         file.rewind()?;

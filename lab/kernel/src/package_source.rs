@@ -54,26 +54,26 @@ pub(crate) struct PackageQuery<'a> {
 
 impl PackageSource {
     /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the directory. Passes a description of each
-    /// step to `tell` before the step.
+    /// step to `report_step` before the step.
     pub(crate) fn obtain(
         &self,
         wanted: &PackageQuery,
         work: &Path,
-        tell: &impl Fn(&str),
+        report_step: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
         let mut search = Search::default();
         if *self == Self::default() {
             let apt = Apt { configuration: None };
             match search.search(&apt, "the package sources of this machine", wanted)? {
-                Some(packages) => return apt.download(&packages, work, tell),
-                None => tell("the package sources of this machine do not have this version"),
+                Some(packages) => return apt.download(&packages, work, report_step),
+                None => report_step("the package sources of this machine do not have this version"),
             }
         }
         let mirror = self.mirror()?;
         let keyring = self.keyring()?;
         let suites = self.suite.as_deref().map_or(DEFAULT_SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
-            tell(&format!("searching {suite} of {mirror}"));
+            report_step(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
                 Ok(apt) => apt,
                 // Another suite may exist, or be signed with a known key.
@@ -84,7 +84,7 @@ impl PackageSource {
                 Err(problem) => return Err(problem.into()),
             };
             if let Some(packages) = search.search(&apt, suite, wanted)? {
-                return apt.download(&packages, work, tell);
+                return apt.download(&packages, work, report_step);
             }
         }
         Err(search.into_error(wanted))
@@ -239,9 +239,9 @@ impl Apt {
         &self,
         packages: &[String],
         work: &Path,
-        tell: &impl Fn(&str),
+        report_step: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
-        tell(&format!("downloading {}", packages.join(", ")));
+        report_step(&format!("downloading {}", packages.join(", ")));
         let (archives, unpacked) = (work.join("archives"), work.join("unpacked"));
         fs::create_dir(&archives).map_err(|e| KernelError::file("create", &archives, e))?;
         // As root, apt would change to a user who cannot write here; this option prevents it.

@@ -145,7 +145,7 @@ pub(crate) struct ExperimentFile {
     #[schemars(with = "Vec<Program>")]
     pub(crate) programs: Vec<Spanned<Program>>,
     /// Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
-    #[serde(default = "host")]
+    #[serde(default = "host_root")]
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
     /// Axes: a list of values for each dotted key; every combination is a point.
@@ -182,7 +182,7 @@ fn default_world() -> Spanned<WorldName> {
 fn default_network() -> Spanned<NetworkSpec> {
     Spanned::new(0..0, NetworkSpec::default())
 }
-fn host() -> Spanned<Root> {
+fn host_root() -> Spanned<Root> {
     Spanned::new(0..0, Root::Host)
 }
 fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::link_tables::each_link;
+use crate::link_tables::for_each_link;
 use crate::source::{Source, replaced};
 
 /// Keys of a `[network]` that consists of links, each of which may have its own `path`.
@@ -17,7 +17,7 @@ const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
 pub(crate) fn resolve_paths(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    each_link(table, |link| {
+    for_each_link(table, |link| {
         let has_links = LONG_FORM_KEYS.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
             let problem = "`path` describes one link, but this network has several; set it for each, as in \

@@ -9,12 +9,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::link_tables::each_link;
+use crate::link_tables::for_each_link;
 use crate::source::Source;
 
 /// Replaces every `rtt` in the network of `table` with half of it as `delay`.
 pub(crate) fn replace_rtt(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    each_link(table, |link| replace(link, source))
+    for_each_link(table, |link| replace(link, source))
 }
 
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {

@@ -36,7 +36,8 @@ fn row(result: &PointResult) -> Row {
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().flat_map(|(key, value)| {
-        let number = Quantity::cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
+        let number =
+            Quantity::numeric_cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
         [Some((key.clone(), json!(value))), number].into_iter().flatten()
     });
     let mut row = vec![

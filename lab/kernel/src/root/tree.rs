@@ -83,7 +83,7 @@ impl Tree {
     /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
     /// files are skipped.
     pub(super) fn add_host_file(&mut self, path: &Path) {
-        let mut way: Vec<PathBuf> = names(path).rev().collect();
+        let mut way: Vec<PathBuf> = component_names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
         while let Some(name) = way.pop() {
             if name.as_os_str() == ".." {
@@ -94,7 +94,7 @@ impl Tree {
             let Ok(metadata) = fs::symlink_metadata(&there) else { return };
             if metadata.is_symlink() {
                 let Ok(target) = fs::read_link(&there) else { return };
-                self.insert(shared(&there), Entry::Link(target.clone()));
+                self.insert(shared_path(&there), Entry::Link(target.clone()));
                 links += 1;
                 if links > MAX_LINKS {
                     return;
@@ -102,13 +102,13 @@ impl Tree {
                 if target.is_absolute() {
                     here = PathBuf::from("/");
                 }
-                way.extend(names(&target).rev());
+                way.extend(component_names(&target).rev());
                 continue;
             }
             if metadata.is_file() && File::open(&there).is_err() {
                 return;
             }
-            self.add(shared(&there), &there, &metadata);
+            self.add(shared_path(&there), &there, &metadata);
             if TEMPORARY_DIRECTORIES.iter().any(|passing| there == Path::new(passing)) {
                 return;
             }
@@ -119,7 +119,7 @@ impl Tree {
     /// Adds a link at the same path, without its target.
     pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
-            self.insert(shared(path), Entry::Link(target));
+            self.insert(shared_path(path), Entry::Link(target));
         }
     }
 
@@ -225,12 +225,12 @@ impl Tree {
 }
 
 /// Returns the path in the image of a path of this machine.
-fn shared(path: &Path) -> PathBuf {
+fn shared_path(path: &Path) -> PathBuf {
     Path::new(SHARED_DIRECTORY).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Returns the components of a path.
-fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
+fn component_names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(PathBuf::from(name)),
         Component::ParentDir => Some(PathBuf::from("..")),
@@ -253,7 +253,7 @@ mod tests {
         symlink("../bin/program", place.join("usr/name")).unwrap();
         let mut tree = Tree::default();
         tree.add_host_file(&place.join("bin/name"));
-        let found = |name: &str| tree.0.get(&shared(&place.join(name)));
+        let found = |name: &str| tree.0.get(&shared_path(&place.join(name)));
         assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
         assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
         assert!(matches!(found("usr/program"), Some(Entry::Copy { .. })));

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use cap::Cap;
 use hol_lab::{Archive, Experiment, Plan, Point, RunResults, Source, execute};
-use keys::{INSIDE, INTERNAL, KEYS, VALUES};
+use keys::{INTERNAL, KEYS, KEYS_OF_LISTS, VALUES};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -32,7 +32,7 @@ fn cases(default: u32) -> ProptestConfig {
 fn line() -> impl Strategy<Value = (String, String)> {
     let known: Vec<(&str, &str)> = KEYS.lines().filter_map(|line| line.split_once(" = ")).collect();
     let inside: Vec<(&str, &str)> =
-        INSIDE.iter().flat_map(|(list, keys)| keys.iter().map(move |key| (*list, *key))).collect();
+        KEYS_OF_LISTS.iter().flat_map(|(list, keys)| keys.iter().map(move |key| (*list, *key))).collect();
     let text = |(key, value): (&str, String)| (key.to_owned(), value);
     prop_oneof![
         4 => select(known.clone()).prop_map(|(key, value)| (key.to_owned(), value.to_owned())),

@@ -1,6 +1,6 @@
 //! Messages about experiments use the words of their authors: over all keys and values of every type.
 
-use crate::keys::{INSIDE, INTERNAL, KEYS, VALUES};
+use crate::keys::{INTERNAL, KEYS, KEYS_OF_LISTS, VALUES};
 use hol_lab::{Experiment, Source};
 
 /// Returns the problem with an experiment in which `key` is `value`, if there is one.
@@ -29,7 +29,7 @@ fn messages_contain_no_identifiers_of_the_source() {
         for key in keys.clone() {
             check(key, value);
         }
-        for (list, inner) in INSIDE {
+        for (list, inner) in KEYS_OF_LISTS {
             for key in inner {
                 check(list, &format!("[{{ {key} = {value} }}]"));
             }
