@@ -49,7 +49,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
             cure: "Debian's kernels do not contain this module; use the model world, or a kernel of your own (`hol kernel use PATH`)",
         });
     }
-    engine::of(image).check(scenario, image)?;
+    engine::engine_for(image).check(scenario, image)?;
     check_programs(scenario)
 }
 

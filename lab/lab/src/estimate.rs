@@ -55,7 +55,8 @@ impl Plan {
             })
             .collect();
         let time = |repetitions: fn(&Point) -> u32| {
-            let runs = points.iter().map(|(point, cost)| (repetitions(point), cost.of(point.messages_in(0))));
+            let runs =
+                points.iter().map(|(point, cost)| (repetitions(point), cost.of_run(point.messages_in(0))));
             let (sum, longest) = runs.fold((0.0, 0.0), |(sum, longest): (f64, f64), (count, run)| {
                 (sum + f64::from(count) * run, longest.max(run))
             });
@@ -66,7 +67,7 @@ impl Plan {
 }
 
 impl Cost {
-    fn of(self, messages: u64) -> f64 {
+    fn of_run(self, messages: u64) -> f64 {
         self.run + self.message * messages as f64
     }
 
@@ -89,7 +90,7 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
         let messages = point.messages_in(0);
-        (took + cost.of(messages), said + stated_cost(point).of(messages))
+        (took + cost.of_run(messages), said + stated_cost(point).of_run(messages))
     });
     if said > 0.0 { took / said } else { 1.0 }
 }

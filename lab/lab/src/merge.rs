@@ -193,7 +193,7 @@ fn missing_runs(
     store: &Store,
     finished: &RunResults,
 ) -> Vec<(Shard, u64)> {
-    let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::of)).collect();
+    let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::part_count)).collect();
     let Some(&[of, ref others @ ..]) = divisions.as_deref() else { return Vec::new() };
     if others.iter().any(|other| *other != of) {
         return Vec::new();

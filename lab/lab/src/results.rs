@@ -85,7 +85,7 @@ impl Results {
 impl PointResult {
     fn new(point: &Point, finished: &RunResults) -> Self {
         let needed = repetitions_needed(point, finished) as usize;
-        let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(needed).cloned().collect();
+        let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == needed, runs }
     }
 

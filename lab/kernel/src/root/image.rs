@@ -56,7 +56,7 @@ impl Root {
 }
 
 /// Returns the image of `tree`; creates it if it is missing.
-pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
+pub(super) fn find_or_make(tree: &Tree) -> Result<Root, KernelError> {
     let digest = tree.digest()?;
     let images = cache().join("roots");
     let image = images.join(format!("{digest}.erofs"));

@@ -27,7 +27,7 @@ pub struct Series {
 
 impl Series {
     /// Opens the time series of a run in a result directory; `None` if it was not kept.
-    pub fn of(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
+    pub fn open(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
         let path = dir.join(series_of(key));
         let file = match File::open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),

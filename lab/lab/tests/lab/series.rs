@@ -37,7 +37,7 @@ fn run(text: &str, dir: &Path) -> Result<Results, LabError> {
 
 fn rows(dir: &Path, key: RunKey) -> Vec<Row> {
     let mut rows = Vec::new();
-    Series::of(dir, key).unwrap().expect("it is kept").rows(|row| rows.push(row)).unwrap();
+    Series::open(dir, key).unwrap().expect("it is kept").rows(|row| rows.push(row)).unwrap();
     rows
 }
 
@@ -147,7 +147,7 @@ fn damaged_and_foreign_files_are_refused_by_name() {
     let name = format!("{}-{}.parquet", key.point, key.repetition);
     let (series, records) = (dir.path().join("series").join(&name), dir.path().join("records").join(&name));
     let whole = std::fs::read(&series).unwrap();
-    let read = || match Series::of(dir.path(), key) {
+    let read = || match Series::open(dir.path(), key) {
         Err(problem) => problem.to_string(),
         Ok(None) => "none".to_owned(),
         Ok(Some(series)) => {
