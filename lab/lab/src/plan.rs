@@ -42,8 +42,8 @@ impl Plan {
         Self { points, share }
     }
 
-    /// Returns the approximate processor time of each part, in µs, for the smallest number of repetitions, if the plan is divided into `part_count`
-    /// parts.
+    /// Returns the approximate processor time, in µs, of each of `part_count` parts of the plan, for the smallest number of
+    /// repetitions.
     pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
         shares(&self.points, part_count).iter().map(Share::work).collect()
     }

@@ -320,7 +320,7 @@ pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
 
-/// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the
+/// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_association_and_stream`] fills in the
 /// stream.
 pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
     const TTL: u16 = 0x10;
