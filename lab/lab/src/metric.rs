@@ -214,7 +214,7 @@ pub const TABLE: [MetricInfo; 17] = [
         columns: &[
             printed_column("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
             printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
-            printed_column("unconnected", |point| json!(point.unconnected())),
+            printed_column("unconnected", |point| json!(point.unconnected_runs())),
         ],
         ..TIME_METRIC
     },

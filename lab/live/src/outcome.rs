@@ -63,7 +63,7 @@ fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
         clocksource: host.clocksource,
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
-        waited: measured.waited(),
+        waited: measured.read_delays(),
         ..WorldReport::default()
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
-        waited: run.waited(),
+        waited: run.read_delays(),
         programs: output.results,
         ..WorldReport::default()
     };
