@@ -147,7 +147,7 @@ impl<'w> Generator<'w> {
             let rate = log_uniform_in(rng, COMPARED_RANGES.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             max = max.min(rate * MAX_SCHEDULE_SECONDS);
-            // Without randomness its packets are compared, too.
+            // Periodic arrivals are not random, so that packets can be compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
             }
@@ -338,7 +338,7 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
     choices[0].0
 }
 
-/// Draws a size, of which half fit into a packet.
+/// Draws a size; half of all sizes fit into a packet.
 fn draw_small_or_large(rng: &mut Rng) -> f64 {
     let [min, max] = COMPARED_RANGES.size;
     if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(value("partial_reliability"), Some("false"));
         assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
         assert_eq!(value("idle_decay"), None);
-        // What is off by default is drawn too.
+        // Options that are off by default are drawn, too.
         let options = KeySpace::new().options("tcp", &mut Seed(1).rng());
         for key in ["user_timeout", "keepalive", "keepalive_interval", "keepalive_probes"] {
             assert!(options.iter().any(|(known, value)| known == key && value != "0s"), "{key}");

@@ -27,7 +27,7 @@ impl PacketMatches {
         for (octets, indexes) in &received {
             let Some(copies) = sent.get_mut(octets) else { continue };
             for to in indexes {
-                // Of identical copies, the last one that was sent early enough.
+                // If copies are identical, the last one that was sent early enough matches.
                 let had_time = |from: &usize| *from < *to && delay(*from, *to) >= shortest;
                 if let Some(index) = copies.iter().rposition(had_time) {
                     matches.insert(*to, copies.remove(index));

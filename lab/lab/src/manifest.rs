@@ -64,7 +64,7 @@ pub struct Manifest {
     pub figures: BTreeMap<String, Vec<FigureRequest>>,
     /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
-    /// In `manifest.json` the long lists of events, which the points there lack; empty otherwise.
+    /// The long lists of events that `manifest.json` stores once instead of with each point; empty in memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_events: Vec<SharedEvents>,
 }

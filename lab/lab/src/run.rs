@@ -16,11 +16,11 @@ use crate::stopwatch::Stopwatch;
 
 /// The outcome of a run.
 pub(crate) enum Outcome {
-    /// It completed with this result.
+    /// The run completed with this result.
     Done(Box<RunResult>),
-    /// It failed; other runs may succeed.
+    /// The run failed; other runs may succeed.
     Failed(FailedRun),
-    /// It was interrupted.
+    /// The run was interrupted.
     Interrupted,
 }
 

@@ -142,7 +142,7 @@ fn messages(flow: &Flow, topology: &Topology) -> u64 {
         FlowLoad::Every { at_once, times, .. } => u64::from(*at_once).saturating_mul(*times),
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
-        // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
+        // The number includes messages that the queues can hold, so that the flow ends by its duration and not by this number.
         FlowLoad::Greedy { size, packets: None } => {
             let octets = lasts.as_secs_f64() * narrowest(flow, topology) / 8.0 + MAX_QUEUED_OCTETS;
             (octets / (size + HEADER_OCTETS) as f64) as u64

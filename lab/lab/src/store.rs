@@ -133,7 +133,7 @@ impl Store {
     }
 }
 
-/// This implementation is here because it reads the same journal.
+// In this module, because it reads the same journal.
 impl Results {
     /// Reads a result directory without changing it.
     pub fn load(dir: &Path) -> Result<Self, LabError> {

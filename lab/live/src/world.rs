@@ -167,7 +167,7 @@ fn run_while<T: Send>(
         while went_on && ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             went_on = goes_on();
         }
-        // Without file descriptors it could not be created; once created it can be raised.
+        // Raising the signal cannot fail: only its creation needs a file descriptor.
         let raised = if went_on { Ok(()) } else { stop.raise() };
         raised.expect("writing to an eventfd does not fail");
         (worker.join().expect("a run does not panic"), went_on)

@@ -448,7 +448,7 @@ fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<Pat
     const SRTT_OFFSET: usize = CWND_OFFSET + 4;
     let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
     system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
-    // In jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
+    // Linux returns the RTT in jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
     let srtt = u32_at(&info, SRTT_OFFSET).filter(|jiffies| *jiffies > 0);
     Some(PathState {
         peer: peer.ip(),

@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns both ends of a connection, of which the first `is_batching`.
+    /// Returns both ends of a connection; `is_batching` applies to the first one.
     fn pair(is_batching: bool) -> (Stream, Socket) {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();

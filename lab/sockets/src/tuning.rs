@@ -348,7 +348,7 @@ pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
 
-/// Returns the value of `tcp_ecn` for accurate ECN: always, if it is offered beside classic ECN, or if it is offered.
+/// Returns the value of `tcp_ecn` for accurate ECN: 3 requests it, 4 only accepts it and requests classic ECN, 5 only accepts it.
 fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
     let (Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. }) = transport.protocol() else {
         return None;

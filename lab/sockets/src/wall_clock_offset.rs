@@ -11,7 +11,7 @@ pub(crate) struct WallClockOffset {
 }
 
 impl WallClockOffset {
-    /// Number of readings, of which the fastest is used.
+    /// Number of readings; the fastest is used.
     const CLOCK_READINGS: usize = 8;
 
     /// Reads both clocks.

@@ -240,7 +240,8 @@ impl Agent {
         // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
         let nagle = if self.is_full_tcp() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
-        // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
+        // The receive buffer has one segment in reserve. The send buffer is limited, so that after a stop only as much is sent as the path can
+        // hold.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
         let (receive, send) = (octets(window + 1), octets(2 * window).min(capacity.max(octets(4))));
         let acknowledgements = match sink.class {

@@ -221,7 +221,7 @@ impl Simulator<'_> {
         let agent = self.traffic.applications[index].agent;
         let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
         let is_counted = |own: &Application| !own.produced.is_empty();
-        // What TCP has not sent by then, it does not send: ns-source.tcl, Application/FTP stop.
+        // TCP discards the packets that it has not sent by then: ns-source.tcl, Application/FTP stop.
         if is_tcp && agent.is_some_and(|agent| self.traffic.find(agent, is_counted).is_some()) {
             return error_at(at, "stopping a number of packets is not supported; send fewer");
         }
@@ -297,7 +297,7 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "packetSize_" | "packet_size_" => application.size = positive(value)?,
             "rate_" => application.rate = bits_per_second(value)?,
-            // A class's default; `is_free` says which classes read it.
+            // A default of the class; `is_unread_limit` excludes classes that do not read it.
             "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
             "maxpkts_" => application.max_packets = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
@@ -403,7 +403,7 @@ impl Application {
         }
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
-        // With a number of packets nothing else needs to end it.
+        // A greedy flow with a number of packets needs no stop.
         let last =
             pieces.last_mut().filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
         if let Some(last) = last {

@@ -305,7 +305,7 @@ impl Draft {
     /// Assigns addresses as Emulab does: subnets from 10.1.1.0/24 on, and hosts from 2 on. Addresses in the script take
     /// precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
-        // Those of the script, and then those that are assigned.
+        // The addresses of the script, then also those that are assigned here.
         let mut given: BTreeSet<Ipv4Addr> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
         let subnet = |address: &Ipv4Addr| address.octets()[..3].to_vec();

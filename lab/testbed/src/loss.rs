@@ -113,7 +113,7 @@ impl Simulator<'_> {
                 let former = self.error_models[index].variable.replace(variable);
                 self.randoms.use_in(index, former, variable);
             }
-            // Where lost packets go.
+            // The object that gets the lost packets has no effect.
             ("drop-target" | "target", _) => {
                 return Ok(String::new());
             }

@@ -50,7 +50,7 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 /// from every node to every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
-/// How errors begin that indicate a script which other scripts read.
+/// The beginnings of errors which indicate that the script is a fragment that other scripts read.
 const FRAGMENT_ERRORS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.

@@ -78,7 +78,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let (stage, fresh) = (work.path().join("stage"), work.path().join("image"));
     lay_out(tree, &stage)?;
     let mut mkfs = Command::new(MKFS.0);
-    // Without user names; the times are those of the files, because some programs compare them.
+    // User names are not stored; the times of files are, because some programs compare them.
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;

@@ -167,7 +167,7 @@ impl<H: Host> Interpreter<H> {
         let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
-            // Their places are those of the list.
+            // The positions of the patterns and commands are in the list.
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();

@@ -236,7 +236,7 @@ impl<H: Host> Expression<'_, '_, H> {
             let problem = format!("numbers of {LONGEST_NUMBER} octets and more are not supported");
             return Err(Stop::Limit(WordError { at, problem }));
         }
-        // What stands behind the longest number is an operator, as in 1eq1, or an error.
+        // The longest number is followed by an operator, as in 1eq1, or by an error.
         let (end, whole) = (self.parser.offset, text.clone());
         while Number::parse(&text).is_none() && !text.is_empty() {
             Number::refuse_unsupported(&text, at)?;
@@ -246,7 +246,7 @@ impl<H: Host> Expression<'_, '_, H> {
         if text.is_empty() || text != whole && self.operator().is_none() {
             Number::read(&whole, at)?;
         }
-        // As it is written, for eq and ne compare texts.
+        // The number stays as it is written, because eq and ne compare texts.
         Ok(text)
     }
 

@@ -198,7 +198,7 @@ impl<H: Host> Interpreter<H> {
             ("lreverse", [source]) => (|| Ok(list(list_of(source)?.iter().rev().map(AsRef::as_ref))))(),
             ("linsert", [source, index, more @ ..]) => (|| {
                 let mut all = list_of(source)?;
-                // Behind the end is `end` here.
+                // An index after the end means `end` here.
                 let last = all.len() as i64;
                 let at = position(index, all.len() + 1)?.clamp(0, last) as usize;
                 all.splice(at..at, more.iter().map(|word| word.text.as_str().into()));

@@ -22,7 +22,7 @@ impl<H: Host> Interpreter<H> {
                 Ok(join_names(names.iter().map(|name| name.text.as_str())))
             }
             ("file", [question, name]) if matches!(question.text.as_str(), "exists" | "executable") => {
-                // A script asks for the program that runs it.
+                // A script compares the name of the program that runs it.
                 let is_ns = name_part("tail", &name.text) == "ns";
                 let is_there = is_ns || question.text == "exists" && self.host.has_file(&name.text);
                 Ok(i64::from(is_there).to_string())
@@ -31,7 +31,7 @@ impl<H: Host> Interpreter<H> {
                 at,
                 "file exists name; supported are exists, dirname, tail, rootname, extension and join",
             ),
-            // Where and when a script is read is no part of it.
+            // The result must not depend on where and when a script is read.
             ("clock" | "pwd" | "glob", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => return None,
         })
@@ -95,7 +95,7 @@ impl<H: Host> Interpreter<H> {
             push_replacement(&mut replaced, &by.text, |group| group_letters(&letters, &found, group));
             check_length(at, replaced.len())?;
             (from, count) = (end, count + 1);
-            // Behind a match without letters the next one is searched a letter further on.
+            // After an empty match, the search continues one letter later.
             if start == end {
                 replaced.extend(letters.get(end));
                 from += 1;

@@ -175,7 +175,7 @@ impl Search<'_> {
                     }
                 }
             }
-            // As Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
+            // Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
             Node::Repeat { node: own, min: min @ 1.., max, .. } => {
                 let mut places = self.repeated(own, min - 1, max.saturating_sub(1), &[from])?;
                 if node.is_lazy() != Some(true) {
