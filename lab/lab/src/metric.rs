@@ -557,7 +557,7 @@ mod tests {
     #[test]
     fn a_run_without_messages_has_no_delivered_share() {
         let Extract::Summary(delivered) = Metric::Delivered.info().extract else {
-            panic!("it is computed from the summary")
+            panic!("the delivered share is computed from the summary")
         };
         assert_eq!(delivered(&hol_measure::summarize(&[])), None);
     }

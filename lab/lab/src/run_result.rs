@@ -249,7 +249,7 @@ mod tests {
         let mut run = RunResult::with_mean(RunKey { point: PointId(7), repetition: 0 }, 20);
         run.summary.split.network = 1 << 70;
         let line = serde_json::to_string(&run).expect("a run is JSON");
-        let read: RunResult = serde_json::from_str(&line).expect("it is a run");
+        let read: RunResult = serde_json::from_str(&line).expect("the line is a run");
         assert_eq!(read.summary, run.summary);
     }
 }

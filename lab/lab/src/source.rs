@@ -427,7 +427,7 @@ fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<
             other => panic!("a dotted key has tables inside, not {other:?}"),
         }
     }
-    let (key, value) = table.into_iter().next().expect("a document of one key has a key");
+    let (key, value) = table.into_iter().next().expect("the document has one key");
     (key.span(), value)
 }
 

@@ -72,7 +72,7 @@ impl PathRouter {
                     session.between(client, server).map_err(|problem| self.host.no_reply(&problem))?;
                 answer.map_err(|why| self.host.refused(&why))
             };
-            let (first, others) = pairs.split_first().expect("one flow is measured");
+            let (first, others) = pairs.split_first().expect("the measured flow has a pair of addresses");
             let others = others
                 .iter()
                 .map(|pair| Ok((*pair, between(*pair)?)))

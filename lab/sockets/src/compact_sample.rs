@@ -72,7 +72,7 @@ mod tests {
             let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).value
             else {
-                unreachable!("it is of a sender")
+                unreachable!("a compact sample is of a sender")
             };
             let PathState { cwnd, srtt, in_flight, .. } = decoded.path;
             assert_eq!((cwnd, srtt, in_flight, decoded.sent_again), (None, None, None, None));

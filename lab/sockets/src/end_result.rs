@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(legs(&run.records[0]), legs_then, "{ahead}");
             assert_eq!(run.records[0].latency(), Some(Duration::from_micros(110)));
             assert_eq!(wrong, wrongs, "{ahead}");
-            run.records[0].breakdown().expect("its parts are none of them less than nothing");
+            run.records[0].breakdown().expect("no part of the delay is negative");
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
             let [client, server] = halves(0);
             let there = EndResult { origin, ..server }.from_remote(|time| time).unwrap();
             let (run, _) = client.join(there, READING).unwrap();
-            run.records[0].breakdown().expect("it was answered");
+            run.records[0].breakdown().expect("the transaction was answered");
         }
         let [client, _] = halves(0);
         let [server, _] = halves(0);

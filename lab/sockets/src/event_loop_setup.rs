@@ -111,7 +111,8 @@ pub(crate) fn event_loop<'p>(
     let remote = RemoteApplication::default();
     let remote_progress = Rc::clone(&remote.progress);
     let mut remote = Some(remote);
-    let mut absent = || Box::new(remote.take().expect("one end is here")) as Box<dyn Application>;
+    let mut absent =
+        || Box::new(remote.take().expect("only one end is on another host")) as Box<dyn Application>;
     let mut client = match onward_client {
         _ if matches!(here, LocalEnd::Server(..)) => absent(),
         Some(onward_client) => workload.onward_client(stream_layout, onward_client, *seed),

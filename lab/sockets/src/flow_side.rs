@@ -558,7 +558,7 @@ mod tests {
         }
         read(&mut flow_side, &poller);
         assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed"]);
-        let connection = flow_side.connection(ID).expect("it is there");
+        let connection = flow_side.connection(ID).expect("the connection exists");
         for room in [true, false, false, true] {
             connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }

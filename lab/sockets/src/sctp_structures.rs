@@ -207,7 +207,7 @@ fn scheduler(config: &Config) -> Option<Setting> {
         Scheduler::Rr => 2,
         Scheduler::Fc => 3,
         Scheduler::Wfq => 4,
-        Scheduler::RrPacket => unreachable!("the options of a transport are checked first"),
+        Scheduler::RrPacket => unreachable!("unsupported schedulers were rejected before"),
     };
     Some(setting(123, "set SCTP_STREAM_SCHEDULER", Octets::of_socket().u32(number)))
 }

@@ -212,7 +212,7 @@ mod tests {
         // acknowledgments, none is in flight.
         let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
         assert_eq!(path.in_flight, Some(0));
-        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "it has sent no data");
+        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "the sender has sent no data");
         assert!(
             (0..INFO_LENGTH).all(|end| info_sending(&info(&[])[..end], peer, false).is_none()),
             "an older kernel"

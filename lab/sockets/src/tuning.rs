@@ -343,7 +343,8 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
 /// Returns the settings of [`sysctls`] that options request explicitly, without the settings that the protocol always
 /// needs.
 pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let stack_only =
+        transport.kind().name().parse().expect("a protocol without options is a valid transport");
     let stack_only = sysctls(&stack_only, kernel)?;
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
@@ -567,7 +568,7 @@ fn stack_only(transport: &TransportSpec) -> TransportSpec {
 /// Returns the transport with only this stack.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
     let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
-    stack_only.expect("a protocol alone is a transport")
+    stack_only.expect("a protocol without options is a valid transport")
 }
 
 #[cfg(test)]

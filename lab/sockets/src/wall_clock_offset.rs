@@ -18,7 +18,7 @@ impl WallClockOffset {
     pub(crate) fn read() -> Self {
         let readings =
             (0..Self::CLOCK_READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
-        readings.min_by_key(|one| one.max - one.min).expect("READINGS is above zero")
+        readings.min_by_key(|one| one.max - one.min).expect("CLOCK_READINGS is above zero")
     }
 
     /// Creates the bounds from a reading of the wall clock between two readings of the monotonic clock.

@@ -200,7 +200,7 @@ impl Simulator<'_> {
             ("use-rng", [generator]) if application.bursts.as_ref().is_some_and(Bursts::has_pauses) => {
                 let generator = self.generator(generator)?;
                 let bursts = self.traffic.applications[index].bursts.as_mut();
-                bursts.expect("it was looked at").generator = generator;
+                bursts.expect("the pattern has checked that the times are random").generator = generator;
             }
             ("agent", []) => {
                 let agent = application.agent.map(Object::Agent);
@@ -275,7 +275,8 @@ impl Simulator<'_> {
             "burst_time_" | "idle_time_" | "shape_" | "interval_"
                 if application.bursts.as_mut().is_some_and(|bursts| bursts.has(&name.text)) =>
             {
-                let bursts = application.bursts.as_mut().expect("it was looked at");
+                let bursts =
+                    application.bursts.as_mut().expect("the pattern has checked that the times are random");
                 bursts.set(name, value)?;
                 return Ok(value.text.clone());
             }

@@ -230,7 +230,7 @@ impl Simulator<'_> {
     /// the burst.
     fn draw_burst(&mut self, index: usize) -> (u64, Duration) {
         let application = &self.traffic.applications[index];
-        let bursts = application.bursts.as_ref().expect("it has bursts");
+        let bursts = application.bursts.as_ref().expect("the caller has checked that the times are random");
         let generator = &mut self.randoms.generators[bursts.generator];
         let interval = application.size as f64 * 8.0 / application.rate;
         let (mean_count, mean_pause) =
@@ -257,7 +257,7 @@ impl Simulator<'_> {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);
         let (size, max_packets) = (application.size, application.max_packets());
-        let bursts = application.bursts.as_mut().expect("it has bursts");
+        let bursts = application.bursts.as_mut().expect("the caller has checked that the times are random");
         let count = count.min(max_packets.saturating_sub(bursts.packet_count));
         if count == 0 {
             application.stop(at);

@@ -294,7 +294,7 @@ impl Draft {
             };
             let next = begun.entry(own.clone().unwrap_or_else(|| kind.to_owned())).or_default();
             let free = (*next..).find(|number| !taken.contains(&numbered(*number)));
-            let free = free.expect("numbers do not end");
+            let free = free.expect("some number is unused");
             *next = free + 1;
             let free = numbered(free);
             taken.insert(free.clone());

@@ -29,7 +29,7 @@ impl Simulator<'_> {
                 LinkChange::Rate(rate) => own.rate = rate,
                 LinkChange::Delay(delay) => own.delay = delay,
                 LinkChange::Loss(loss) => own.loss = loss,
-                LinkChange::Up | LinkChange::Down => unreachable!("they are events"),
+                LinkChange::Up | LinkChange::Down => unreachable!("links go up and down only during the run"),
             }
         }
     }
@@ -93,7 +93,7 @@ impl Simulator<'_> {
         }
         self.draft.note_second_link(at, members);
         let object = self.add_segment(at, members.to_vec(), vec![line.clone(), line])?;
-        self.draft.segments.last_mut().expect("it was added").missing = Some(at);
+        self.draft.segments.last_mut().expect("the segment was just added").missing = Some(at);
         Ok(object)
     }
 

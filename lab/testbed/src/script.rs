@@ -98,7 +98,7 @@ impl Script {
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
         if stated_cause.is_some() {
-            return Err(explain(likely_cause.or(stated_cause).expect("it is there")));
+            return Err(explain(likely_cause.or(stated_cause).expect("a refused script has a cause")));
         }
         unknown.extend(ended.err());
         if is_fragment

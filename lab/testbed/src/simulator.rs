@@ -261,7 +261,7 @@ impl<'t> Simulator<'t> {
                     name.starts_with("get-") && (name.ends_with("integrator") || name.ends_with("samples"));
                 Ok(if is_part { self.add(Object::Recorder) } else { MEASURED_VALUE.to_owned() })
             }
-            (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
+            (Object::Unknown, ..) => unreachable!("commands with unknown objects were handled before"),
             (Object::Segment(segment, line), ..) => {
                 self.segment_command(segment, line, method, words, &words[2..])
             }

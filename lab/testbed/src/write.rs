@@ -43,7 +43,7 @@ impl Names {
         let plain = plain_name(wanted);
         let numbered = (2..).map(|number| format!("{plain}-{number}"));
         let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !self.0.contains(name));
-        let free = free.expect("numbers do not end");
+        let free = free.expect("some number is unused");
         self.0.push(free.clone());
         free
     }
@@ -86,7 +86,7 @@ impl<'t> Writer<'t> {
         let names: Vec<&String> = self.topology.node_names().iter().chain(labels).collect();
         let numbered = (2..).map(|number| format!("ns{number}"));
         let free = std::iter::once("ns".to_owned()).chain(numbered).find(|name| !names.contains(&name));
-        free.expect("numbers do not end")
+        free.expect("some number is unused")
     }
 
     fn segment(

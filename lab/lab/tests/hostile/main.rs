@@ -164,8 +164,8 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     prop_assert!(plan.messages() <= plan.max_messages());
     prop_assert!(plan.to_string().lines().count() >= plan.points().len());
     if let Some(point) = plan.points().first() {
-        let kept = serde_json::to_string(point).expect("a point is JSON");
-        let again: Point = serde_json::from_str(&kept).expect("that is read again");
+        let kept = serde_json::to_string(point).expect("a point is plain data");
+        let again: Point = serde_json::from_str(&kept).expect("the JSON of a point can be read");
         prop_assert_eq!(again.identity(), point.id);
     }
     Ok(experiment.points)

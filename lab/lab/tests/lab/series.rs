@@ -37,7 +37,7 @@ fn run(text: &str, dir: &Path) -> Result<Results, LabError> {
 
 fn rows(dir: &Path, key: RunKey) -> Vec<Row> {
     let mut rows = Vec::new();
-    Series::open(dir, key).unwrap().expect("it is kept").rows(|row| rows.push(row)).unwrap();
+    Series::open(dir, key).unwrap().expect("the series is kept").rows(|row| rows.push(row)).unwrap();
     rows
 }
 
@@ -48,7 +48,7 @@ fn sampling_does_not_change_a_run_and_its_goodput_adds_up() {
     let (kept, plain) = (run(&text, with.path()).unwrap(), run(EXPERIMENT, without.path()).unwrap());
     assert!(!without.path().join("series").exists());
     for (point, other) in kept.points.iter().zip(&plain.points) {
-        assert_eq!(point.point.id, other.point.id, "it is no part of what a point is");
+        assert_eq!(point.point.id, other.point.id, "the interval is not part of the id");
         for (run, same) in point.runs.iter().zip(&other.runs) {
             let told =
                 |run: &RunResult| serde_json::to_string(&RunResult { wall_s: 0.0, ..run.clone() }).unwrap();

@@ -91,7 +91,7 @@ fn packets(more: &str) -> u64 {
     match &flow.load {
         FlowLoad::Every { times, .. } => *times,
         FlowLoad::Scripted(all) => all.len() as u64,
-        FlowLoad::Greedy { .. } => panic!("it is not CBR"),
+        FlowLoad::Greedy { .. } => panic!("CBR is not greedy"),
     }
 }
 

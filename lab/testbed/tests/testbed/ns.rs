@@ -217,7 +217,7 @@ fn cbr_may_change_and_its_agent_divides_packets() {
     let FlowLoad::Scripted(packets) =
         cbr("$cbr set packetSize_ 500\n$cbr set interval_ 1\n$ns at 5 \"$cbr set rate_ 8kb\"").load
     else {
-        panic!("it changes");
+        panic!("CBR that changes is scripted");
     };
     assert_eq!(
         (packets.len(), packets[5].0.to_string(), packets[6].0.to_string()),
@@ -225,7 +225,7 @@ fn cbr_may_change_and_its_agent_divides_packets() {
     );
     // In ns 2.35 a change takes effect with the next packet, and each start sends a packet.
     let times = |more: &str| {
-        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("it changes") };
+        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("CBR that changes is scripted") };
         let times = packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28));
         times.collect::<Vec<_>>().join(",")
     };
