@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
-use crate::quantity::{positive, seconds, switch, whole};
+use crate::quantity::{positive, seconds, switch, whole_number};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
@@ -323,5 +323,5 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// Returns a whole number of packets to send.
 pub(crate) fn packets(word: &Word) -> Result<u64, WordError> {
-    whole(word)
+    whole_number(word)
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
-use crate::quantity::{any_number, whole};
+use crate::quantity::{any_number, whole_number};
 use crate::random_variables::Randoms;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
@@ -101,7 +101,7 @@ impl Simulator<'_> {
                 self.set_error_model(index, &attribute.text, attribute.at, value)?;
             }
             ("droplist", [list]) => {
-                let number = |text: Cow<str>| whole(&Word { text: text.into_owned(), ..list.clone() });
+                let number = |text: Cow<str>| whole_number(&Word { text: text.into_owned(), ..list.clone() });
                 self.error_models[index].list =
                     Some(list_of(list)?.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }

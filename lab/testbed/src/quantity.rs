@@ -125,7 +125,7 @@ pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
 }
 
 /// Parses a whole number from 0 on, such as a number of packets.
-pub(crate) fn whole(word: &Word) -> Result<u64, WordError> {
+pub(crate) fn whole_number(word: &Word) -> Result<u64, WordError> {
     match word.text.parse().ok().filter(|number| *number < 1 << 40) {
         Some(number) => Ok(number),
         None => expected(word, "a whole number from 0 on"),
