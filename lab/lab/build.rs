@@ -34,7 +34,7 @@ fn commit() -> Option<String> {
         let text = String::from_utf8(output.stdout).ok()?;
         output.status.success().then(|| text.trim().to_owned())
     };
-    // If the sources are an untracked copy in another repository, that repository's commit is not theirs.
+    // If the sources are an untracked copy in another repository, the commit of that repository does not describe them.
     git(&["ls-files", "--error-unmatch", "build.rs"])?;
     let head = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     if Path::new(&head).exists() {

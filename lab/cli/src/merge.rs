@@ -45,7 +45,7 @@ impl Merge {
             return Ok(());
         }
         let of = |(shard, missing): &(_, u64)| format!("{} of part {shard}", grouped(*missing));
-        let of: Vec<String> = merged.lacking.iter().map(of).collect();
+        let of: Vec<String> = merged.missing.iter().map(of).collect();
         let whose = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
         Err(Failure::Failed(format!(
             "{} of {} runs are missing{whose}: also merge the directories that contain them, or run `hol run FILE --out {}`",

@@ -71,7 +71,7 @@ impl<'r> Row<'r> {
             transport: point.transport.to_string(),
             stack: point.transport.stack().to_owned(),
             workload: point.workload.kind.workload().name(),
-            precise: result.precise(),
+            precise: result.is_precise(),
             offered: result.offered(),
             completed: result.completed(),
             failed: result.failed(),
@@ -81,7 +81,7 @@ impl<'r> Row<'r> {
             mean_high_ms: shaped.map(|bounds| bounds.high),
             steady,
             run_median_ms: result.median_run_ms().map(|median| median.value).filter(|ms| ms.is_finite()),
-            runs_collapsed: result.collapsed(),
+            runs_collapsed: result.collapsed_runs(),
             repetitions: result.runs.len(),
             timeouts: result.timeouts().map(|[timeouts, _]| timeouts),
             backoffs: result.timeouts().map(|[_, backoffs]| backoffs),
@@ -126,7 +126,7 @@ struct PrintedMetrics<'r>(&'r PointResult);
 impl Serialize for PrintedMetrics<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let columns = TABLE.iter().flat_map(|info| info.columns).filter(|column| column.is_printed);
-        to.collect_map(columns.map(|column| (column.name, (column.of)(self.0))))
+        to.collect_map(columns.map(|column| (column.name, (column.value_of)(self.0))))
     }
 }
 
@@ -225,7 +225,7 @@ fn is_skewed(result: &PointResult) -> bool {
     let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
     let shape = Bounds::of_mean(&means, CONFIDENCE);
     let is_lopsided = shape.is_some_and(|bounds| bounds.low.is_finite() && bounds.is_lopsided());
-    is_lopsided || result.collapsed() > 0
+    is_lopsided || result.collapsed_runs() > 0
 }
 
 /// Returns a table of the user-defined metrics, one column each.
@@ -256,7 +256,7 @@ fn run_cells(result: &PointResult) -> Vec<String> {
         median.map_or("-".to_owned(), |median| median.to_string()),
         ms(means.first()),
         ms(means.last()),
-        format!("{} of {}", result.collapsed(), result.runs.len()),
+        format!("{} of {}", result.collapsed_runs(), result.runs.len()),
     ]
 }
 
@@ -294,7 +294,7 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
         interval(result.mean_of(Metric::Throughput)),
         interval(result.messages_per_s()),
         interval(result.mean_of(Metric::ConnectTime)),
-        grouped(result.unconnected() as u64),
+        grouped(result.unconnected_runs() as u64),
         interval(result.mean_of(Metric::Fairness)),
     ]
 }
@@ -349,7 +349,7 @@ fn ended_early(result: &PointResult) -> Option<String> {
 }
 
 fn imprecise(result: &PointResult) -> Option<String> {
-    let asked = result.point.precision.filter(|_| result.precise() == Some(false))?;
+    let asked = result.point.precision.filter(|_| result.is_precise() == Some(false))?;
     let count = result.runs.len();
     let reached = match result.mean_ms().map(|mean| mean.relative()).filter(|share| share.is_finite()) {
         Some(share) => format!("{:.1} %", share * 100.0),

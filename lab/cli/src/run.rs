@@ -220,7 +220,7 @@ fn print_part(shard: Shard, results: &Results, out: &Path, is_json: bool) -> Res
             "part {shard} is in {}: {} runs; `hol merge DIR... --out DIR` joins the {} parts\n",
             out.display(),
             grouped(done),
-            shard.of()
+            shard.part_count()
         ));
     }
     check_no_failures(results, out)

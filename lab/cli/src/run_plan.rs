@@ -117,7 +117,7 @@ fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let mut seen = BTreeSet::new();
     let points = plan.points().iter().filter(|point| seen.insert(point.id));
     let jobs = points.flat_map(|point| {
-        finished.of(point.id).map(move |run| Job { point, repetition: run.key.repetition })
+        finished.runs_of(point.id).map(move |run| Job { point, repetition: run.key.repetition })
     });
     jobs.fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
         runs: sum.runs + 1,

@@ -75,7 +75,7 @@ pub struct Comparison {
 /// otherwise by the ranks of several runs.
 pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World) -> Comparison {
     // A failed assertion is a result too, and the comparison continues.
-    let outcome = catch_unwind(AssertUnwindSafe(|| judge(scenario, first, second)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| compare_runs(scenario, first, second)));
     let (verdict, values) = match outcome {
         Ok(Ok((verdict, values))) => (verdict, Some(values)),
         Ok(Err(RunError::Refused(problem))) => (Verdict::Refused(problem), None),
@@ -85,7 +85,7 @@ pub fn compare(scenario: &RandomScenario, first: &dyn World, second: &dyn World)
     Comparison { scenario: scenario.clone(), verdict, values }
 }
 
-fn judge(
+fn compare_runs(
     scenario: &RandomScenario,
     first: &dyn World,
     second: &dyn World,
@@ -96,8 +96,8 @@ fn judge(
     second.check(&point.scenario(0))?;
     let both = [(&first_point, first), (&point, second)];
     let (run, mut trace) = run_traced(&first_point, first, 0)?;
-    if scenario.names_chance() || run.digest() != run_traced(&first_point, first, 1)?.0.digest() {
-        return by_ranks(both);
+    if scenario.has_randomness() || run.digest() != run_traced(&first_point, first, 1)?.0.digest() {
+        return compare_ranks(both);
     }
     let (other_run, mut other) = run_traced(&point, second, 0)?;
     let end = run.ended.min(other_run.ended);
@@ -112,23 +112,23 @@ fn judge(
     if difference.is_none() && values_agree {
         return Ok((Verdict::Packets { difference: None, values_agree }, values));
     }
-    let mut begins = Time::MAX;
+    let mut start = Time::MAX;
     for (of, own, values) in [(both[0], &trace, &values[0]), (both[1], &other, &values[1])] {
         let parts = RandomParts::of(of, own, end, values)?;
         if !values_agree && parts.affects_values {
-            return by_ranks(both);
+            return compare_ranks(both);
         }
-        begins = begins.min(parts.begins);
+        start = start.min(parts.start);
     }
     // The first random packet of one world is sent a little earlier or later in the other.
-    difference.take_if(|difference| difference.time() + SAME_TIME >= begins);
+    difference.take_if(|difference| difference.time() + SAME_TIME >= start);
     Ok((Verdict::Packets { difference: difference.map(Box::new), values_agree }, values))
 }
 
 /// The parts of a run that depend on the seed. SCTP's HEARTBEATs, for example, are sent at random times.
 struct RandomParts {
     /// The time of the first packet that depends on the seed.
-    begins: Time,
+    start: Time,
     /// Whether the values depend on the seed.
     affects_values: bool,
 }
@@ -141,12 +141,12 @@ impl RandomParts {
         end: Time,
         values: &Values,
     ) -> Result<Self, RunError> {
-        let mut parts = Self { begins: Time::MAX, affects_values: false };
+        let mut parts = Self { start: Time::MAX, affects_values: false };
         for repetition in OTHER_REPETITIONS {
             let (run, mut trace) = run_traced(point, world, repetition)?;
             trace.remove_after(end);
-            let begins = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
-            parts.begins = parts.begins.min(begins);
+            let start = own.first_difference(&trace).map_or(Time::MAX, |difference| difference.time());
+            parts.start = parts.start.min(start);
             parts.affects_values |= !Values::of(&run, point.workload.record_kind()).agree(values);
         }
         Ok(parts)
@@ -167,7 +167,7 @@ fn run_traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run,
     Ok((run, trace))
 }
 
-fn by_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Values; 2]), RunError> {
+fn compare_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict, [Values; 2]), RunError> {
     let kind: RecordKind = first.0.workload.record_kind();
     let runs = |(point, world): (&Point, &dyn World), repetitions: std::ops::Range<u32>| {
         let run = |repetition| world.run(&point.scenario(repetition), point.seed_of(repetition));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_is_like_itself() {
+    fn a_world_agrees_with_itself() {
         let same = Verdict::Packets { difference: None, values_agree: true };
         for protocol in ["tcp", "sctp"] {
             assert_eq!(verdict(&scenario(protocol, &[], &ONEWAY)), same);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_one_world_lacks_is_found_and_named() {
+    fn a_changed_option_is_found_and_named() {
         for (protocol, option, family) in [
             ("tcp", ("sack", "false"), "sackOK of [S]"),
             ("tcp", ("receive_buffer", "65536B"), "win of [S]"),
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_at_random_times_are_no_difference_but_a_rule_is_one_before_them() {
+    fn random_heartbeats_are_ignored_but_earlier_differences_are_found() {
         // RFC 9260 section 8.3: after a timeout a HEARTBEAT is sent within an RTO, at a random time.
         let settings = [
             ("workload.kind", "\"pingpong\""),
@@ -341,17 +341,17 @@ mod tests {
     }
 
     #[test]
-    fn chance_alone_is_no_difference() {
+    fn random_scenarios_of_one_world_cause_no_false_alarms() {
         let generator = Generator::new(1, None, vec![&Model]);
         let all = (0..200).map(|number| generator.scenario(number).unwrap().0);
-        let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::names_chance).take(40).collect();
+        let by_chance: Vec<RandomScenario> = all.filter(RandomScenario::has_randomness).take(40).collect();
         let alarms = by_chance.iter().filter(|scenario| !verdict(scenario).agrees()).count();
         // Four values with a p-value of 0.005 each, if they were independent: 0.8 false alarms in 40 scenarios.
         assert!(by_chance.len() == 40 && alarms <= 1, "{alarms} of {}", by_chance.len());
     }
 
     #[test]
-    fn a_difference_is_shrunk_to_what_it_needs() {
+    fn a_difference_is_shrunk_to_its_necessary_settings() {
         let more = [&ONEWAY[..], &[("network.delay", "\"30ms\""), ("network.mtu", "\"1400B\"")]].concat();
         let found = compare(&scenario("tcp", &[("receive_buffer", "65536B")], &more), &Model, &Model);
         let smallest = shrink(found, &Model, &Model);

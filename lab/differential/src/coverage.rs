@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_says_what_came_of_its_scenarios_and_each_discipline_does() {
+    fn results_are_counted_by_key_and_by_discipline() {
         let scenario = |discipline: &str| RandomScenario {
             name: String::new(),
             protocol: "tcp".to_owned(),

@@ -72,7 +72,7 @@ impl<'w> Generator<'w> {
         let mut rng = Seed(self.seed).derive("scenario").derive_index(number).rng();
         let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
         loop {
-            let (mut scenario, more) = self.base(number, &mut rng);
+            let (mut scenario, more) = self.draw_base(number, &mut rng);
             if !self.is_in_family(&scenario) {
                 continue;
             }
@@ -115,7 +115,7 @@ impl<'w> Generator<'w> {
     }
 
     /// Returns the keys that every scenario has, and further keys that it may get.
-    fn base(&self, number: u64, rng: &mut Rng) -> (RandomScenario, Vec<Extra>) {
+    fn draw_base(&self, number: u64, rng: &mut Rng) -> (RandomScenario, Vec<Extra>) {
         let protocol = weighted(rng, &TRANSPORTS);
         let kind = pick(rng, &self.space.workloads()).copied().unwrap_or("echo").to_owned();
         let mut scenario = RandomScenario {
@@ -130,15 +130,15 @@ impl<'w> Generator<'w> {
         let keys = self.space.keys(&kind);
         let has = |name: &str| keys.iter().any(|key| key.path == format!("workload.{name}"));
         let size =
-            if kind == "bulk" { log_uniform(rng, 500.0, 64_000.0) } else { small_or_large(rng) }.round();
+            if kind == "bulk" { log_uniform(rng, 500.0, 64_000.0) } else { draw_small_or_large(rng) }.round();
         if has("size") && kind != "page" && kind != "media" {
             set("workload.size", format!("\"{size}B\""));
         }
         let mut max = (MAX_OCTETS / size.max(128.0)).min(300.0);
         if has("reply") {
-            let request = small_or_large(rng).round();
+            let request = draw_small_or_large(rng).round();
             set("workload.request", format!("\"{request}B\""));
-            set("workload.reply", replies(size, rng));
+            set("workload.reply", draw_reply_sizes(size, rng));
             max = max.min(MAX_OCTETS / request.max(128.0));
         }
         if has("users") && rng.chance(0.3) {
@@ -147,7 +147,7 @@ impl<'w> Generator<'w> {
             let rate = log_uniform_in(rng, COMPARED_RANGES.rate);
             set("workload.rate", format!("\"{rate:.1}/s\""));
             max = max.min(rate * MAX_SCHEDULE_SECONDS);
-            // Without randomness its packets are compared, too.
+            // Periodic arrivals are not random, so that packets can be compared, too.
             if has("reply") && rng.chance(0.7) {
                 set("workload.arrivals", "\"periodic\"".to_owned());
             }
@@ -164,12 +164,12 @@ impl<'w> Generator<'w> {
         set("network.delay", format!("\"{:.1}ms\"", log_uniform_in(rng, COMPARED_RANGES.delay_ms)));
         // A minimum rate, so that no run lasts for minutes.
         set("network.rate", format!("\"{:.0}kbit\"", log_uniform_in(rng, COMPARED_RANGES.bandwidth_kbps)));
-        let mut extras = self.condition(&mut scenario, rng);
+        let mut extras = self.draw_condition(&mut scenario, rng);
         if protocol == "mptcp" {
-            second_path(&mut scenario, rng);
+            add_second_path(&mut scenario, rng);
         }
         while rng.chance(0.5) && extras.len() < 4 {
-            extras.extend(self.extra(protocol, &kind, rng));
+            extras.extend(self.draw_extra(protocol, &kind, rng));
         }
         (scenario, extras)
     }
@@ -184,7 +184,7 @@ impl<'w> Generator<'w> {
 
     /// Draws the condition of the path: none, loss of given packets, random loss, or a queue that builds up; returns further keys and
     /// options that belong to it.
-    fn condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
+    fn draw_condition(&self, scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
         let mut set = |key: &str, value: String| scenario.settings.push((key.to_owned(), value));
         match rng.below(22) {
             0..8 => {}
@@ -208,7 +208,7 @@ impl<'w> Generator<'w> {
             18 => {
                 set("network.queue", format!("\"{:.0}p\"", log_uniform_in(rng, COMPARED_RANGES.short_queue)));
             }
-            19..21 => return queue_management(scenario, rng),
+            19..21 => return add_queue_management(scenario, rng),
             _ => set(
                 "network.down.loss",
                 format!("\"{:.1}%\"", log_uniform_in(rng, COMPARED_RANGES.loss_percent)),
@@ -248,7 +248,7 @@ impl<'w> Generator<'w> {
         Some(Extra::Key(key.path.clone(), self.space.value(key, rng)?))
     }
 
-    fn extra(&self, protocol: &str, kind: &str, rng: &mut Rng) -> Option<Extra> {
+    fn draw_extra(&self, protocol: &str, kind: &str, rng: &mut Rng) -> Option<Extra> {
         if rng.chance(0.5) {
             let options = self.space.options(protocol, rng);
             return pick(rng, &options).cloned().map(|(key, value)| Extra::Option(key, value));
@@ -260,7 +260,7 @@ impl<'w> Generator<'w> {
 }
 
 /// Gives the scenario a second path, with a delay and a rate of its own.
-fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
+fn add_second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
     let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
     let rate = log_uniform(rng, 1_000.0, 100_000.0);
     let paths = format!("[{{}}, {{ delay = \"{delay:.1}ms\", rate = \"{rate:.0}kbit\" }}]");
@@ -269,7 +269,7 @@ fn second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
 
 /// Sets a discipline that drops or marks early, and a rate at which its queue builds up; returns the options
 /// with which TCP reacts to marks.
-fn queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
+fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     let marks = rng.chance(0.5);
     let target = log_uniform(rng, 1.0, 20.0);
     let interval = target * log_uniform(rng, 3.0, 20.0);
@@ -338,18 +338,18 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
     choices[0].0
 }
 
-/// Draws a size, of which half fit into a packet.
-fn small_or_large(rng: &mut Rng) -> f64 {
+/// Draws a size; half of all sizes fit into a packet.
+fn draw_small_or_large(rng: &mut Rng) -> f64 {
     let [min, max] = COMPARED_RANGES.size;
     if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }
 }
 
 /// Draws one size of replies, or two with weights.
-fn replies(size: f64, rng: &mut Rng) -> String {
+fn draw_reply_sizes(size: f64, rng: &mut Rng) -> String {
     if rng.chance(0.8) {
         return format!("\"{size}B\"");
     }
-    let (other, weights) = (small_or_large(rng).round(), [1 + rng.below(9), 1 + rng.below(3)]);
+    let (other, weights) = (draw_small_or_large(rng).round(), [1 + rng.below(9), 1 + rng.below(3)]);
     format!("{{ \"{size}B\" = {}, \"{other}B\" = {} }}", weights[0], weights[1])
 }
 
@@ -362,7 +362,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_always_the_same_scenario_and_every_scenario_can_be_written_to_a_file() {
+    fn a_number_always_gives_the_same_valid_scenario() {
         let draw = Generator::new(7, None, Vec::new());
         for number in 0..60 {
             let (scenario, _) = draw.scenario(number).unwrap();
@@ -372,13 +372,13 @@ mod tests {
     }
 
     #[test]
-    fn paths_by_name_are_drawn_and_count_as_chance() {
+    fn named_paths_are_drawn_and_count_as_random() {
         let draw = Generator::new(7, None, Vec::new());
         let drawn: Vec<_> = (0..1500).map(|number| draw.scenario(number).unwrap().0).collect();
         let named: Vec<_> =
             drawn.iter().filter(|scenario| scenario.value("network.path").is_some()).collect();
         assert!(!named.is_empty());
-        assert!(named.iter().all(|scenario| scenario.names_chance() && scenario.point().is_ok()));
+        assert!(named.iter().all(|scenario| scenario.has_randomness() && scenario.point().is_ok()));
     }
 
     #[test]

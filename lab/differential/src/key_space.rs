@@ -131,7 +131,7 @@ impl KeySpace {
                 ("retransmissions", "1"),
                 ("scheduler", "rr"),
                 ("socket", "one-to-many"),
-                // Cookies become stale.
+                // So short that cookies become stale.
                 ("valid_cookie_life", "20ms"),
             ],
             _ => &[],
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn options_are_varied_and_words_are_left_alone() {
+    fn options_are_varied_except_those_with_names_as_values() {
         let options = KeySpace::new().options("sctp", &mut Seed(1).rng());
         let value =
             |key: &str| options.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str());
         assert_eq!(value("partial_reliability"), Some("false"));
         assert!(value("rto_min").is_some_and(|value| value.ends_with('s')));
         assert_eq!(value("idle_decay"), None);
-        // What is off by default is drawn too.
+        // Options that are off by default are drawn, too.
         let options = KeySpace::new().options("tcp", &mut Seed(1).rng());
         for key in ["user_timeout", "keepalive", "keepalive_interval", "keepalive_probes"] {
             assert!(options.iter().any(|(known, value)| known == key && value != "0s"), "{key}");

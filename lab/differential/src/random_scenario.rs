@@ -101,7 +101,7 @@ impl RandomScenario {
 
     /// Returns whether its packets depend on the seed: it sets a probability, its path has a name and
     /// therefore jitter or loss, or its transport is MPTCP, whose options have random keys.
-    pub fn names_chance(&self) -> bool {
+    pub fn has_randomness(&self) -> bool {
         let is_by_chance = |(key, value): &(String, String)| {
             key == "network.path" || value.contains('%') || value.contains("poisson")
         };
@@ -128,7 +128,7 @@ impl RandomScenario {
     fn point_over(&self, transport: &str) -> Result<Point, InputError> {
         let source = self.source(transport)?;
         // The worlds decide themselves whether they can run it.
-        let mut points = Experiment::anywhere(&self.name, &source)?.points;
+        let mut points = Experiment::parse_for_any_machine(&self.name, &source)?.points;
         points.truncate(1);
         points.pop().ok_or_else(|| InputError { place: self.name.clone(), problem: "no point".to_owned() })
     }
@@ -151,7 +151,7 @@ mod tests {
 
     /// The model's QUIC was compared with a kernel that wakes programs at once, and took 25 µs for it.
     #[test]
-    fn every_protocol_that_wakes_its_program_is_compared_without_that_time() {
+    fn wakeup_time_is_removed_for_every_protocol_that_has_it() {
         let with_wakeup: Vec<&str> =
             ["tcp", "sctp", "quic", "udp"].into_iter().filter(|protocol| has_wakeup(protocol)).collect();
         assert_eq!(with_wakeup, ["tcp", "sctp", "quic"]);

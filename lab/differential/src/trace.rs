@@ -41,14 +41,14 @@ pub struct SentPacket {
 /// The outcome of a packet: it shows the decisions of queues even if the endpoints do not react to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PacketOutcome {
-    /// It was in flight when the run ended.
+    /// The packet was in flight when the run ended.
     #[default]
     Unknown,
-    /// It arrived, at this time.
+    /// The packet arrived at this time.
     Arrived(Time),
-    /// It arrived at this time, and the network had marked it with congestion.
+    /// The packet arrived at this time, and the network had set its ECN field to CE.
     Marked(Time),
-    /// It did not arrive, and a later one did.
+    /// The packet did not arrive, but a later one did.
     Lost,
 }
 

@@ -15,7 +15,7 @@ unsafe extern "C" {
 pub(crate) struct Function<F> {
     name: &'static CStr,
     /// The handle for dlsym(3).
-    whose: usize,
+    handle: usize,
     address: AtomicPtr<c_void>,
     kind: PhantomData<F>,
 }
@@ -27,7 +27,7 @@ impl<F: Copy> Function<F> {
     /// `F` must be the type of the function with this name.
     pub(crate) const unsafe fn next(name: &'static CStr) -> Self {
         const RTLD_NEXT: usize = usize::MAX;
-        Self { name, whose: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
+        Self { name, handle: RTLD_NEXT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
     /// Returns a function of QEMU, which exports it for its modules and plugins.
@@ -36,14 +36,14 @@ impl<F: Copy> Function<F> {
     /// `F` must be the type of the function with this name.
     pub(crate) const unsafe fn of_qemu(name: &'static CStr) -> Self {
         const RTLD_DEFAULT: usize = 0;
-        Self { name, whose: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
+        Self { name, handle: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
     /// Returns the function, if one of this name exists.
     pub(crate) fn get(&self) -> Option<F> {
         if self.address.load(SeqCst).is_null() {
             // SAFETY: the handle is one of the two constants, and the name ends with a zero.
-            self.address.store(unsafe { dlsym(self.whose as *mut c_void, self.name.as_ptr()) }, SeqCst);
+            self.address.store(unsafe { dlsym(self.handle as *mut c_void, self.name.as_ptr()) }, SeqCst);
         }
         let address = self.address.load(SeqCst);
         // SAFETY: the creator of this value guarantees the type of the function, which is that of a pointer.

@@ -36,7 +36,7 @@ const SHIFT_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
 /// Opcode of `ret`.
 const RETURN: u8 = 0xc3;
 /// The code with which `icount_round` rounds its argument up and shifts it, after the shift has been loaded into `ecx`.
-const ROUNDED: &[u8] = &[
+const ROUNDING_CODE: &[u8] = &[
     0xb8, 0x01, 0x00, 0x00, 0x00, // mov $1, %eax
     0xd3, 0xe0, // shl %cl, %eax
     0x48, 0x98, // cltq
@@ -45,18 +45,18 @@ const ROUNDED: &[u8] = &[
     RETURN,
 ];
 /// The replacement: shifts a time left, which gives the number of instructions without rounding.
-const MULTIPLIED: &[u8] = &[
+const SHIFTING_CODE: &[u8] = &[
     0x48, 0x89, 0xf8, // mov %rdi, %rax
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
 /// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time to add to the counted one, from this relative address.
-const ADDED: &[u8] = &[0x48, 0x8b, 0x35];
+const LOAD_ADDED_TIME: &[u8] = &[0x48, 0x8b, 0x35];
 
 /// The requested shift; 0 if none was requested.
 static SHIFT: AtomicU32 = AtomicU32::new(0);
 /// Address of the time in ns that QEMU adds to the counted time, because its clock has jumped over idle time.
-static JUMPED: AtomicPtr<i64> = AtomicPtr::new(null_mut());
+static JUMPED_TIME: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
 /// Patches the functions if another speed was requested; `None` if one of them has unknown code or cannot be patched.
 pub(crate) fn prepare() -> Option<()> {
@@ -64,9 +64,9 @@ pub(crate) fn prepare() -> Option<()> {
     let changes = [
         (get.address_of(SHIFT_LEFT)?, SHIFT_RIGHT),
         (Code::of(c"icount_to_ns")?.address_of(SHIFT_LEFT)?, SHIFT_RIGHT),
-        (Code::of(c"icount_round")?.address_of(ROUNDED)?, MULTIPLIED),
+        (Code::of(c"icount_round")?.address_of(ROUNDING_CODE)?, SHIFTING_CODE),
     ];
-    JUMPED.store(get.operand(ADDED)?, SeqCst);
+    JUMPED_TIME.store(get.operand(LOAD_ADDED_TIME)?, SeqCst);
     let is_open = |is: bool| changes.iter().all(|(place, octets)| protect(*place, octets.len(), is));
     if !is_open(true) {
         return None;
@@ -102,7 +102,7 @@ pub(crate) fn continue_time() {
     // Before the guest's state is loaded nothing has been counted.
     if count > 0 {
         SHIFT.store(0, SeqCst);
-        let jumped = JUMPED.load(SeqCst);
+        let jumped = JUMPED_TIME.load(SeqCst);
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
         if !uses_shift(shift, count, before) {

@@ -10,8 +10,8 @@ use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 /// The number of jumps for each pause, and the length of a pause.
-const EVERY: u32 = 4;
-const MICROSECONDS: c_uint = 60;
+const JUMPS_PER_PAUSE: u32 = 4;
+const PAUSE_US: c_uint = 60;
 
 #[link(name = "c")]
 unsafe extern "C" {
@@ -35,8 +35,8 @@ pub extern "C" fn __longjmp_chk(place: *mut c_void, value: c_int) -> ! {
 fn pause_and_jump(name: &CStr, place: *mut c_void, value: c_int) -> ! {
     const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
     static JUMPS: AtomicU32 = AtomicU32::new(0);
-    if JUMPS.fetch_add(1, SeqCst).is_multiple_of(EVERY) {
-        usleep(MICROSECONDS);
+    if JUMPS.fetch_add(1, SeqCst).is_multiple_of(JUMPS_PER_PAUSE) {
+        usleep(PAUSE_US);
     }
     // SAFETY: it is the same function of the C library, with the caller's arguments; no value here needs to be dropped.
     unsafe { transmute::<*mut c_void, Jump>(dlsym(RTLD_NEXT, name.as_ptr()))(place, value) }

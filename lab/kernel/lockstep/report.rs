@@ -50,15 +50,15 @@ extern "C" fn loaded() {
     }
     match jump::prepare() {
         Ok(()) => {
-            say(&[b"exact"]);
+            write_line(&[b"exact"]);
             // Programs that QEMU starts load this library too and must not report.
             // SAFETY: as above.
             unsafe { unsetenv(FILE.as_ptr()) };
         }
-        Err(missing) => return say(&[b"function ", missing.to_bytes(), b" not found"]),
+        Err(missing) => return write_line(&[b"function ", missing.to_bytes(), b" not found"]),
     }
     match pace::prepare() {
-        Some(()) => say(&[b"any pace"]),
+        Some(()) => write_line(&[b"any pace"]),
         None if pace::is_requested() => end(b"its clock cannot be changed"),
         None => {}
     }
@@ -66,17 +66,17 @@ extern "C" fn loaded() {
 
 /// Reports that the processor thread and the big lock are known.
 pub(crate) fn in_step() {
-    say(&[b"in step"]);
+    write_line(&[b"in step"]);
 }
 
 /// Ends QEMU with a message on its standard error.
 pub(crate) fn end(reason: &[u8]) -> ! {
     REPORT.store(STDERR, SeqCst);
-    say(&[reason]);
+    write_line(&[reason]);
     abort()
 }
 
-fn say(words: &[&[u8]]) {
+fn write_line(words: &[&[u8]]) {
     for part in [b"hol lockstep: ".as_slice()].iter().chain(words).chain(&[b"\n".as_slice()]) {
         crate::next_write(REPORT.load(SeqCst), part.as_ptr().cast::<c_void>(), part.len());
     }

@@ -47,8 +47,8 @@ const TOOLS: [(&str, &str); 8] = [
 const SAME_FOR_ALL: [(&str, &str); 3] =
     [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
 
-/// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `tell` before the step.
-pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
+/// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `report_step` before the step.
+pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
     look_for_tools()?;
     let work = scratch::directory(&cache(), "build")?;
     let package = format!("linux-source-{series}");
@@ -57,14 +57,14 @@ pub fn build(series: &str, source: &PackageSource, tell: impl Fn(&str)) -> Resul
     let what = format!("package {package}");
     let wanted =
         PackageQuery { what, cure: "", prefix: SOURCE_PACKAGE_PREFIX, choose: &choose, version: &version };
-    let unpacked = source.obtain(&wanted, work.path(), &tell)?;
+    let unpacked = source.obtain(&wanted, work.path(), &report_step)?;
     let source = work.path().join("linux");
     unpack(&unpacked, &source)?;
     for (name, patch) in PATCHES {
         apply(name, patch, &source)?;
     }
     configure(&source)?;
-    tell("compiling, which takes five minutes of processor time");
+    report_step("compiling, which takes five minutes of processor time");
     run(make(&source).arg(format!("-j{}", processors())).arg("linux"), "make")?;
     let release = run(make(&source).args(["-s", "kernelrelease"]), "make")?;
     Image::store_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))

@@ -16,10 +16,11 @@ use crate::{KernelError, engine, modules, netem};
 const DELAY_SLACK: u64 = 250_000;
 /// The largest amount by which a datagram may be early because of rounding, in ns.
 const MAX_ROUNDING_ERROR: u64 = 1000;
-/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. For a large spacing: [`SPACING_PART`].
+/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. If the spacing is large,
+/// [`SPACING_DIVISOR`] allows more.
 const SPACING_SLACK: u64 = 30_000;
-/// The largest deviation of the spacing of datagrams in a train, as the reciprocal of a fraction of the expected spacing.
-const SPACING_PART: u64 = 50;
+/// The expected spacing of datagrams in a train divided by this number is an allowed deviation.
+const SPACING_DIVISOR: u64 = 50;
 /// The largest deviation of losses from the expected number, in standard deviations.
 const MAX_DEVIATIONS: f64 = 6.0;
 
@@ -48,7 +49,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
             cure: "Debian's kernels do not contain this module; use the model world, or a kernel of your own (`hol kernel use PATH`)",
         });
     }
-    engine::of(image).check(scenario, image)?;
+    engine::engine_for(image).check(scenario, image)?;
     check_programs(scenario)
 }
 
@@ -186,7 +187,7 @@ pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Re
 /// Checks that a link's measured delay and spacing match its configured delay and rate.
 fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     let BaselineDelay { name, delay, expected_delay, spacing, expected_spacing } = floor;
-    let slack = SPACING_SLACK.max(expected_spacing / SPACING_PART);
+    let slack = SPACING_SLACK.max(expected_spacing / SPACING_DIVISOR);
     for (what, measured, within) in [
         (
             "the delay of a datagram was",
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lossy_link_without_losses_is_not_valid() {
+    fn a_lossy_link_without_losses_is_invalid() {
         let loss = Ratio::new(0.01).unwrap();
         assert!(check_losses(&link(20_000, 190), loss).is_ok());
         let error = check_losses(&link(20_000, 0), loss).unwrap_err().to_string();
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_filter_without_the_granted_rules_is_not_valid() {
+    fn a_packet_filter_without_the_granted_rules_is_invalid() {
         let filter = |missing, surplus| FilterReport { rules: 1000, ending: 3, missing, surplus };
         assert!(check_filter(&filter(6, 0)).is_ok());
         for wrong in [filter(7, 0), filter(0, 1)] {

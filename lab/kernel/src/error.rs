@@ -73,12 +73,12 @@ pub enum KernelError {
         cure: &'static str,
     },
     /// A program of the host failed.
-    #[error("{program} failed: {said}")]
+    #[error("{program} failed: {error_output}")]
     Program {
         /// The program.
         program: String,
         /// The error message of the program.
-        said: String,
+        error_output: String,
     },
     /// A file could not be read or written.
     #[error("{}: cannot {action}: {source}{cure}", path.display())]
@@ -145,12 +145,12 @@ pub enum MachineFault {
         seconds: u64,
     },
     /// QEMU refused a command.
-    #[error("QEMU rejected the command `{command}`: {said}")]
+    #[error("QEMU rejected the command `{command}`: {message}")]
     Refused {
         /// The command.
         command: String,
         /// QEMU's message.
-        said: String,
+        message: String,
     },
     /// The program in the guest failed, for this reason.
     #[error("inside the virtual machine: {0}")]
@@ -177,7 +177,7 @@ impl Console {
     }
 
     /// Returns the whole output.
-    pub fn whole(&self) -> &str {
+    pub fn full_text(&self) -> &str {
         &self.0
     }
 }

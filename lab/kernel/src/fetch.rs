@@ -12,14 +12,14 @@ use crate::{KernelError, scratch};
 pub const DEFAULT_SERIES: &str = "6.12";
 
 /// Fetches the newest kernel whose version begins with `wanted` from the first suite of `source` that has one. Passes a description of each
-/// step to `tell` before the step.
-pub fn fetch(wanted: &str, source: &PackageSource, tell: impl Fn(&str)) -> Result<Image, KernelError> {
+/// step to `report_step` before the step.
+pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
     let work = scratch::directory(&cache(), "fetch")?;
     let what = format!("kernel {wanted} for amd64");
     let cure = ", or use your own kernel with `hol kernel use PATH`";
     let choose = |names: &[String]| packages(names, wanted);
     let kernel = PackageQuery { what, cure, prefix: "linux-", choose: &choose, version: &series };
-    let unpacked = source.obtain(&kernel, work.path(), &tell)?;
+    let unpacked = source.obtain(&kernel, work.path(), &report_step)?;
     let image = image(&unpacked).ok_or_else(|| {
         KernelError::image(
             &unpacked,

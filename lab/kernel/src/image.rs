@@ -40,12 +40,12 @@ impl Image {
 
     /// Returns whether the kernel is a program of the host, for User-Mode Linux.
     pub fn is_user_mode(&self) -> bool {
-        kind(&self.release).1
+        split_release(&self.release).1
     }
 
     /// Returns the release without the suffix.
     pub(crate) fn version(&self) -> &str {
-        kind(&self.release).0
+        split_release(&self.release).0
     }
 
     /// Reads the image and checks that it is complete.
@@ -106,7 +106,7 @@ impl Image {
         };
         match (found, wanted) {
             (Some(image), _) => Ok(image.clone()),
-            (None, Some(wanted)) if kind(wanted).1 => {
+            (None, Some(wanted)) if split_release(wanted).1 => {
                 Err(KernelError::NotBuilt { wanted: wanted.to_owned() })
             }
             (None, Some(wanted)) if !images.is_empty() => {
@@ -184,13 +184,14 @@ impl Image {
 }
 
 /// Splits the name of a release into its version and whether it is for User-Mode Linux.
-fn kind(name: &str) -> (&str, bool) {
+fn split_release(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }
 
 /// Returns whether `wanted` is this release or the first parts of its version: 6.1 is neither 6.12 nor 6.1-uml.
 fn is_named(release: &str, wanted: &str) -> bool {
-    let ((release, is_user_mode), (wanted, wants_user_mode)) = (kind(release), kind(wanted));
+    let ((release, is_user_mode), (wanted, wants_user_mode)) =
+        (split_release(release), split_release(wanted));
     let rest = release.strip_prefix(wanted);
     let begins =
         rest.is_some_and(|rest| wanted.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit()));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_without_network_namespaces_is_known_by_its_configuration() {
+    fn missing_network_namespaces_are_found_in_the_kernel_configuration() {
         let place = tempfile::tempdir().unwrap();
         let (modules, image) = (place.path().join("modules"), place.path().join("vmlinuz"));
         fs::create_dir(&modules).unwrap();
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_sort_by_value() {
+    fn versions_sort_numerically() {
         assert!(version_key("6.12.9+deb12") < version_key("6.12.41+deb12"));
         assert!(version_key("6.1.0-54-amd64") < version_key("6.12.9"));
     }

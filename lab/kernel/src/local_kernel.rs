@@ -133,14 +133,14 @@ fn run_process(
     job: &Job,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(Mail, Console), KernelError> {
-    let input = scratch(&serde_json::to_vec(job).expect("a job is plain data"))?;
-    let (mut mail, mut said) = (scratch(&[])?, scratch(&[])?);
+    let input = temporary_file(&serde_json::to_vec(job).expect("a job is plain data"))?;
+    let (mut mail, mut stderr) = (temporary_file(&[])?, temporary_file(&[])?);
     let mut command = Command::new(program);
     command
         .env(ENGINE_VARIABLE, LOCAL_KERNEL)
         .stdin(input)
         .stdout(duplicate_descriptor(&mail)?)
-        .stderr(duplicate_descriptor(&said)?);
+        .stderr(duplicate_descriptor(&stderr)?);
     let mut child = ChildProcess::start(&mut command).map_err(|e| KernelError::file("run", program, e))?;
     while !child.has_ended(CHECK_INTERVAL) {
         if !goes_on() {
@@ -148,7 +148,7 @@ fn run_process(
         }
     }
     let status = child.end().map_err(|e| KernelError::file("wait for the process of", program, e))?;
-    let console = Console::new(&read_whole(&mut said)?);
+    let console = Console::new(&read_whole(&mut stderr)?);
     let mail = Mail::from_octets(&read_whole(&mut mail)?).map_err(|_| {
         let ended =
             MachineFault::Ended(format!("the process of the run ended with {status} and without a result"));
@@ -158,7 +158,7 @@ fn run_process(
 }
 
 /// Creates a temporary file without a name.
-fn scratch(octets: &[u8]) -> Result<File, KernelError> {
+fn temporary_file(octets: &[u8]) -> Result<File, KernelError> {
     let made = tempfile::tempfile().and_then(|mut file| {
         file.write_all(octets)?;
         file.rewind()?;

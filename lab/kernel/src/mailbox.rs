@@ -29,7 +29,7 @@ pub(crate) struct Mail {
 
 /// The header of the mailbox: the lengths of its parts in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Header {
     result_json: u64,
     records: u64,
     packets: u64,
@@ -77,11 +77,11 @@ impl Mail {
 
     /// Reads the octets of [`Mail::to_octets`].
     pub(crate) fn from_octets(octets: &[u8]) -> Result<Self, MailError> {
-        Head::parse(octets)?.open(octets)
+        Header::parse(octets)?.split(octets)
     }
 }
 
-impl Head {
+impl Header {
     /// Reads the first [`HEADER_LENGTH`] octets.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailError> {
         let (numbers, _) = octets.get(..HEADER_LENGTH).ok_or(MailError::Missing)?.as_chunks();
@@ -99,12 +99,12 @@ impl Head {
     }
 
     /// Returns the length of header and mail in octets.
-    pub(crate) const fn whole(self) -> u64 {
+    pub(crate) const fn total_length(self) -> u64 {
         HEADER_LENGTH as u64 + self.result_json + self.records + self.packets + self.files + self.samples
     }
 
     /// Splits `octets` into the parts of the mail.
-    pub(crate) fn open(self, octets: &[u8]) -> Result<Mail, MailError> {
+    pub(crate) fn split(self, octets: &[u8]) -> Result<Mail, MailError> {
         let mut rest = octets.get(HEADER_LENGTH..).unwrap_or_default();
         let mut part = |length: u64| {
             let (part, behind) = rest.split_at_checked(length as usize).ok_or(MailError::Missing)?;
@@ -135,15 +135,15 @@ mod tests {
             samples: vec![7; 9],
         };
         let octets = mail.to_octets().unwrap();
-        let head = Head::parse(&octets[..HEADER_LENGTH]).unwrap();
-        assert_eq!(head.whole(), octets.len() as u64);
+        let head = Header::parse(&octets[..HEADER_LENGTH]).unwrap();
+        assert_eq!(head.total_length(), octets.len() as u64);
         assert_eq!(Mail::from_octets(&octets), Ok(mail));
-        assert_eq!(head.open(&octets[..HEADER_LENGTH + 5]), Err(MailError::Missing));
+        assert_eq!(head.split(&octets[..HEADER_LENGTH + 5]), Err(MailError::Missing));
     }
 
     #[test]
     fn empty_memory_is_no_mail() {
-        assert_eq!(Head::parse(&[0; HEADER_LENGTH]), Err(MailError::Missing));
-        assert_eq!(Head::parse(&[]), Err(MailError::Missing));
+        assert_eq!(Header::parse(&[0; HEADER_LENGTH]), Err(MailError::Missing));
+        assert_eq!(Header::parse(&[]), Err(MailError::Missing));
     }
 }

@@ -9,7 +9,7 @@ use crate::{Image, KernelError, engine};
 pub(crate) fn memory_for(image: &Image, machines: usize) -> Result<(), KernelError> {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     // If the system does not report its free memory, that is no reason to refuse.
-    available(&text).map_or(Ok(()), |free| check_fit(machines, engine::of(image).memory(), free))
+    available(&text).map_or(Ok(()), |free| check_fit(machines, engine::engine_for(image).memory(), free))
 }
 
 /// Returns an error if `machines` with `one` MiB each need more than `free` MiB.

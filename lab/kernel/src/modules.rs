@@ -22,18 +22,18 @@ const MODULES: [Module; 19] = [
     Module { name: SCTP, is_required: false },
     Module { name: "sch_netem", is_required: true },
     Module { name: "veth", is_required: true },
-    // For queues of octets, losses by number, and copies.
+    // Needed for queues of octets, losses by number, and copies.
     Module { name: "sch_prio", is_required: false },
     Module { name: "sch_ingress", is_required: false },
     Module { name: "cls_bpf", is_required: false },
-    // For queues that drop early.
+    // Needed for queues that drop early.
     Module { name: "sch_cbs", is_required: false },
     Module { name: "sch_red", is_required: false },
     Module { name: "sch_codel", is_required: false },
     Module { name: "sch_fq_codel", is_required: false },
     Module { name: "sch_pie", is_required: false },
     Module { name: DUALPI2, is_required: false },
-    // For `tcp:cc=bbr` and `tcp:cc=dctcp`.
+    // Needed for `tcp:cc=bbr` and `tcp:cc=dctcp`.
     Module { name: "tcp_bbr", is_required: false },
     Module { name: "tcp_dctcp", is_required: false },
     // Loaded last, after the job has been provided: the module reads the job only once.
@@ -191,8 +191,8 @@ fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
     if unpacked.status.success() {
         return Ok(unpacked.stdout);
     }
-    let said = format!("{}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr).trim());
-    Err(KernelError::Program { program: program.to_owned(), said })
+    let error_output = format!("{}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr).trim());
+    Err(KernelError::Program { program: program.to_owned(), error_output })
 }
 
 #[cfg(test)]

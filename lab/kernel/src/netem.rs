@@ -23,7 +23,7 @@ pub(crate) struct BuildableNetwork {
 impl BuildableNetwork {
     /// Returns the changes of a run with `seed`: those of the experiment, and those that the bursts of its losses cause.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
-        behind_the_delay(&self.links, &self.network.changes_of_run(seed))
+        delay_stage_changes(&self.links, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are random loss")
     }
 
@@ -54,7 +54,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
     let links = ShapedLink::all_of(&network)?;
-    behind_the_delay(&links, network.link_changes())?;
+    delay_stage_changes(&links, network.link_changes())?;
     Ok(BuildableNetwork { network, mtu, links })
 }
 
@@ -64,7 +64,7 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
 
 /// Returns the changes of the kernel's links. A change of a stage that packets reach after the delay takes place one
 /// delay later.
-fn behind_the_delay(
+fn delay_stage_changes(
     links: &[ShapedLink],
     changes: &[ScheduledChange],
 ) -> Result<Vec<ScheduledChange>, KernelError> {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_rate_and_loss_come_when_packets_have_passed_the_delay() {
+    fn changes_of_rate_and_loss_take_effect_one_delay_later() {
         let plan = of("delay = '100ms'\nevents = [{ at = '1s', direction = 'up', rate = '1Mbit', delay = '5ms' },
              { at = '1001ms', direction = 'up', loss = '2%' }, { at = '1050ms', direction = 'up', down = true }]")
         .unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_of_time_are_changes_of_loss_one_delay_later() {
+    fn timed_bursts_become_changes_of_loss_one_delay_later() {
         let plan = of("delay = '100ms'\nup.loss = { good_for = '1s', bad_for = '1s' }").unwrap();
         let model: Vec<_> = plan.network.changes_of_run(Seed(7)).iter().map(|change| change.at).collect();
         let later: Vec<_> = plan
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_by_name_can_be_built() {
+    fn every_named_path_can_be_built() {
         for path in NamedPath::ALL {
             of(path.text()).unwrap_or_else(|e| panic!("{path}: {e}"));
         }

@@ -54,26 +54,26 @@ pub(crate) struct PackageQuery<'a> {
 
 impl PackageSource {
     /// Downloads the `wanted` packages to the directory `work` and unpacks them there; returns the directory. Passes a description of each
-    /// step to `tell` before the step.
+    /// step to `report_step` before the step.
     pub(crate) fn obtain(
         &self,
         wanted: &PackageQuery,
         work: &Path,
-        tell: &impl Fn(&str),
+        report_step: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
         let mut search = Search::default();
         if *self == Self::default() {
             let apt = Apt { configuration: None };
             match search.search(&apt, "the package sources of this machine", wanted)? {
-                Some(packages) => return apt.download(&packages, work, tell),
-                None => tell("the package sources of this machine do not have this version"),
+                Some(packages) => return apt.download(&packages, work, report_step),
+                None => report_step("the package sources of this machine do not have this version"),
             }
         }
         let mirror = self.mirror()?;
         let keyring = self.keyring()?;
         let suites = self.suite.as_deref().map_or(DEFAULT_SUITES.to_vec(), |suite| vec![suite]);
         for suite in suites {
-            tell(&format!("searching {suite} of {mirror}"));
+            report_step(&format!("searching {suite} of {mirror}"));
             let apt = match Apt::of_suite(suite, &mirror, &keyring, work)? {
                 Ok(apt) => apt,
                 // Another suite may exist, or be signed with a known key.
@@ -84,7 +84,7 @@ impl PackageSource {
                 Err(problem) => return Err(problem.into()),
             };
             if let Some(packages) = search.search(&apt, suite, wanted)? {
-                return apt.download(&packages, work, tell);
+                return apt.download(&packages, work, report_step);
             }
         }
         Err(search.into_error(wanted))
@@ -175,14 +175,14 @@ struct Problem {
     what: String,
     cure: &'static str,
     /// The output of apt.
-    said: String,
+    error_output: String,
     /// Whether another suite may work.
     is_of_suite: bool,
 }
 
 impl From<Problem> for KernelError {
-    fn from(Problem { what, cure, said, .. }: Problem) -> Self {
-        packages(what, format!("{cure}\n{said}"))
+    fn from(Problem { what, cure, error_output, .. }: Problem) -> Self {
+        packages(what, format!("{cure}\n{error_output}"))
     }
 }
 
@@ -212,8 +212,8 @@ impl Apt {
         let apt = Self { configuration: Some(configuration) };
         match run(apt.command("apt-get").arg("update"), "apt") {
             Ok(_) => Ok(Ok(apt)),
-            Err(KernelError::Program { said, .. }) if !is_full(&said) => {
-                Ok(Err(problem(suite, mirror, keyring, &said)))
+            Err(KernelError::Program { error_output, .. }) if !is_full(&error_output) => {
+                Ok(Err(problem(suite, mirror, keyring, &error_output)))
             }
             Err(error) => Err(error),
         }
@@ -239,9 +239,9 @@ impl Apt {
         &self,
         packages: &[String],
         work: &Path,
-        tell: &impl Fn(&str),
+        report_step: &impl Fn(&str),
     ) -> Result<PathBuf, KernelError> {
-        tell(&format!("downloading {}", packages.join(", ")));
+        report_step(&format!("downloading {}", packages.join(", ")));
         let (archives, unpacked) = (work.join("archives"), work.join("unpacked"));
         fs::create_dir(&archives).map_err(|e| KernelError::file("create", &archives, e))?;
         // As root, apt would change to a user who cannot write here; this option prevents it.
@@ -284,9 +284,10 @@ Dir::Log "{place}";
 }
 
 /// Finds out from apt's output why the lists of a suite could not be downloaded.
-fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
-    let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-    let of_suite = |what, cure| Problem { what, cure, said: said.to_owned(), is_of_suite: true };
+fn problem(suite: &str, mirror: &str, keyring: &Path, error_output: &str) -> Problem {
+    let has = |words: &[&str]| words.iter().any(|word| error_output.contains(word));
+    let of_suite =
+        |what, cure| Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: true };
     if has(&["NO_PUBKEY", "is not signed", "signatures couldn't be verified", "signatures were invalid"]) {
         let cure = "a new suite is signed with new keys: update the package debian-archive-keyring, or unpack a newer one and name its \
                     file with --keyring";
@@ -302,25 +303,25 @@ fn problem(suite: &str, mirror: &str, keyring: &Path, said: &str) -> Problem {
     }
     let cure = "check the network and apt's proxy, or use another mirror with --mirror";
     let what = format!("{mirror} does not answer, or does not have the lists of {suite}");
-    Problem { what, cure, said: said.to_owned(), is_of_suite: false }
+    Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: false }
 }
 
 /// Adds a remedy to the error of a download.
 fn download_failed(error: KernelError) -> KernelError {
     match error {
-        KernelError::Program { said, .. } if !is_full(&said) => {
+        KernelError::Program { error_output, .. } if !is_full(&error_output) => {
             let cure = "update the package lists of this machine with `apt-get update`, or bypass them with --suite or --mirror";
-            packages("the download failed".to_owned(), format!("{cure}\n{said}"))
+            packages("the download failed".to_owned(), format!("{cure}\n{error_output}"))
         }
         other => other,
     }
 }
 
 /// Returns whether the output of a program contains the error of a full disk.
-fn is_full(said: &str) -> bool {
+fn is_full(error_output: &str) -> bool {
     ["No space left on device", "enough free space", "Disk quota exceeded"]
         .iter()
-        .any(|word| said.contains(word))
+        .any(|word| error_output.contains(word))
 }
 
 fn packages(what: String, cure: impl Into<String>) -> KernelError {
@@ -334,9 +335,12 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
 }
 
 /// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
-fn last_lines(said: &str) -> &str {
+fn last_lines(error_output: &str) -> &str {
     const MAX_LINES: usize = 20;
-    said.rmatch_indices('\n').nth(MAX_LINES - 1).map_or(said, |(at, _)| &said[at + 1..])
+    error_output
+        .rmatch_indices('\n')
+        .nth(MAX_LINES - 1)
+        .map_or(error_output, |(at, _)| &error_output[at + 1..])
 }
 
 /// Runs a program of `package`; returns its output if it succeeds.
@@ -348,11 +352,11 @@ pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let whole = String::from_utf8_lossy(&output.stderr);
-    let mut said = last_lines(whole.trim()).to_owned();
+    let mut error_output = last_lines(whole.trim()).to_owned();
     if is_full(&whole) {
-        said.push_str("\nfree some space, or set XDG_CACHE_HOME to a directory with space");
+        error_output.push_str("\nfree some space, or set XDG_CACHE_HOME to a directory with space");
     }
-    Err(KernelError::Program { program, said })
+    Err(KernelError::Program { program, error_output })
 }
 
 #[cfg(test)]
@@ -415,22 +419,22 @@ mod tests {
                 ("http://m does not answer", "--mirror", false),
             ),
         ];
-        for (said, (what, cure, is_of_suite)) in cases {
-            let problem = problem("x", "http://m", Path::new("keys"), said);
-            assert!(problem.what.starts_with(what) && problem.cure.contains(cure), "{said}");
-            assert_eq!(problem.is_of_suite, is_of_suite, "{said}");
-            assert!(KernelError::from(problem).to_string().ends_with(said));
+        for (error_output, (what, cure, is_of_suite)) in cases {
+            let problem = problem("x", "http://m", Path::new("keys"), error_output);
+            assert!(problem.what.starts_with(what) && problem.cure.contains(cure), "{error_output}");
+            assert_eq!(problem.is_of_suite, is_of_suite, "{error_output}");
+            assert!(KernelError::from(problem).to_string().ends_with(error_output));
         }
     }
 
     #[test]
     fn a_full_disk_is_reported_with_a_remedy() {
-        let said = "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100";
-        let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err();
+        let script = "echo 'E: Write error - write (28: No space left on device)' >&2; exit 100";
+        let error = run(Command::new("sh").args(["-c", script]), "sh").unwrap_err();
         let error = download_failed(error).to_string();
         assert!(error.contains("XDG_CACHE_HOME") && !error.contains("--mirror"), "{error}");
-        let said = "echo 'No space left on device' >&2; seq 5000 >&2; exit 2";
-        let error = run(Command::new("sh").args(["-c", said]), "sh").unwrap_err().to_string();
+        let script = "echo 'No space left on device' >&2; seq 5000 >&2; exit 2";
+        let error = run(Command::new("sh").args(["-c", script]), "sh").unwrap_err().to_string();
         assert!(error.starts_with("sh failed: 4981\n") && error.contains("XDG_CACHE_HOME"), "{error}");
     }
 

@@ -140,7 +140,7 @@ mod tests {
             octets[place] = octet;
             unpack(&octets)
         };
-        assert_eq!(wrong(0, 3), None, "it is of nobody");
+        assert_eq!(wrong(0, 3), None, "the kind of sample is unknown");
         assert_eq!(wrong(8 * 2 + 5, 1), None, "no flow has such a number");
         assert_eq!(wrong(8 * 3 + 4, 1), None, "no connection has such a number");
     }

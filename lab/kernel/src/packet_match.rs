@@ -27,7 +27,7 @@ impl PacketMatches {
         for (octets, indexes) in &received {
             let Some(copies) = sent.get_mut(octets) else { continue };
             for to in indexes {
-                // Of identical copies, the last one that was sent early enough.
+                // If copies are identical, the last one that was sent early enough matches.
                 let had_time = |from: &usize| *from < *to && delay(*from, *to) >= shortest;
                 if let Some(index) = copies.iter().rposition(had_time) {
                     matches.insert(*to, copies.remove(index));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_copies_the_last_sent_early_enough_arrived() {
+    fn a_received_packet_matches_the_last_identical_copy_sent_before_it() {
         let packets = [sent(0, 1), sent(5, 2), received(10, 1), sent(20, 2), sent(28, 2), received(30, 2)];
         let matches = PacketMatches::of(&packets);
         assert_eq!(matches, PacketMatches(BTreeMap::from([(2, 0), (5, 3)])));

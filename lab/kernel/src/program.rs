@@ -11,10 +11,10 @@ pub(crate) type GuestFile = (String, Vec<u8>);
 
 /// Returns the program at `path` as the file `place`, and its loader and libraries at their own paths.
 pub(crate) fn guest_files(path: &Path, place: &str) -> Result<Vec<GuestFile>, KernelError> {
-    let mut parts = vec![(place.to_owned(), loadable(path)?)];
+    let mut parts = vec![(place.to_owned(), loaded_part(path)?)];
     for library in libraries(path)? {
         let place = library.strip_prefix("/").unwrap_or(&library).display().to_string();
-        parts.push((place, loadable(&library)?));
+        parts.push((place, loaded_part(&library)?));
     }
     Ok(parts)
 }
@@ -28,7 +28,7 @@ pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let listed = ldd.output().map_err(missing)?;
     let text = String::from_utf8_lossy(&listed.stdout);
     if text.contains("not found") {
-        return Err(KernelError::Program { program: "ldd".to_owned(), said: text.into_owned() });
+        return Err(KernelError::Program { program: "ldd".to_owned(), error_output: text.into_owned() });
     }
     Ok(paths(&text))
 }
@@ -40,7 +40,7 @@ fn paths(listing: &str) -> Vec<PathBuf> {
 }
 
 /// Returns the part of an ELF file that is loaded. The remaining part is for debuggers, and is larger.
-fn loadable(path: &Path) -> Result<Vec<u8>, KernelError> {
+fn loaded_part(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
     let end = loaded_end(&octets).ok_or_else(|| {
         KernelError::image(
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_program_without_its_debugging_sections_is_smaller() {
         let own = std::env::current_exe().unwrap();
-        let (whole, loaded) = (fs::read(&own).unwrap(), loadable(&own).unwrap());
+        let (whole, loaded) = (fs::read(&own).unwrap(), loaded_part(&own).unwrap());
         assert!(loaded.len() < whole.len(), "{} of {}", loaded.len(), whole.len());
         assert!(loaded.len() > 100_000);
     }

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_system_that_cannot_exchange_gets_two_steps_with_the_same_end() {
+    fn without_exchange_a_directory_is_replaced_in_two_steps() {
         let work = tempfile::tempdir().unwrap();
         let kernels = work.path().join("kernels");
         for name in ["first", "second"] {

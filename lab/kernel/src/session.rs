@@ -23,8 +23,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts the network and the services of a `scenario`. The other programs of the scenario start at the times that
-    /// it gives. The `observer` can end the start.
+    /// Starts the network and the services of a `scenario`. The other programs start at their times in the
+    /// scenario. The `observer` can abort the start.
     pub fn begin(
         kernel: &Kernel,
         scenario: &Scenario,

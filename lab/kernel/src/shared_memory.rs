@@ -65,8 +65,10 @@ impl SharedMemory {
 
     /// Takes the fragment if it is of one of these kinds.
     pub(crate) fn take(&self, kinds: &[FragmentKind]) -> io::Result<Option<(FragmentKind, Vec<u8>)>> {
-        let said = self.get(HEADER_OFFSET)?;
-        let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == said) else { return Ok(None) };
+        let written_kind = self.get(HEADER_OFFSET)?;
+        let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == written_kind) else {
+            return Ok(None);
+        };
         let length = self.get(HEADER_OFFSET + 8)?.min(MAX_FRAGMENT as u64);
         let mut text = vec![0; length as usize];
         self.memory.read_exact_at(&mut text, self.begin + TEXT_OFFSET)?;

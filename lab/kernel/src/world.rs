@@ -51,7 +51,7 @@ impl Kernel {
 
     /// Returns a warning about the mode in which the kernel runs on this host, and how to avoid it.
     pub fn warning(&self) -> Result<Option<String>, KernelError> {
-        Ok(engine::of(&self.image).provenance(&self.image, true)?.warning())
+        Ok(engine::engine_for(&self.image).provenance(&self.image, true)?.warning())
     }
 
     /// Returns whether computing takes time in a guest.
@@ -73,7 +73,7 @@ impl Kernel {
         let own =
             || std::env::current_exe().map_err(|e| KernelError::file("find", Path::new("this program"), e));
         let program = self.program.clone().map_or_else(own, Ok)?;
-        Ok(Arc::clone(instance.insert(engine::of(&self.image).start(&self.image, &program)?)))
+        Ok(Arc::clone(instance.insert(engine::engine_for(&self.image).start(&self.image, &program)?)))
     }
 
     /// Runs a scenario. With `capture` also returns the packets, which takes the kernel a microsecond per packet and rarely changes the
@@ -127,7 +127,7 @@ impl World for Kernel {
         let root = Root::of(scenario).ok().flatten().map(|root| root.digest().to_string());
         let Some(root) = root else { return json!([transport, settings]) };
         // The speed of the processor affects programs, too.
-        let there = engine::of(&self.image).provenance(&self.image, true).ok();
+        let there = engine::engine_for(&self.image).provenance(&self.image, true).ok();
         match there.and_then(|there| there.instructions_per_ns) {
             Some(pace) => json!([transport, settings, root, pace]),
             None => json!([transport, settings, root]),
@@ -143,7 +143,7 @@ impl World for Kernel {
     }
 
     fn cost(&self) -> Cost {
-        engine::of(&self.image).cost()
+        engine::engine_for(&self.image).cost()
     }
 
     /// Passes no records during the run, because a guest reports nothing before its end.
@@ -248,7 +248,9 @@ impl From<KernelError> for RunError {
         match error {
             // Only this run was interrupted; others may succeed.
             KernelError::Interrupted => Self::Interrupted,
-            KernelError::Machine { console, .. } => Self::Failed { problem, log: console.whole().to_owned() },
+            KernelError::Machine { console, .. } => {
+                Self::Failed { problem, log: console.full_text().to_owned() }
+            }
             error if error.is_usage() => Self::Refused(problem),
             _ => Self::Unusable(problem),
         }

@@ -27,12 +27,12 @@ const RECORDS_DIRECTORY: &str = "records";
 const SERIES_DIRECTORY: &str = "series";
 const FILES_DIRECTORY: &str = "out";
 
-fn name(key: RunKey) -> String {
+fn run_name(key: RunKey) -> String {
     format!("{}-{}", key.point, key.repetition)
 }
 
 fn table(dir: &Path, key: RunKey) -> PathBuf {
-    dir.join(format!("{}.parquet", name(key)))
+    dir.join(format!("{}.parquet", run_name(key)))
 }
 
 /// Returns the Parquet files of a run that a result directory keeps.
@@ -49,7 +49,7 @@ pub(crate) fn series_of(key: RunKey) -> PathBuf {
 
 /// Returns the directory of the files that programs wrote in a run, in a result directory.
 pub(crate) fn files_of(key: RunKey) -> PathBuf {
-    Path::new(FILES_DIRECTORY).join(name(key))
+    Path::new(FILES_DIRECTORY).join(run_name(key))
 }
 
 impl Archive {
@@ -79,7 +79,7 @@ impl Archive {
     /// attempt.
     pub(crate) fn unpack(&self, key: RunKey, files: &[u8]) -> Result<(), LabError> {
         let Some(dir) = self.files.as_ref().filter(|_| !files.is_empty()) else { return Ok(()) };
-        let place = dir.join(name(key));
+        let place = dir.join(run_name(key));
         let failed = |problem| LabError::file("write", &place, problem);
         if place.exists() {
             fs::remove_dir_all(&place).map_err(failed)?;

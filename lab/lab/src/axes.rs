@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_with_several_parts_have_a_normalised_text() {
+    fn tables_and_lists_are_shown_in_a_normalised_layout() {
         let written = "[sweep]\nq = ['droptail', { red = { max = '15p', min = '5p' } }, true, [3, 7], { to = 'a,b' }]\n";
         let labels = ["q=droptail", "q={red={max=15p,min=5p}}", "q=true", "q=[3,7]", "q={to=\"a,b\"}"];
         assert_eq!(read(&Source::new("a", written)).unwrap(), labels);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_swept_once() {
+    fn a_repeated_value_of_an_axis_is_refused() {
         let error = read(&Source::new("a", "[sweep]\nx = ['0%', '1%', '0%']\n")).unwrap_err();
         assert_eq!(error.to_string(), "a:2:18: the value 0% occurs twice; remove one");
         assert!(read(&Source::new("a", "[[zip]]\nx = [1, 1]\ny = [1, 2]\n")).is_ok());

@@ -17,27 +17,27 @@ pub struct Background {
     #[schemars(with = "Option<String>")]
     pub transport: Option<TransportSpec>,
     /// Workload of each background flow. Default `bulk`: a greedy sender.
-    #[serde(default = "greedy")]
+    #[serde(default = "default_workload")]
     pub workload: WorkloadSpec,
     /// Number of messages that each background flow sends before it closes its connections. Default: the flow sends until the workload has
     /// ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
     /// Number of background flows. Default 1.
-    #[serde(default = "one")]
+    #[serde(default = "default_count")]
     pub count: u16,
     /// Start each background flow at a random time, at most this time after the workload's `start`. Default 1 s.
-    #[serde(default = "second")]
+    #[serde(default = "default_spread")]
     pub spread: Duration,
 }
 
-fn greedy() -> WorkloadSpec {
+fn default_workload() -> WorkloadSpec {
     WorkloadSpec::new(Bulk::default())
 }
-const fn one() -> u16 {
+const fn default_count() -> u16 {
     1
 }
-const fn second() -> Duration {
+const fn default_spread() -> Duration {
     Duration::from_secs(1)
 }
 

@@ -72,12 +72,12 @@ pub enum LabError {
     World(#[from] RunError),
     /// All of the first runs failed.
     #[error("all of the first {0} runs failed, so no more were started; the last error: {1}")]
-    Hopeless(u64, String),
+    AllFailed(u64, String),
     /// An assertion of this program failed in a run; the preceding message shows which one.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) failed an assertion, which is a bug of hol; please report it with this message"
     )]
-    Broken {
+    AssertionFailed {
         /// A description of the point.
         point: String,
         /// The index of the repetition.

@@ -13,13 +13,14 @@ use crate::repetitions::Repetitions;
 use crate::run;
 use crate::stopwatch::Stopwatch;
 
-/// The largest number of points that are measured, spread evenly over the plan.
+/// The largest number of points to measure; they are spread evenly over the plan.
 const MAX_PILOTS: usize = 24;
 /// The time limit of the measurement, in seconds.
 const TIME_LIMIT: f64 = 2.0;
-/// Messages of the two runs that are measured. Their difference gives the cost of a message, the remainder the cost of a run.
+/// The numbers of messages in the two measured runs. The difference of their costs gives the cost of a message, the remainder the cost
+/// of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
-/// The maximum cost of a run in µs, without that of its messages; points with a higher cost are not measured.
+/// The maximum cost of a run in µs, not counting its messages; points with a higher cost are not measured.
 const EXPENSIVE_RUN_US: u64 = 10_000;
 
 /// The cost of a point's runs, in seconds.
@@ -54,7 +55,8 @@ impl Plan {
             })
             .collect();
         let time = |repetitions: fn(&Point) -> u32| {
-            let runs = points.iter().map(|(point, cost)| (repetitions(point), cost.of(point.messages_in(0))));
+            let runs =
+                points.iter().map(|(point, cost)| (repetitions(point), cost.of_run(point.messages_in(0))));
             let (sum, longest) = runs.fold((0.0, 0.0), |(sum, longest): (f64, f64), (count, run)| {
                 (sum + f64::from(count) * run, longest.max(run))
             });
@@ -65,7 +67,7 @@ impl Plan {
 }
 
 impl Cost {
-    fn of(self, messages: u64) -> f64 {
+    fn of_run(self, messages: u64) -> f64 {
         self.run + self.message * messages as f64
     }
 
@@ -88,7 +90,7 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> f64 {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
         let messages = point.messages_in(0);
-        (took + cost.of(messages), said + stated_cost(point).of(messages))
+        (took + cost.of_run(messages), said + stated_cost(point).of_run(messages))
     });
     if said > 0.0 { took / said } else { 1.0 }
 }

@@ -41,7 +41,7 @@ const DEFAULT_MESSAGES: u64 = 10_000;
 const MAX_RUNS: u64 = 1_000_000;
 
 /// The shortest part of a run's timeline; with shorter parts there would be more parts than messages.
-const SHORTEST_PART: Duration = Duration::from_millis(1);
+const MIN_TIMELINE_PART: Duration = Duration::from_millis(1);
 
 /// An experiment: networks, transports, workload, and the number of repetitions.
 #[derive(Debug, Clone)]
@@ -145,7 +145,7 @@ pub(crate) struct ExperimentFile {
     #[schemars(with = "Vec<Program>")]
     pub(crate) programs: Vec<Spanned<Program>>,
     /// Source of the programs and of the files that they need: `"host"`, a directory, or an archive of one (`.tar`). Default `host`.
-    #[serde(default = "host")]
+    #[serde(default = "host_root")]
     #[schemars(with = "Option<String>")]
     pub(crate) root: Spanned<Root>,
     /// Axes: a list of values for each dotted key; every combination is a point.
@@ -182,7 +182,7 @@ fn default_world() -> Spanned<WorldName> {
 fn default_network() -> Spanned<NetworkSpec> {
     Spanned::new(0..0, NetworkSpec::default())
 }
-fn host() -> Spanned<Root> {
+fn host_root() -> Spanned<Root> {
     Spanned::new(0..0, Root::Host)
 }
 fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
@@ -197,14 +197,14 @@ impl Experiment {
             let in_named_world = point.clone().in_named_world(&point.world);
             *point = in_named_world.map_err(|problem| {
                 let problem = problem.to_string();
-                source.error(&key_of(index, &problem, source).unwrap_or(place), problem)
+                source.error(&span_of_problem(index, &problem, source).unwrap_or(place), problem)
             })?;
         }
         Ok(experiment)
     }
 
     /// Parses an experiment called `name` without checking that this machine can run it.
-    pub fn anywhere(name: &str, source: &Source) -> Result<Self, InputError> {
+    pub fn parse_for_any_machine(name: &str, source: &Source) -> Result<Self, InputError> {
         Self::read(name, source).map(|(experiment, _)| experiment)
     }
 
@@ -378,16 +378,16 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
 }
 
 /// Returns the span of the key that the world's `problem` with a point names.
-fn key_of(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
+fn span_of_problem(point: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = combinations(&mut table, source).ok()?;
     let table = with_values(&table, &combinations[point % combinations.len()], source).ok()?;
-    let own = ["workload", "network"].into_iter().find_map(|at| named_in(&table, at, problem));
+    let own = ["workload", "network"].into_iter().find_map(|at| span_of_named_key(&table, at, problem));
     own.or_else(|| programs::command_in(&table, problem))
 }
 
 /// Returns the span of the first key of the table `at` that a problem names in backquotes.
-pub(crate) fn named_in(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
+pub(crate) fn span_of_named_key(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
     problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))
 }
@@ -441,8 +441,8 @@ impl ExperimentFile {
             );
             return Err((span(self.messages.as_ref()), problem));
         }
-        if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < SHORTEST_PART) {
-            let problem = format!("`timeline` must be at least {SHORTEST_PART}");
+        if let Some(part) = self.timeline.as_ref().filter(|part| *part.get_ref() < MIN_TIMELINE_PART) {
+            let problem = format!("`timeline` must be at least {MIN_TIMELINE_PART}");
             return Err((part.span(), problem));
         }
         if let Some(interval) =
@@ -512,7 +512,8 @@ impl ExperimentFile {
         for (at, (place, workload)) in own.chain(background).chain(onward).enumerate() {
             let is_own = at == 0 && written.contains_key("workload");
             for (key, sizes) in workload.sizes_mut() {
-                let named = is_own.then(|| named_in(written, "workload", &format!("`{key}`"))).flatten();
+                let named =
+                    is_own.then(|| span_of_named_key(written, "workload", &format!("`{key}`"))).flatten();
                 let place = named.unwrap_or_else(|| place.clone());
                 let refuse = |problem| {
                     let problem = format!("`{key}`: {problem}");
@@ -573,7 +574,7 @@ impl ExperimentFile {
         step: &[Assignment<'_>],
         source: &Source,
     ) -> InputError {
-        let named = |at| named_in(&with_values(table, step, source).ok()?, at, &error.to_string());
+        let named = |at| span_of_named_key(&with_values(table, step, source).ok()?, at, &error.to_string());
         let span = match error {
             ScenarioError::Network(_) => named("network").unwrap_or_else(|| self.network.span()),
             ScenarioError::UnknownNode { key: "hosts", .. }

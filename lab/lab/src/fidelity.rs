@@ -45,80 +45,80 @@ const COMPARED_STACK: &str = "linux-6.12";
 #[derive(Debug)]
 pub struct KnownDifference {
     /// Description of the difference, without a full stop.
-    pub what: &'static str,
+    pub description: &'static str,
     /// The size of the difference.
     pub size: &'static str,
     /// Conditions under which the difference matters.
-    pub matters: &'static str,
+    pub condition: &'static str,
     /// Whether the difference affects a point; `None` if it changes packets but no value of a report.
-    touches: Option<fn(&Point) -> bool>,
+    affects: Option<fn(&Point) -> bool>,
 }
 
 /// All known differences, those with the largest effect on results first.
 pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     KnownDifference {
-        what: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux but not in the model",
+        description: "SCTP over the loopback interface, whose MTU is 64 KiB, stalls in Linux but not in the model",
         size: "throughput by a factor of 60",
-        matters: "an MTU above 9000",
-        touches: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
+        condition: "an MTU above 9000",
+        affects: Some(|point| is_sctp(point) && point.network.mtu.0 > LARGE_MTU),
     },
     KnownDifference {
-        what: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
+        description: "A packet that arrives exactly when a queue of a few packets drains may be dropped in one world only",
         size: "single packets, and a timeout if one of them is lost",
-        matters: "queues of about 5 packets",
-        touches: Some(|point| {
+        condition: "queues of about 5 packets",
+        affects: Some(|point| {
             point.network.directions().iter().any(
                 |settings| matches!(settings.queue, QueueLimit::Packets(packets) if packets <= SHORT_QUEUE),
             )
         }),
     },
     KnownDifference {
-        what: "SCTP: if two packets of the peer arrive within 1 µs, the program may read between them in Linux, and not in the model",
+        description: "SCTP: if two packets of the peer arrive within 1 µs, the program may read between them in Linux, and not in the model",
         size: "the order of SACK and DATA chunks",
-        matters: "echo of messages longer than 100 kB",
-        touches: Some(|point| {
+        condition: "echo of messages longer than 100 kB",
+        affects: Some(|point| {
             let is_long = point.workload.longest().is_some_and(|octets| octets > LONG_MESSAGE);
             is_sctp(point) && point.workload.has_replies() && is_long
         }),
     },
     KnownDifference {
-        what: "UDP: if no program listens on a port, Linux replies with ICMP port unreachable; the model sends no ICMP",
+        description: "UDP: if no program listens on a port, Linux replies with ICMP port unreachable; the model sends no ICMP",
         size: "packets of the return path",
-        matters: "a server that does not listen",
-        touches: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
+        condition: "a server that does not listen",
+        affects: Some(|point| point.transport.kind() == Kind::Udp && !point.workload.listens),
     },
     KnownDifference {
-        what: "TCP: Linux computes CUBIC's curve with an approximate cube root (`cubic_root`), the model with the exact one",
+        description: "TCP: Linux computes CUBIC's curve with an approximate cube root (`cubic_root`), the model with the exact one",
         size: "0.2 % of the time to the plateau: a segment is added to the window a few acknowledgments earlier or later",
-        matters: "traces after losses on slow paths",
-        touches: None,
+        condition: "traces after losses on slow paths",
+        affects: None,
     },
     KnownDifference {
-        what: "If a delay changes while packets wait in a queue, these packets keep the old delay in the kernel world, which delays packets before the queue; in the model they get the new delay, as on a real link",
+        description: "If a delay changes while packets wait in a queue, these packets keep the old delay in the kernel world, which delays packets before the queue; in the model they get the new delay, as on a real link",
         size: "the difference of the two delays, once, for these packets",
-        matters: "events, traces and handovers that change the delay under load",
-        touches: Some(|point| {
+        condition: "events, traces and handovers that change the delay under load",
+        affects: Some(|point| {
             let network = &point.network;
             network.events.iter().chain(network.changes_of_trace()).any(|event| event.delay.is_some())
         }),
     },
     KnownDifference {
-        what: "In the kernel world `sch_cbs` releases the packets of a queue with a discipline and counts in whole octets, so packets leave slightly late",
+        description: "In the kernel world `sch_cbs` releases the packets of a queue with a discipline and counts in whole octets, so packets leave slightly late",
         size: "0.1 ms after some seconds",
-        matters: "traces of CoDel, FQ-CoDel, PIE and RED",
-        touches: None,
+        condition: "traces of CoDel, FQ-CoDel, PIE and RED",
+        affects: None,
     },
     KnownDifference {
-        what: "TCP: in Linux a socket buffer is full after 17 small writes (`MAX_SKB_FRAGS`)",
+        description: "TCP: in Linux a socket buffer is full after 17 small writes (`MAX_SKB_FRAGS`)",
         size: "the segments that have the PSH flag",
-        matters: "traces",
-        touches: None,
+        condition: "traces",
+        affects: None,
     },
 ];
 
-/// An MTU, in octets, that only loopback has.
+/// The MTU, in octets, that only the loopback interface exceeds.
 const LARGE_MTU: u64 = 9_000;
-/// The size of a message, in octets, from which on it exceeds SCTP's default receive buffer.
+/// The size of a message, in octets, above which it exceeds SCTP's default receive buffer.
 const LONG_MESSAGE: u64 = 100_000;
 /// The length of a queue, in packets, up to which the order of simultaneous packets matters.
 const SHORT_QUEUE: u64 = 10;
@@ -137,7 +137,7 @@ impl Fidelity {
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let points: Vec<_> = points.into_iter().filter(|point| point.world.is_default()).collect();
         let is_touched = |known: &&KnownDifference| {
-            known.touches.is_some_and(|touches| points.iter().any(|point| touches(point)))
+            known.affects.is_some_and(|affects| points.iter().any(|point| affects(point)))
         };
         let known = KNOWN_DIFFERENCES.iter().filter(is_touched).collect();
         (!points.is_empty()).then(|| Self { known, outside: outside(&points) })
@@ -280,22 +280,22 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named_only_where_it_can_be() {
+    fn a_known_difference_is_named_only_for_points_it_affects() {
         let echo = "workload.kind = \"echo\"\nworkload.size = \"150kB\"\n";
         let sctp = fidelity(&format!("transports = [\"sctp\"]\n{echo}"));
         let tcp = fidelity(&format!("transports = [\"tcp\"]\n{echo}"));
-        assert!(sctp.known.iter().any(|known| known.matters.starts_with("echo")));
+        assert!(sctp.known.iter().any(|known| known.condition.starts_with("echo")));
         assert!(tcp.known.is_empty(), "{:?}", tcp.known);
     }
 
     #[test]
-    fn a_trace_that_changes_the_delay_is_touched_wherever_a_run_begins() {
+    fn the_delay_difference_is_named_for_any_start_of_a_trace() {
         for start in ["0s", "5s", "random"] {
             let text = format!(
                 "transports = [\"tcp\"]\nnetwork.trace = \"a.csv\"\nnetwork.trace_start = \"{start}\""
             );
             let known = fidelity(&text).known;
-            assert!(known.iter().any(|known| known.what.starts_with("If a delay changes")), "{start}");
+            assert!(known.iter().any(|known| known.description.starts_with("If a delay changes")), "{start}");
         }
     }
 }

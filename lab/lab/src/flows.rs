@@ -29,7 +29,7 @@ impl PointResult {
     }
 
     /// Returns the number of runs whose workload was not connected, or not in time.
-    pub fn unconnected(&self) -> usize {
+    pub fn unconnected_runs(&self) -> usize {
         self.runs.iter().filter(|run| run.connect_time.is_none()).count()
     }
 }

@@ -7,7 +7,7 @@ use crate::error::InputError;
 
 /// Calls a function for each table of the network in `table` that describes a link: each of `paths`, `links` and
 /// `lans`, and `[network]` itself.
-pub(crate) fn each_link<'s>(
+pub(crate) fn for_each_link<'s>(
     table: &mut DeTable<'s>,
     mut change: impl FnMut(&mut DeTable<'s>) -> Result<(), InputError>,
 ) -> Result<(), InputError> {

@@ -64,7 +64,7 @@ pub struct Manifest {
     pub figures: BTreeMap<String, Vec<FigureRequest>>,
     /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
-    /// In `manifest.json` the long lists of events, which the points there lack; empty otherwise.
+    /// The long lists of events that `manifest.json` stores once instead of with each point; empty in memory.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_events: Vec<SharedEvents>,
 }
@@ -84,7 +84,7 @@ pub struct Host {
     pub memory: u64,
 }
 
-fn wishes(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureRequest>> {
+fn requested_figures(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureRequest>> {
     let wished = experiments.iter().filter(|experiment| !experiment.figures.is_empty());
     wished.map(|experiment| (experiment.name.clone(), experiment.figures.clone())).collect()
 }
@@ -111,7 +111,7 @@ impl Manifest {
             series: experiments.iter().filter_map(|e| e.series).min(),
             host: Host::this(),
             experiments: experiments.iter().map(|e| (e.name.clone(), e.title.clone())).collect(),
-            figures: wishes(experiments),
+            figures: requested_figures(experiments),
             points: experiments.iter().flat_map(|e| e.points.clone()).collect(),
             shared_events: Vec::new(),
         }

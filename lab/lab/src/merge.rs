@@ -25,11 +25,11 @@ pub struct MergeResult {
     pub store: Store,
     /// All runs.
     pub finished: RunResults,
-    /// The number of runs that several parts had, with equal results.
+    /// The number of runs that more than one part contained, with equal results.
     pub repeated: u64,
-    /// Parts that are incomplete, and how many of their runs are missing; empty if it is unknown how the
+    /// Incomplete parts, each with the number of its missing runs; empty if it is unknown how the
     /// plan was divided.
-    pub lacking: Vec<(Shard, u64)>,
+    pub missing: Vec<(Shard, u64)>,
 }
 
 /// Merges `parts` into `out`, which is new or contains some of them already. A directory of parts stands for all of them. Does not change
@@ -72,8 +72,8 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
             finished.fail(run);
         }
     }
-    let lacking = missing_runs(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
-    Ok(MergeResult { store, finished, repeated, lacking })
+    let missing = missing_runs(read.iter().map(|(_, (manifest, _))| manifest.shard), &store, &finished);
+    Ok(MergeResult { store, finished, repeated, missing })
 }
 
 /// Returns the directory itself if it is a part, otherwise the result directories in it.
@@ -193,7 +193,7 @@ fn missing_runs(
     store: &Store,
     finished: &RunResults,
 ) -> Vec<(Shard, u64)> {
-    let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::of)).collect();
+    let divisions: Option<Vec<usize>> = shards.map(|shard| shard.map(Shard::part_count)).collect();
     let Some(&[of, ref others @ ..]) = divisions.as_deref() else { return Vec::new() };
     if others.iter().any(|other| *other != of) {
         return Vec::new();

@@ -77,8 +77,8 @@ pub struct MetricInfo {
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub max: Option<f64>,
-    /// Whether the metric is meaningless if the load was not carried. A throughput always has a meaning: it shows the
-    /// load that was carried.
+    /// Whether the metric is meaningless in runs that did not carry the offered load. A throughput is always
+    /// meaningful: it shows the load that was carried.
     pub needs_load: bool,
     /// Whether the metric is a duration with one value per run.
     pub is_time_of_run: bool,
@@ -86,7 +86,7 @@ pub struct MetricInfo {
     pub column: &'static str,
     /// Name of the column with the closed form in that file, and a description of the closed form.
     pub theory: Option<[&'static str; 2]>,
-    /// Which points have the metric; `None` if all do.
+    /// The condition for a point to have the metric; `None` if all points have it.
     pub needs: Option<MetricRequirement>,
     /// How the value of a run is computed.
     pub extract: Extract,
@@ -120,7 +120,7 @@ pub struct Column {
     /// Whether the terminal prints the column, too.
     pub is_printed: bool,
     /// Returns the value of a point.
-    pub of: fn(&PointResult) -> Value,
+    pub value_of: fn(&PointResult) -> Value,
 }
 
 /// The names of the metrics, as experiments use them.
@@ -214,7 +214,7 @@ pub const TABLE: [MetricInfo; 17] = [
         columns: &[
             printed_column("connect_ms", |point| mean(point.mean_of(Metric::ConnectTime))),
             printed_column("connect_ci95_ms", |point| half_width(point.mean_of(Metric::ConnectTime))),
-            printed_column("unconnected", |point| json!(point.unconnected())),
+            printed_column("unconnected", |point| json!(point.unconnected_runs())),
         ],
         ..TIME_METRIC
     },
@@ -441,12 +441,12 @@ fn longest(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     times.flatten().max().map(|time| time.as_millis_f64())
 }
 
-const fn printed_column(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
-    Column { name, is_printed: true, of }
+const fn printed_column(name: &'static str, value_of: fn(&PointResult) -> Value) -> Column {
+    Column { name, is_printed: true, value_of }
 }
 
-const fn stored_column(name: &'static str, of: fn(&PointResult) -> Value) -> Column {
-    Column { name, is_printed: false, of }
+const fn stored_column(name: &'static str, value_of: fn(&PointResult) -> Value) -> Column {
+    Column { name, is_printed: false, value_of }
 }
 
 fn mean(interval: Option<Interval>) -> Value {
@@ -555,9 +555,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_without_messages_delivered_no_share_of_them() {
+    fn a_run_without_messages_has_no_delivered_share() {
         let Extract::Summary(delivered) = Metric::Delivered.info().extract else {
-            panic!("it is computed from the summary")
+            panic!("the delivered share is computed from the summary")
         };
         assert_eq!(delivered(&hol_measure::summarize(&[])), None);
     }

@@ -9,15 +9,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::link_tables::each_link;
+use crate::link_tables::for_each_link;
 use crate::source::{Source, replaced};
 
-/// Keys of the long form, which has no path of its own.
+/// Keys of a `[network]` that consists of links, each of which may have its own `path`.
 const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
 pub(crate) fn resolve_paths(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    each_link(table, |link| {
+    for_each_link(table, |link| {
         let has_links = LONG_FORM_KEYS.iter().any(|key| link.contains_key(*key));
         if let Some(name) = link.get("path").filter(|_| has_links) {
             let problem = "`path` describes one link, but this network has several; set it for each, as in \
@@ -68,7 +68,7 @@ mod tests {
     use crate::experiment::Experiment;
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
-        Experiment::anywhere(
+        Experiment::parse_for_any_machine(
             "t",
             &Source::new("t.toml", format!("transports = ['tcp']\nmessages = 100\n{text}")),
         )
@@ -89,7 +89,7 @@ mod tests {
         }
         let mut source = Source::new("command line", "transports = ['tcp']");
         source.set("--path lte", "network.path", "\"lte\"").unwrap();
-        let experiment = Experiment::anywhere("t", &source).unwrap();
+        let experiment = Experiment::parse_for_any_machine("t", &source).unwrap();
         assert_eq!(experiment.points[0].network, of_file(NamedPath::Lte));
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct NamedTransport {
     pub(crate) has_own_workload: bool,
 }
 
-/// Returns the experiment with the workload settings of the transport at this index; an error if one of them is a swept key.
+/// Returns the experiment with the workload settings of the transport at this index; an error if a setting is also a swept key.
 pub(crate) fn merge_workload<'s>(
     table: &DeTable<'s>,
     transport: usize,

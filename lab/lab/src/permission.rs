@@ -32,9 +32,9 @@ pub struct Permission {
     pub points: usize,
     /// The largest total number of routes of all points.
     pub routes: usize,
-    /// The largest total size of the files that it names, each counted as often as a point reads it, in octets.
+    /// The largest total size, in octets, of the files that the experiment names; a file counts each time a point reads it.
     pub file_octets: usize,
-    /// The directory of the files that it names as `project:PATH`; by default `project` next to the experiment file.
+    /// The directory of the files that the experiment names as `project:PATH`; by default `project` next to the experiment file.
     pub project: Option<PathBuf>,
 }
 

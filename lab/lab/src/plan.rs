@@ -42,10 +42,10 @@ impl Plan {
         Self { points, share }
     }
 
-    /// Returns the approximate processor time of each part, in µs, for the smallest number of repetitions, if the plan is divided into `of`
-    /// parts.
-    pub fn work_of_parts(&self, of: usize) -> Vec<u64> {
-        shares(&self.points, of).iter().map(Share::work).collect()
+    /// Returns the approximate processor time, in µs, of each of `part_count` parts of the plan, for the smallest number of
+    /// repetitions.
+    pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
+        shares(&self.points, part_count).iter().map(Share::work).collect()
     }
 
     /// Returns whether a run is to be performed on this machine.
@@ -108,7 +108,7 @@ pub(crate) fn repetitions_needed(point: &Point, finished: &RunResults) -> u32 {
     let Some(precision) = point.precision else { return min };
     let relative = precision.value();
     let rule = Precision { min: min.into(), max: max.into(), relative };
-    let means: Vec<f64> = finished.of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
+    let means: Vec<f64> = finished.runs_of(point.id).map_while(|run| run.summary.latency.mean_ms()).collect();
     if let Some(enough) = (1..=means.len()).find(|n| rule.reached(&means[..*n])) {
         return enough as u32;
     }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Calls `work` for each item, in order, on `threads` threads, and passes each result to `take` on this thread, after the messages that
-/// `work` sent before it. Sending fails once they are no longer received.
+/// Calls `work` for each item, in order, on `threads` threads. Passes each result to `take` on this thread, after the reports that `work`
+/// sent through its second argument, which returns false once reports are no longer received.
 ///
 /// Once `stop` is set no further item is started; items that were started are finished, and their results passed on. An error of `take`
 /// ends the work.
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn progress_is_sent_until_the_receiver_is_dropped() {
         let mut heard = Vec::new();
-        let work = |item: &u32, tell: &dyn Fn(u32) -> bool| {
-            assert!(tell(item + 1));
+        let work = |item: &u32, send: &dyn Fn(u32) -> bool| {
+            assert!(send(item + 1));
             item + 2
         };
         let take = |news| {
@@ -82,7 +82,7 @@ mod tests {
         };
         for_each(&[10], 1, &AtomicBool::new(false), work, take).unwrap();
         assert_eq!(heard, [11, 12]);
-        let work = |_: &u32, tell: &dyn Fn(u32) -> bool| (0..).find(|news| !tell(*news)).unwrap_or(0);
+        let work = |_: &u32, send: &dyn Fn(u32) -> bool| (0..).find(|news| !send(*news)).unwrap_or(0);
         assert_eq!(for_each(&[10], 1, &AtomicBool::new(false), work, |_| Err("full")), Err("full"));
     }
 

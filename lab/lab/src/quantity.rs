@@ -44,7 +44,7 @@ impl Quantity {
 
     /// Returns the number that a table of results has in addition to the `value` of a swept key, with the
     /// suffix of its column; `None` for a plain number.
-    pub(crate) fn cell(value: &str) -> Option<(&'static str, f64)> {
+    pub(crate) fn numeric_cell(value: &str) -> Option<(&'static str, f64)> {
         let (quantity, number) = Self::read(value)?;
         let (ending, unit) = match quantity {
             Self::Time => ("_ms", 1e-3),
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_swept_value_with_a_unit_has_a_numeric_column() {
-        let cells = ["0.3%", "10ms", "1.5s", "20Mbit", "64KiB", "100/s", "1000p"].map(Quantity::cell);
+        let cells = ["0.3%", "10ms", "1.5s", "20Mbit", "64KiB", "100/s", "1000p"].map(Quantity::numeric_cell);
         let numbers = [
             ("_percent", 0.3),
             ("_ms", 10.0),
@@ -77,6 +77,6 @@ mod tests {
             ("_packets", 1000.0),
         ];
         assert_eq!(cells, numbers.map(Some));
-        assert_eq!(["reno", "8", "{drop=[3,7]}", ""].map(Quantity::cell), [None; 4]);
+        assert_eq!(["reno", "8", "{drop=[3,7]}", ""].map(Quantity::numeric_cell), [None; 4]);
     }
 }

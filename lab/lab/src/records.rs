@@ -166,7 +166,7 @@ mod tests {
         for (flow, id) in [(0, 0), (2, 0), (0, 1)] {
             file.add(flow, &record(id)).unwrap();
         }
-        assert!(!path.exists(), "it is not whole");
+        assert!(!path.exists(), "an unfinished file has no final name");
         file.finish().unwrap();
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
         assert_eq!(reader.num_row_groups(), 3);

@@ -85,7 +85,7 @@ impl Results {
 impl PointResult {
     fn new(point: &Point, finished: &RunResults) -> Self {
         let needed = repetitions_needed(point, finished) as usize;
-        let runs: Vec<Arc<RunResult>> = finished.of(point.id).take(needed).cloned().collect();
+        let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == needed, runs }
     }
 
@@ -122,9 +122,9 @@ impl PointResult {
     }
 
     /// Returns the number of runs that did not carry their load.
-    pub fn collapsed(&self) -> usize {
+    pub fn collapsed_runs(&self) -> usize {
         let is_due = self.point.offered_rate() > 0.0 && !self.point.path_changes();
-        self.runs.iter().filter(|run| run.collapsed() || (is_due && run.summary.backlog_grew())).count()
+        self.runs.iter().filter(|run| run.has_collapsed() || (is_due && run.summary.backlog_grew())).count()
     }
 
     /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
@@ -139,7 +139,7 @@ impl PointResult {
 
     /// Returns whether the mean is as precise as the experiment requires; `None` if it requires no
     /// precision.
-    pub fn precise(&self) -> Option<bool> {
+    pub fn is_precise(&self) -> Option<bool> {
         let asked = self.point.precision?.value();
         Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
     }
@@ -205,7 +205,7 @@ impl PointResult {
     }
     /// Returns the number of runs in which nothing was delivered after a disruption of the path.
     pub fn unrecovered_runs(&self) -> usize {
-        self.runs.iter().filter(|run| !run.recovered()).count()
+        self.runs.iter().filter(|run| !run.has_recovered()).count()
     }
     /// Returns the wall-clock time of the point's runs, in seconds.
     pub fn wall_s(&self) -> f64 {

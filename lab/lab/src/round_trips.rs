@@ -9,12 +9,12 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::InputError;
-use crate::link_tables::each_link;
+use crate::link_tables::for_each_link;
 use crate::source::Source;
 
 /// Replaces every `rtt` in the network of `table` with half of it as `delay`.
 pub(crate) fn replace_rtt(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
-    each_link(table, |link| replace(link, source))
+    for_each_link(table, |link| replace(link, source))
 }
 
 fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
@@ -41,11 +41,11 @@ mod tests {
 
     fn parse(text: &str) -> Result<Experiment, InputError> {
         let text = format!("transports = ['tcp']\nmessages = 100\n{text}");
-        Experiment::anywhere("t", &Source::new("t.toml", text))
+        Experiment::parse_for_any_machine("t", &Source::new("t.toml", text))
     }
 
     #[test]
-    fn half_of_a_round_trip_is_the_delay_of_each_direction_and_the_axis_keeps_its_name() {
+    fn each_direction_delays_half_an_rtt_and_the_axis_keeps_its_name() {
         let experiment = parse("[sweep]\n'network.rtt' = ['40ms', '1ms']").unwrap();
         let points: Vec<_> = experiment
             .points

@@ -48,7 +48,7 @@ impl RowsFile {
         let part = path.with_extension("parquet.part");
         let file = File::create(&part).map_err(|e| LabError::file("write", &path, e))?;
         let origin = origin(point);
-        let writer = writer(file, &origin, columns, about).map_err(|e| unwritten(&path, e))?;
+        let writer = writer(file, &origin, columns, about).map_err(|e| write_error(&path, e))?;
         Ok(Self { path, part_path: part, writer, origin, repetition: repetition.into() })
     }
 
@@ -68,12 +68,12 @@ impl RowsFile {
             columns(&mut group)?;
             group.group.close().map(|_| ())
         };
-        write().map_err(|e| unwritten(path, e))
+        write().map_err(|e| write_error(path, e))
     }
 
     /// Completes the file and renames it to its final name.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
-        self.writer.finish().map_err(|e| unwritten(&self.path, e))?;
+        self.writer.finish().map_err(|e| write_error(&self.path, e))?;
         fs::rename(&self.part_path, &self.path).map_err(|e| LabError::file("write", &self.path, e))
     }
 }
@@ -142,7 +142,7 @@ fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<i16>, Vec<T>) {
     (present, values)
 }
 
-fn unwritten(path: &Path, problem: ParquetError) -> LabError {
+fn write_error(path: &Path, problem: ParquetError) -> LabError {
     LabError::file("write", path, std::io::Error::other(problem))
 }
 

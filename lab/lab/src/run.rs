@@ -16,20 +16,20 @@ use crate::stopwatch::Stopwatch;
 
 /// The outcome of a run.
 pub(crate) enum Outcome {
-    /// It completed with this result.
+    /// The run completed with this result.
     Done(Box<RunResult>),
-    /// It failed; other runs may succeed.
+    /// The run failed; other runs may succeed.
     Failed(FailedRun),
-    /// It was interrupted.
+    /// The run was interrupted.
     Interrupted,
 }
 
-/// Performs `job` and writes its records to the `archive`. Calls `tell` regularly with the number of newly settled messages; the run
-/// continues as long as that returns true.
+/// Performs `job` and writes its records to the `archive`. Calls `report_progress` regularly with the number of
+/// newly settled messages; the run continues as long as that returns true.
 pub(crate) fn run(
     job: Job<'_>,
     archive: &Archive,
-    tell: &mut dyn FnMut(u64) -> bool,
+    report_progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome, LabError> {
     let (point, repetition) = (job.point, job.repetition);
     let world = point.world.open()?;
@@ -39,7 +39,7 @@ pub(crate) fn run(
     let records = archive.begin_records(point, repetition, flows)?;
     let series = archive.begin_series(point, repetition, flows)?;
     let disruptions = scenario.network.disruptions().into_iter().map(|one| Time::ZERO + one.at).collect();
-    let mut following = RunObserver::new(point.timeline, records, tell)
+    let mut following = RunObserver::new(point.timeline, records, report_progress)
         .with_disruptions(disruptions)
         .with_classes(scenario.workload.record_kind(), scenario.workload.classes())
         .with_series(archive.interval(), series);
@@ -48,7 +48,7 @@ pub(crate) fn run(
         following = following.with_waterfall();
     }
     match catch_unwind(AssertUnwindSafe(|| world.follow(&scenario, seed, &mut following))) {
-        Err(_) => Err(LabError::Broken { point: point.to_string(), repetition, seed: seed.0 }),
+        Err(_) => Err(LabError::AssertionFailed { point: point.to_string(), repetition, seed: seed.0 }),
         Ok(Err(RunError::Interrupted)) => following.into_problem().map_or(Ok(Outcome::Interrupted), Err),
         Ok(Err(RunError::Failed { problem, log })) => {
             let (key, name) = (job.key(), point.to_string());

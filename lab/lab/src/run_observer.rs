@@ -32,8 +32,8 @@ pub(crate) struct RunObserver<'a> {
     /// The error that occurred while writing.
     problem: Option<LabError>,
     /// Called from time to time with the number of newly settled messages; returns whether the run continues.
-    tell: &'a mut dyn FnMut(u64) -> bool,
-    untold: u64,
+    report_progress: &'a mut dyn FnMut(u64) -> bool,
+    unreported: u64,
 }
 
 /// The summary of the records of one kind.
@@ -70,7 +70,7 @@ impl<'a> RunObserver<'a> {
     pub(crate) fn new(
         part: Option<Duration>,
         file: Option<RecordsFile>,
-        tell: &'a mut dyn FnMut(u64) -> bool,
+        report_progress: &'a mut dyn FnMut(u64) -> bool,
     ) -> Self {
         Self {
             kinds: Vec::new(),
@@ -83,8 +83,8 @@ impl<'a> RunObserver<'a> {
             series: None,
             interval: None,
             problem: None,
-            tell,
-            untold: 0,
+            report_progress,
+            unreported: 0,
         }
     }
 
@@ -162,7 +162,7 @@ impl Observer for RunObserver<'_> {
     fn record(&mut self, flow: usize, record: &Record) {
         if flow == 0 {
             self.summarize(record);
-            self.untold += 1;
+            self.unreported += 1;
         }
         let written = self.file.as_mut().map_or(Ok(()), |file| file.add(flow, record));
         let counted = self.series.as_mut().map_or(Ok(()), |series| series.deliver(flow, record));
@@ -182,7 +182,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn goes_on(&mut self) -> bool {
-        self.problem.is_none() && (self.tell)(std::mem::take(&mut self.untold))
+        self.problem.is_none() && (self.report_progress)(std::mem::take(&mut self.unreported))
     }
 }
 
@@ -210,7 +210,7 @@ mod tests {
     use hol_measure::Outcome;
 
     #[test]
-    fn kinds_are_summarised_apart() {
+    fn kinds_are_summarised_separately() {
         let record = |id, kind, parent| Record {
             id,
             kind,
@@ -224,11 +224,11 @@ mod tests {
             outcome: Outcome::Unfinished,
         };
         let mut told = 0;
-        let mut tell = |messages| {
+        let mut report_progress = |messages| {
             told += messages;
             true
         };
-        let mut following = RunObserver::new(None, None, &mut tell);
+        let mut following = RunObserver::new(None, None, &mut report_progress);
         following.record(0, &record(0, RecordKind::Page, None));
         (1..4).for_each(|id| following.record(0, &record(id, RecordKind::Object, Some(0))));
         following.record(1, &record(0, RecordKind::Object, None));
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_of_sizes_is_summarised_by_itself_and_only_of_the_kind_that_is_measured() {
+    fn size_classes_summarise_only_the_measured_kind() {
         let class = |name: &str, min, max| SizeClass { name: name.to_owned(), of_replies: true, min, max };
         let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
         let record = |kind, reply_size| Record {
@@ -254,9 +254,9 @@ mod tests {
             reply: None,
             outcome: Outcome::Unfinished,
         };
-        let mut tell = |_| true;
+        let mut report_progress = |_| true;
         let mut following =
-            RunObserver::new(None, None, &mut tell).with_classes(RecordKind::Transaction, classes);
+            RunObserver::new(None, None, &mut report_progress).with_classes(RecordKind::Transaction, classes);
         for reply_size in [8, 999, 1000] {
             following.record(0, &record(RecordKind::Transaction, reply_size));
         }

@@ -125,17 +125,17 @@ impl RunResult {
     /// disruption, or if nothing was delivered after one.
     pub fn outage_ms(&self) -> Option<f64> {
         let longest = self.outages.iter().map(|outage| outage.longest).max()?;
-        self.recovered().then(|| longest.as_millis_f64())
+        self.has_recovered().then(|| longest.as_millis_f64())
     }
 
     /// Returns whether something was delivered after each disruption.
-    pub fn recovered(&self) -> bool {
+    pub fn has_recovered(&self) -> bool {
         self.outages.iter().all(|outage| outage.is_over)
     }
 
     /// Returns whether the run did not carry its load: it ended early, or was more than a second behind
     /// schedule.
-    pub fn collapsed(&self) -> bool {
+    pub fn has_collapsed(&self) -> bool {
         self.stop_reason.is_some() || self.summary.fell_behind()
     }
 
@@ -249,7 +249,7 @@ mod tests {
         let mut run = RunResult::with_mean(RunKey { point: PointId(7), repetition: 0 }, 20);
         run.summary.split.network = 1 << 70;
         let line = serde_json::to_string(&run).expect("a run is JSON");
-        let read: RunResult = serde_json::from_str(&line).expect("it is a run");
+        let read: RunResult = serde_json::from_str(&line).expect("the line is a run");
         assert_eq!(read.summary, run.summary);
     }
 }

@@ -49,7 +49,7 @@ impl RunResults {
     }
 
     /// Returns the completed runs of a point, from the first repetition to the last before a missing one.
-    pub fn of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
+    pub fn runs_of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
         (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
     }
 }

@@ -16,7 +16,7 @@ pub fn schema() -> Value {
         SchemaSettings::draft07().into_generator().into_root_schema_for::<ExperimentFile>().to_value();
     forbid_null(&mut schema);
     if let Some(workload) = schema.pointer_mut("/definitions/WorkloadSpec") {
-        join_kinds(workload);
+        restrict_kinds(workload);
     }
     schema
 }
@@ -48,7 +48,7 @@ fn forbid_null(schema: &mut Value) {
 
 /// Restricts the keys of each kind of workload to its own and the common ones; keeps the descriptions of kinds. If a sweep sets the kind,
 /// the keys of any kind are accepted.
-fn join_kinds(workload: &mut Value) {
+fn restrict_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
     let all = Kind::all();
@@ -177,13 +177,13 @@ pub(crate) fn table_keys() -> &'static TableKeys {
 impl TableKeys {
     fn add(&mut self, schema: &Value, definitions: &Value) {
         for (name, value) in schema["properties"].as_object().into_iter().flatten() {
-            let is = |kind: &str| forms(value, definitions).any(|form| form["type"] == kind);
+            let is = |kind: &str| alternatives(value, definitions).any(|form| form["type"] == kind);
             let named =
                 |form: &Value| resolved(&form["additionalProperties"], definitions)["type"] == "object";
             if is("object") && !is("array") {
                 self.tables.insert(name.clone());
             }
-            if forms(value, definitions).any(named) {
+            if alternatives(value, definitions).any(named) {
                 self.named_tables.insert(name.clone());
             }
         }
@@ -196,10 +196,10 @@ impl TableKeys {
 }
 
 /// Returns the alternatives of a schema: itself, and each of its `anyOf`, `oneOf` or `allOf`.
-fn forms<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
+fn alternatives<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
-    Box::new(std::iter::once(schema).chain(choices.flat_map(|choice| forms(choice, definitions))))
+    Box::new(std::iter::once(schema).chain(choices.flat_map(|choice| alternatives(choice, definitions))))
 }
 
 /// Returns the section of a table; if the table has several variants, with the keys of all.
@@ -216,7 +216,7 @@ fn section(schema: &Value, table: String, definitions: &Value) -> Section {
     if tables.len() > 1 {
         own.iter_mut().for_each(|key| key.is_required = false);
     }
-    Section { table, about: text(schema), keys: own, inherited: Vec::new() }
+    Section { table, about: first_paragraph(schema), keys: own, inherited: Vec::new() }
 }
 
 fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
@@ -227,14 +227,16 @@ fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
     keys.map(|(name, key)| Key {
         name: name.clone(),
         value: describe_value(key, definitions),
-        about: Some(text(key)).filter(|about| !about.is_empty()).unwrap_or_else(|| text(table)),
+        about: Some(first_paragraph(key))
+            .filter(|about| !about.is_empty())
+            .unwrap_or_else(|| first_paragraph(table)),
         is_required: required.iter().any(|one| one == name),
     })
     .collect()
 }
 
 /// Returns the first paragraph of a description, as one line.
-fn text(schema: &Value) -> String {
+fn first_paragraph(schema: &Value) -> String {
     let whole = schema["description"].as_str().unwrap_or_default();
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")
 }
@@ -264,7 +266,7 @@ fn describe_value(schema: &Value, definitions: &Value) -> String {
     }
     let is_unit = target["type"] == "string" && !std::ptr::eq(target, schema);
     match target["type"].as_str() {
-        Some("string") if is_unit || target.get("pattern").is_some() => text(target),
+        Some("string") if is_unit || target.get("pattern").is_some() => first_paragraph(target),
         Some("string") => "text".into(),
         Some("integer") => describe_number(target),
         Some("number") => "a number".into(),
@@ -318,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_workload_has_the_keys_that_are_read() {
+    fn the_schema_of_a_workload_lists_exactly_the_keys_it_reads() {
         let schema = schema();
         let kinds = schema["definitions"]["WorkloadSpec"]["oneOf"].as_array().unwrap();
         assert_eq!(kinds.len(), Kind::all().len() + 1);

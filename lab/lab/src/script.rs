@@ -36,7 +36,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
     let programs: String = script.programs.iter().map(|own| program(own, script)).collect();
     let Some((measured, beside)) = script.flows.split_first() else {
         if !programs.is_empty() {
-            // Nodes have any names; the programs open their connections themselves.
+            // Nodes may have any names, because the programs open their connections themselves.
             let [from, to] = [0, 1].map(|node| script.network.nodes.get(node).map_or("", String::as_str));
             return Ok(format!(
                 "title = {}\ntransports = [\"tcp\"]\nworld = {PROGRAM_WORLD:?}\nrepetitions = 1\ntopology = {}\n\
@@ -52,7 +52,7 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         );
         return Err(InputError { place: name.to_owned(), problem });
     };
-    // Its routes, which all flows need, are computed once.
+    // Created once, because computing the routes takes time and all flows need them.
     let topology = Topology::new(&script.network).expect("the network was read with its script");
     let workload = workload(measured);
     let world = if programs.is_empty() { String::new() } else { format!("world = {PROGRAM_WORLD:?}\n") };
@@ -64,8 +64,8 @@ pub(crate) fn experiment(name: &str, script: &Script) -> Result<String, InputErr
         quoted(name),
     );
     for flow in beside {
-        // A greedy flow that lasts as long as the measured one needs no end of its own; packets at given times
-        // would go on while the measured one waits for its last.
+        // A greedy flow that lasts as long as the measured one needs no end of its own. A flow with packets at given
+        // times needs one: it would otherwise repeat them while the measured flow waits for its last message.
         let is_counted = !matches!(flow.load, FlowLoad::Greedy { packets: None, .. });
         let ends = if flow.stop < measured.stop || is_counted {
             format!("messages = {}\n", messages(flow, &topology))
@@ -142,7 +142,7 @@ fn messages(flow: &Flow, topology: &Topology) -> u64 {
         FlowLoad::Every { at_once, times, .. } => u64::from(*at_once).saturating_mul(*times),
         FlowLoad::Scripted(packets) => packets.len() as u64,
         FlowLoad::Greedy { packets: Some(packets), .. } => *packets,
-        // With the messages that the queues hold in addition, so that the flow's duration ends it, not their number.
+        // The number includes messages that the queues can hold, so that the flow ends by its duration and not by this number.
         FlowLoad::Greedy { size, packets: None } => {
             let octets = lasts.as_secs_f64() * narrowest(flow, topology) / 8.0 + MAX_QUEUED_OCTETS;
             (octets / (size + HEADER_OCTETS) as f64) as u64
@@ -192,7 +192,7 @@ mod tests {
         let [point] = &points[..] else { panic!("one point") };
         assert_eq!((point.workload.to_string().contains("bulk"), point.messages), (true, 1461));
         assert_eq!((point.workload.from(), point.workload.to(), &*point.label), ("a", "b", "Agent/TCP"));
-        // ns sends the last at 2.5 s: the sum of 200 intervals is less.
+        // ns sends the last packet at 2.5 s, because the sum of 200 intervals is slightly less.
         assert_eq!((point.background.len(), point.background[0].messages), (1, Some(201)));
         assert_eq!(point.background[0].workload.start.to_string(), "500ms");
     }
@@ -207,17 +207,17 @@ mod tests {
         assert_eq!((points[0].workload.kind.workload().name(), points[0].messages), ("replay", 8));
     }
 
-    /// Packets of background traffic that have their times are sent once, however long the measured flow waits.
+    /// Background packets at given times are sent once, however long the measured flow waits.
     #[test]
     fn background_packets_at_given_times_are_sent_once() {
         let cbr = application(1, "Traffic/CBR", "UDP", "Null", ["0.0", "1.0"]);
         let bursts = application(2, "Traffic/Exponential", "UDP", "Null", ["0.0", "1.0"]);
         let points = parse(&format!("{NETWORK}{cbr}{bursts}$ns at 1.0 finish\n$ns run\n")).unwrap().points;
-        // The first at the start, the last at 997.5 ms.
+        // The first packet is sent at the start, the last one at 997.5 ms.
         assert_eq!(points[0].messages, 267);
         let background = &points[0].background[0];
         assert_eq!(background.workload.kind.workload().name(), "replay");
-        // As many as ns sends: from 0.31985 s on, every 26.25 ms.
+        // ns sends as many: one every 26.25 ms from 0.31985 s on.
         assert_eq!(background.messages, Some(26));
     }
 
@@ -230,7 +230,7 @@ mod tests {
         )
         .unwrap();
         assert!(experiment.text().contains("workload = { kind = \"programs\", from = \"a\", to = \"b\" }"));
-        assert!(Experiment::anywhere("a", &experiment).is_ok());
+        assert!(Experiment::parse_for_any_machine("a", &experiment).is_ok());
     }
 
     #[test]

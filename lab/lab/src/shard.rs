@@ -40,13 +40,13 @@ enum Unit {
 }
 
 impl Shard {
-    /// Returns all parts of a division into `of`.
-    pub fn all(of: usize) -> impl Iterator<Item = Self> {
-        (1..=of.min(MAX_PARTS)).map(move |number| Self { part_count: of, part_number: number })
+    /// Returns all shards of a division into this many parts.
+    pub fn all(part_count: usize) -> impl Iterator<Item = Self> {
+        (1..=part_count.min(MAX_PARTS)).map(move |part_number| Self { part_count, part_number })
     }
 
     /// Returns the number of parts.
-    pub const fn of(self) -> usize {
+    pub const fn part_count(self) -> usize {
         self.part_count
     }
 
@@ -70,11 +70,12 @@ impl Share {
 
 /// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
 /// division depends only on the points, so each machine computes the same one.
-pub(crate) fn shares(points: &[Point], of: usize) -> Vec<Share> {
+pub(crate) fn shares(points: &[Point], part_count: usize) -> Vec<Share> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));
-    let mut shares = vec![Share::default(); of];
-    let mut min: BinaryHeap<Reverse<(u64, usize)>> = (0..of).map(|place| Reverse((0, place))).collect();
+    let mut shares = vec![Share::default(); part_count];
+    let mut min: BinaryHeap<Reverse<(u64, usize)>> =
+        (0..part_count).map(|place| Reverse((0, place))).collect();
     for (work, unit) in units {
         let Some(Reverse((_, place))) = min.pop() else { break };
         let share = &mut shares[place];

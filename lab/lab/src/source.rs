@@ -89,7 +89,7 @@ impl Source {
             InputError { place: path.display().to_string(), problem: problem.to_owned() }
         })?;
         let directory = path.parent().map(Path::to_owned);
-        // Most scripts of ns are called NAME.tcl, and some anything.
+        // Most ns scripts are called NAME.tcl, but some have other names.
         let is_script = match path.extension().and_then(OsStr::to_str) {
             Some("toml") => false,
             Some("ns") => true,
@@ -99,7 +99,8 @@ impl Source {
             let beside = Self { directory, ..Self::new(path.display().to_string(), "") };
             return Ok(beside.with_script(&text)?);
         }
-        // A TOML file may contain lines of any tool in its programs and comments, and its syntax errors have a position.
+        // Neither a file called .toml nor valid TOML is taken for a file of another tool: its programs and comments may contain lines of
+        // any tool, and its syntax errors have a position.
         if path.extension() != Some(OsStr::new("toml"))
             && DeTable::parse(&text).is_err()
             && let Some(sentence) = describe_other_tool(text.as_bytes())
@@ -176,7 +177,7 @@ impl Source {
         let value = if DeValue::parse(value).is_ok() { value.to_owned() } else { quoted() };
         let start = self.overrides.last().map_or(self.text.len(), |last| last.document.len());
         let document = format!("{}{key} = {value}", " ".repeat(start));
-        // The topology may be another script now.
+        // The topology may now be another script.
         self.network = OnceLock::new();
         self.overrides.push(Override { origin: origin.to_owned(), path, document, start });
         Ok(())
@@ -274,7 +275,7 @@ impl Source {
             Some(_) => name,
             None => directory.join(name).display().to_string(),
         };
-        // An experiment from a script was generated; the file is the script.
+        // If the experiment was generated from a script, the file is the script.
         let text = built_in(&self.name).unwrap_or(&self.text);
         let own = (self.name.clone(), sha256(text.as_bytes()));
         read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
@@ -315,7 +316,7 @@ impl Source {
             return Ok(text.clone());
         }
         let (path, shown) = match self.file_of_project(Path::new(name)) {
-            // A message does not reveal where a project has its files.
+            // The message must not reveal where the server stores the files of a project.
             Some(path) => (path?, PathBuf::from(name)),
             None => {
                 let directory = self.directory.as_deref().ok_or_else(|| {
@@ -426,7 +427,7 @@ fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<
             other => panic!("a dotted key has tables inside, not {other:?}"),
         }
     }
-    let (key, value) = table.into_iter().next().expect("a document of one key has a key");
+    let (key, value) = table.into_iter().next().expect("the document has one key");
     (key.span(), value)
 }
 

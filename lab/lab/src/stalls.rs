@@ -9,7 +9,7 @@ use crate::point::Point;
 use crate::results::PointResult;
 use crate::run_result::{Counts, RunResult};
 
-/// The smallest timeout of stacks without an RTO.min, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
+/// The smallest timeout of stacks without a minimum RTO, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_path_that_loses_something_has_timeouts() {
+    fn random_loss_is_distinguished_from_queue_loss() {
         assert!(points("").iter().all(Point::has_only_queue_loss));
         assert!(!points("network.loss = '1%'").iter().any(Point::has_only_queue_loss));
         assert!(!points("network.up.loss = '1%'").iter().any(Point::has_only_queue_loss));

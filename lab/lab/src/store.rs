@@ -28,7 +28,7 @@ pub struct Store {
 impl Store {
     /// Creates a result directory, or continues one of the same experiment; returns the runs in it.
     pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        match begun(dir)? {
+        match existing_or_new(dir)? {
             Some(old) => {
                 check_same(dir, &old, &manifest)?;
                 // Figures may change after the runs.
@@ -43,18 +43,18 @@ impl Store {
 
     /// Returns the manifest of a directory; `None` if it has none yet.
     pub fn existing_manifest(dir: &Path) -> Result<Option<Manifest>, LabError> {
-        begun(dir)
+        existing_or_new(dir)
     }
 
     /// Continues a directory of any experiment: runs count for every point with their settings.
     pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        begun(dir)?;
+        existing_or_new(dir)?;
         Self::begin(dir, manifest)
     }
 
     /// Continues a directory of the same experiment; the runs of any other are deleted.
     pub fn renew(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
-        match begun(dir)? {
+        match existing_or_new(dir)? {
             Some(old) if old.describes_same_runs(&manifest) => Self::attach(dir, old),
             _ => {
                 let (store, _) = Self::begin(dir, manifest)?;
@@ -133,7 +133,7 @@ impl Store {
     }
 }
 
-/// This implementation is here because it reads the same journal.
+// In this module, because it reads the same journal.
 impl Results {
     /// Reads a result directory without changing it.
     pub fn load(dir: &Path) -> Result<Self, LabError> {
@@ -174,7 +174,7 @@ pub(crate) fn write_whole(path: &Path, content: &[u8]) -> Result<(), LabError> {
 
 /// Returns the manifest of a directory; `None` if the directory is new. Creates the directory if it does not exist, and refuses one with
 /// other contents.
-fn begun(dir: &Path) -> Result<Option<Manifest>, LabError> {
+fn existing_or_new(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
     if dir.join(MANIFEST_FILE).exists() {
         return read_manifest(dir).map(Some);
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn two_programs_never_fill_one_directory() {
+    fn a_directory_in_use_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let open = || Store::open(dir.path(), manifest("transports = ['tcp']"));
         let _first = open().unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn other_settings_change_the_experiment_and_other_titles_do_not() {
+    fn a_directory_is_continued_with_another_title_but_not_other_settings() {
         let dir = tempfile::tempdir().unwrap();
         let open = |text| Store::open(dir.path(), manifest(text)).map(|_| ());
         open("transports = ['tcp']").unwrap();

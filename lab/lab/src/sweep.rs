@@ -45,7 +45,7 @@ pub struct Progress {
 /// A report of a thread about its run.
 enum RunReport {
     /// The run has progressed by this step.
-    Further(Step),
+    Progressed(Step),
     /// The run has ended; the remaining step and its result.
     Ended(Step, Result<Box<RunResult>, FailedRun>),
     /// The run was interrupted.
@@ -83,14 +83,14 @@ pub fn execute(
         for (world, count) in by_world(&jobs) {
             world.make_room(count.min(threads))?;
         }
-        progress.want(&jobs);
-        let work = |job: &Job<'_>, tell: &dyn Fn(Result<RunReport, LabError>) -> bool| {
-            follow(*job, archive, stop, tell)
+        progress.add_wanted(&jobs);
+        let work = |job: &Job<'_>, report: &dyn Fn(Result<RunReport, LabError>) -> bool| {
+            run_and_report(*job, archive, stop, report)
         };
         let take = |news: Result<RunReport, LabError>| -> Result<(), LabError> {
             let ended = match news? {
                 RunReport::Interrupted => return Ok(()),
-                RunReport::Further(step) => {
+                RunReport::Progressed(step) => {
                     progress.add(step);
                     return done(None, progress, finished);
                 }
@@ -105,7 +105,7 @@ pub fn execute(
             match ended {
                 Ok(result) => finished.insert(*result),
                 Err(run) if progress.runs == MAX_FAILURES && progress.failed == MAX_FAILURES => {
-                    return Err(LabError::Hopeless(MAX_FAILURES, run.to_string()));
+                    return Err(LabError::AllFailed(MAX_FAILURES, run.to_string()));
                 }
                 Err(run) => {
                     given_up.insert(run.key);
@@ -119,37 +119,37 @@ pub fn execute(
 }
 
 /// Performs a run and reports its progress every few ten thousand messages, or every few seconds if no message is settled.
-fn follow(
+fn run_and_report(
     job: Job<'_>,
     archive: &Archive,
     stop: &AtomicBool,
-    tell: &dyn Fn(Result<RunReport, LabError>) -> bool,
+    report: &dyn Fn(Result<RunReport, LabError>) -> bool,
 ) -> Result<RunReport, LabError> {
     const MESSAGES_PER_REPORT: u64 = 1 << 16;
     let whole = Step { messages: job.messages(), work: job.work() };
-    let (mut left, mut untold) = (whole, 0);
-    let (watch, mut told) = (Stopwatch::start(), 0.0);
+    let (mut remaining, mut unreported) = (whole, 0);
+    let (watch, mut last_report) = (Stopwatch::start(), 0.0);
     let outcome = run::run(job, archive, &mut |messages| {
-        untold += messages;
-        let mut is_heard = true;
+        unreported += messages;
+        let mut goes_on = true;
         let now = watch.seconds();
-        if untold >= MESSAGES_PER_REPORT || now >= told + REPORT_INTERVAL {
-            told = now;
-            let step = whole.part(std::mem::take(&mut untold));
-            left = left.after(step);
-            is_heard = tell(Ok(RunReport::Further(step)));
+        if unreported >= MESSAGES_PER_REPORT || now >= last_report + REPORT_INTERVAL {
+            last_report = now;
+            let step = whole.part(std::mem::take(&mut unreported));
+            remaining = remaining.after(step);
+            goes_on = report(Ok(RunReport::Progressed(step)));
         }
-        is_heard && !stop.load(Ordering::Relaxed)
+        goes_on && !stop.load(Ordering::Relaxed)
     })?;
     Ok(match outcome {
-        Outcome::Done(result) => RunReport::Ended(left, Ok(result)),
-        Outcome::Failed(run) => RunReport::Ended(left, Err(run)),
+        Outcome::Done(result) => RunReport::Ended(remaining, Ok(result)),
+        Outcome::Failed(run) => RunReport::Ended(remaining, Err(run)),
         Outcome::Interrupted => RunReport::Interrupted,
     })
 }
 
 impl Progress {
-    fn want(&mut self, jobs: &[Job<'_>]) {
+    fn add_wanted(&mut self, jobs: &[Job<'_>]) {
         self.runs_wanted += jobs.len() as u64;
         for job in jobs {
             self.messages_wanted = self.messages_wanted.saturating_add(job.messages());

@@ -36,7 +36,8 @@ fn row(result: &PointResult) -> Row {
     let split = result.split_ms().filter(|_| seen);
     let part = |of: fn(&MeanDelayBreakdown) -> f64| json!(split.as_ref().map(of));
     let axes = point.axes.iter().flat_map(|(key, value)| {
-        let number = Quantity::cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
+        let number =
+            Quantity::numeric_cell(value).map(|(ending, number)| (format!("{key}{ending}"), json!(number)));
         [Some((key.clone(), json!(value))), number].into_iter().flatten()
     });
     let mut row = vec![
@@ -51,7 +52,7 @@ fn row(result: &PointResult) -> Row {
             ("point", json!(point.id)),
             ("complete", json!(complete)),
             ("repetitions", json!(runs.len())),
-            ("precise", json!(result.precise())),
+            ("precise", json!(result.is_precise())),
             ("offered", json!(result.offered())),
             ("completed", json!(result.completed())),
             ("failed", json!(result.failed())),
@@ -60,7 +61,7 @@ fn row(result: &PointResult) -> Row {
             ("mean_low_ms", json!(shaped.map(|bounds| bounds.low))),
             ("mean_high_ms", json!(shaped.map(|bounds| bounds.high))),
             ("steady", json!(steady)),
-            ("runs_collapsed", json!(result.collapsed())),
+            ("runs_collapsed", json!(result.collapsed_runs())),
             ("run_min_ms", run(0.0)),
             ("run_p25_ms", run(0.25)),
             ("run_median_ms", run(0.5)),
@@ -81,7 +82,7 @@ fn row(result: &PointResult) -> Row {
         .map(|(name, value)| (name.to_owned(), value)),
     );
     let measured = TABLE.iter().flat_map(|info| info.columns);
-    row.extend(measured.map(|column| (column.name.to_owned(), (column.of)(result))));
+    row.extend(measured.map(|column| (column.name.to_owned(), (column.value_of)(result))));
     row.extend(result.classes().into_iter().flat_map(|(name, of_class)| {
         let cell = |column: &str, value: Value| (format!("size.{}.{column}", name.replace(' ', "_")), value);
         let mean = Interval::of(&of_class.means_ms, CONFIDENCE);
@@ -163,7 +164,7 @@ mod tests {
 
     /// RFC 4180 section 2, rules 6 and 7.
     #[test]
-    fn commas_quotes_and_ends_of_lines_come_back() {
+    fn commas_quotes_and_line_breaks_survive_csv() {
         let texts =
             ["sctp:streams=8,stack=rfc", "called \"fast\"", "two\nlines", "two\r\nlines", " spaced ", ""];
         let rows: Vec<Row> =

@@ -12,8 +12,8 @@ use toml::de::{DeTable, DeValue};
 
 use crate::axes::Assignment;
 use crate::error::InputError;
-use crate::experiment::named_in;
-use crate::link_tables::each_link;
+use crate::experiment::span_of_named_key;
+use crate::link_tables::for_each_link;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer
@@ -29,7 +29,7 @@ pub(crate) fn read_traces(
     let place = network.span();
     let start = network.as_mut().trace_start.take();
     let refuse_start = |problem: String| {
-        let span = named_in(written, "network", "`trace_start`").unwrap_or_else(|| place.clone());
+        let span = span_of_named_key(written, "network", "`trace_start`").unwrap_or_else(|| place.clone());
         source.error(&span, format!("`trace_start`: {problem}"))
     };
     let mut traces = Vec::new();
@@ -97,7 +97,7 @@ fn refuse_replaced_settings(
         up.iter().filter(|(key, _)| down.iter().any(|(other, _)| key == other)).copied().collect();
     // The links of an ns script, which need a rate and a delay, have the position of the script's name, like the whole table.
     let script = written.get("network").map(Spanned::span);
-    each_link(&mut written.clone(), |link| {
+    for_each_link(&mut written.clone(), |link| {
         refuse_keys(link, &both, script.as_ref(), source)?;
         for (direction, replaced) in [("up", &up), ("down", &down)] {
             if let Some(DeValue::Table(own)) = link.get(direction).map(Spanned::get_ref) {

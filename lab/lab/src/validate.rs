@@ -66,7 +66,7 @@ impl Point {
     /// Returns whether `key` has this `value` at the point; `None` if the point has no such key.
     ///
     /// A key is `experiment`, `transport` (the label or the specification), or a swept key or its last part.
-    pub fn is_where(&self, key: &str, value: &str) -> Option<bool> {
+    pub fn has_key_value(&self, key: &str, value: &str) -> Option<bool> {
         match key {
             "experiment" => Some(self.experiment == value),
             "transport" => Some(self.label == value || self.transport.to_string() == value),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn more_repetitions_are_as_long_as_the_first_and_begin_with_them() {
+    fn added_repetitions_keep_the_length_and_the_seeds() {
         let few = experiment("transports = ['tcp']\nmessages = 1003\nrepetitions = 5");
         let many = few.clone().repeated(|_| Repetitions::fixed(50));
         let (few, many) = (&few.points[0], &many.points[0]);
@@ -122,9 +122,9 @@ mod tests {
             ("loss", "1%"),
             ("network.loss", "1%"),
         ] {
-            assert_eq!(point.is_where(key, value), Some(true), "{key}");
-            assert_eq!(point.is_where(key, "x"), Some(false), "{key}");
+            assert_eq!(point.has_key_value(key, value), Some(true), "{key}");
+            assert_eq!(point.has_key_value(key, "x"), Some(false), "{key}");
         }
-        assert_eq!(point.is_where("work", "1%"), None);
+        assert_eq!(point.has_key_value("work", "1%"), None);
     }
 }

@@ -101,7 +101,7 @@ pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
 /// Returns a result without its wall-clock time, which always differs.
 fn without_wall_time(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
-    // As text, which can represent sums beyond 64 bits.
+    // Converted through text, which can represent sums beyond 64 bits.
     let text = serde_json::to_string(&run).expect("a run is JSON");
     serde_json::from_str(&text).expect("the text was just written")
 }

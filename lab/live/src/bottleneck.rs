@@ -31,7 +31,7 @@ impl Bottleneck {
         let link = only_shaped(spec)?;
         let from_side = nodes_on_side(spec, link);
         let LinkSpec { from: one, to: other, .. } = &spec.links[link];
-        for [from, to] in flows(scenario) {
+        for [from, to] in flow_ends(scenario) {
             if from_side.contains(from) == from_side.contains(to) {
                 return refuse(
                     "links",
@@ -41,7 +41,7 @@ impl Bottleneck {
                 );
             }
         }
-        let mut network = alone(&spec.links[link]);
+        let mut network = network_of(&spec.links[link]);
         let is_along = from_side.contains(scenario.workload.from());
         if !is_along {
             std::mem::swap(&mut network.up, &mut network.down);
@@ -78,7 +78,7 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
 }
 
 /// Returns the two nodes of each flow: `from` and `to`.
-fn flows(scenario: &Scenario) -> Vec<[&str; 2]> {
+fn flow_ends(scenario: &Scenario) -> Vec<[&str; 2]> {
     scenario.flow_specs().map(|flow| flow.ends()).collect()
 }
 
@@ -103,7 +103,7 @@ fn nodes_on_side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
 }
 
 /// Returns a network of this link alone; the keys of a link are also keys of a network.
-fn alone(link: &LinkSpec) -> NetworkSpec {
+fn network_of(link: &LinkSpec) -> NetworkSpec {
     let mut keys = serde_json::to_value(link).expect("a link is plain data");
     let table = keys.as_object_mut().expect("a link is a table");
     table.retain(|key, _| !["from", "to", "name", "addresses"].contains(&key.as_str()));
@@ -135,7 +135,7 @@ mod tests {
         "{ from = 'left', to = 'right', delay = '20ms', up = { loss = '1%' }, down = { delay = '5ms' } }";
 
     #[test]
-    fn the_link_that_has_settings_is_the_path_from_the_client_to_the_server() {
+    fn the_only_link_with_settings_is_the_path() {
         let whole = Bottleneck::of(&scenario(LINK, "")).unwrap();
         assert_eq!(whole.client_side.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "client", "left"]);
         let path = whole.network;

@@ -11,7 +11,7 @@ use hol_workloads::Filter;
 use crate::bottleneck::Bottleneck;
 use crate::host::{self, loopback};
 use crate::plain_network::{first_difference, names_only};
-use crate::router::lines;
+use crate::router::shaped_links;
 
 /// The path between the ends of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), Run
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
-        let both = Bottleneck::of(scenario).and_then(|path| lines(&path.network));
+        let both = Bottleneck::of(scenario).and_then(|path| shaped_links(&path.network));
         return both.map(drop).map_err(|Unsupported { what, why }| unsupported_error(&what, why));
     }
     // The loopback interface has addresses of both IP versions.

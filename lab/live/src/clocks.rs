@@ -8,8 +8,9 @@
 pub(crate) struct Comparison {
     /// The time at which this host sent the query.
     pub(crate) sent_at: u64,
-    /// The times at which the query arrived at the other host, and at which the reply was sent.
+    /// The time at which the query arrived at the other host.
     pub(crate) received: u64,
+    /// The time at which the other host sent the reply.
     pub(crate) sent: u64,
     /// The time at which the reply arrived at this host.
     pub(crate) answered_at: u64,
@@ -25,7 +26,7 @@ impl Comparison {
     fn offset(self) -> i128 {
         let [sent_at, received, sent, answered_at] =
             [self.sent_at, self.received, self.sent, self.answered_at].map(i128::from);
-        narrow(((received - sent_at) + (sent - answered_at)) / 2).into()
+        clamp_to_i64(((received - sent_at) + (sent - answered_at)) / 2).into()
     }
 
     fn middle(self) -> u64 {
@@ -58,13 +59,13 @@ impl Clocks {
 
     /// Returns by how much the other clock was ahead before the run.
     pub(crate) fn offset(&self) -> i64 {
-        narrow(self.before.offset())
+        clamp_to_i64(self.before.offset())
     }
 
     /// Returns by how much the other clock ran faster, in parts per 10⁹.
     pub(crate) fn drift(&self) -> i64 {
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
-        narrow((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
+        clamp_to_i64((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
     }
 
     /// Returns the maximum error of a converted time, in ns.
@@ -78,7 +79,7 @@ impl Clocks {
     }
 }
 
-fn narrow(number: i128) -> i64 {
+fn clamp_to_i64(number: i128) -> i64 {
     number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
@@ -117,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_time_is_wrong_by_more_than_is_said(
+        fn converted_times_are_within_the_uncertainty(
             ahead in -1_000_000_000_000i64..1_000_000_000_000,
             ways in [1u64..1_000_000, 1..1_000_000, 1..1_000_000, 1..1_000_000],
             lasted in 1_000_000_000u64..100_000_000_000,

@@ -26,7 +26,7 @@ const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 pub(crate) struct Ends {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
-    meeting: AddressPair,
+    address_pair: AddressPair,
     ports: Option<Ports>,
     local_reports: ReportRouter,
     local_ends: Option<LocalEnds>,
@@ -46,12 +46,12 @@ impl Ends {
             // An IPv4 client may have connected to an IPv6 socket.
             address.map(|address| address.ip().to_canonical())
         };
-        let meeting =
+        let address_pair =
             AddressPair { first: address(stream.peer_addr())?, other: address(stream.local_addr())? };
         Ok(Self {
             outbox,
             secret,
-            meeting,
+            address_pair,
             ports,
             local_reports: ReportRouter::default(),
             local_ends: None,
@@ -69,8 +69,9 @@ impl Ends {
             return Err(format!("`series` = \"{interval}\" is too short; use at least {shortest}"));
         }
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
-        let placement =
-            placement.seen_by(self.meeting).ok_or("the plan refers to a host that it does not list")?;
+        let placement = placement
+            .as_seen_by(self.address_pair)
+            .ok_or("the plan refers to a host that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.local_ends(&assignments);
         self.ports.map_or(Ok(()), |ports| ports.assign(&mut assignments, &here))?;
@@ -154,7 +155,7 @@ mod tests {
     use crate::control::MAX_MESSAGE;
 
     #[test]
-    fn a_part_of_the_samples_fits_into_a_message() {
+    fn a_batch_of_samples_fits_into_a_message() {
         let (max, address) = (u64::MAX, "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255");
         let longest = serde_json::to_vec(&(max, (max, u32::MAX, address, [max; 6]))).unwrap();
         assert!(SAMPLES_PER_MESSAGE * (longest.len() + 1) < MAX_MESSAGE / 8);

@@ -54,8 +54,8 @@ impl<'a> HostRun<'a> {
         scenario: &'a Scenario,
         (seed, interval): (Seed, Option<Duration>),
     ) -> Result<Self, RunError> {
-        let meetings = sessions.iter().map(|session| session.address_pair()).collect();
-        let placement = others.placement(scenario, meetings)?;
+        let address_pairs = sessions.iter().map(|session| session.address_pair()).collect();
+        let placement = others.placement(scenario, address_pairs)?;
         let plain = plain(scenario);
         let assignments = placement.assignments(&plain, seed).map_err(|why| others.refused(&why))?;
         let path = match &others.via {
@@ -124,9 +124,9 @@ impl<'a> HostRun<'a> {
         let clocks: Vec<Clocks> =
             before.into_iter().zip(after).map(|(before, after)| Clocks { before, after }).collect();
         let mut link_direction_counters = Vec::new();
-        for (place, (noted, clocks)) in there.into_iter().zip(&clocks).enumerate() {
-            let noted = self.on_local_clock(place + 1, noted, clocks);
-            link_direction_counters.extend(noted.ok_or_else(|| {
+        for (place, (results, clocks)) in there.into_iter().zip(&clocks).enumerate() {
+            let results = self.on_local_clock(place + 1, results, clocks);
+            link_direction_counters.extend(results.ok_or_else(|| {
                 self.others.peers[place].run_failed("cannot parse the results of the host")
             })?);
         }
@@ -141,14 +141,14 @@ impl<'a> HostRun<'a> {
     }
 
     /// Returns the results of a host's ends, converted to this host's clock; `None` if they belong to another host's ends.
-    fn on_local_clock(&self, host: usize, noted: Ends, clocks: &Clocks) -> Option<Ends> {
+    fn on_local_clock(&self, host: usize, results: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, EndResult)| {
             let [client, server] = self.placement.hosts(self.assignments.get(flow)?);
             let owner = if half.verdict.is_some() { client } else { server };
             (owner == host).then_some(())?;
             Some((flow, half.from_remote(|time| clocks.local_time(time))?))
         };
-        noted.into_iter().map(by_our_clock).collect()
+        results.into_iter().map(by_our_clock).collect()
     }
 
     /// Adds the router's counters, if there is a router.

@@ -25,7 +25,7 @@ pub struct Namespaces {
     program: PathBuf,
     turn: Mutex<()>,
     /// The reason why this machine cannot run the world, once checked.
-    lacks: OnceLock<Option<String>>,
+    missing: OnceLock<Option<String>>,
 }
 
 impl Namespaces {
@@ -36,15 +36,15 @@ impl Namespaces {
 
     /// Creates the world with `program` in the namespaces, which must be `hol`.
     pub fn running(program: PathBuf) -> Self {
-        Self { program, turn: Mutex::default(), lacks: OnceLock::new() }
+        Self { program, turn: Mutex::default(), missing: OnceLock::new() }
     }
 
     /// Returns why this machine cannot run the world, with the remedy.
     pub fn missing_prerequisites(&self) -> Option<&str> {
-        self.lacks.get_or_init(|| local_kernel::in_namespace(router::check_emulators).err()).as_deref()
+        self.missing.get_or_init(|| local_kernel::in_namespace(router::check_emulators).err()).as_deref()
     }
 
-    fn can(&self, scenario: &Scenario) -> Result<(), RunError> {
+    fn check_possible(&self, scenario: &Scenario) -> Result<(), RunError> {
         local_kernel::check_supported(scenario)?;
         check::check_protocols(scenario)?;
         match self.missing_prerequisites() {
@@ -67,7 +67,7 @@ impl Namespaces {
         scenario: &Scenario,
         work: impl FnOnce() -> Result<Run, hol_kernel::KernelError>,
     ) -> Result<Run, RunError> {
-        self.can(scenario)?;
+        self.check_possible(scenario)?;
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(self.measured(work()?))
     }
@@ -98,7 +98,7 @@ impl World for Namespaces {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), RunError> {
-        self.can(scenario)
+        self.check_possible(scenario)
     }
 
     fn cost(&self) -> Cost {

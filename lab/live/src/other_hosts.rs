@@ -39,8 +39,9 @@ impl OtherHosts {
     /// Creates the hosts, without contacting them.
     pub(crate) fn new(places: Places, via: Option<PathRouter>) -> Self {
         let relay = Relay::default();
-        let peer =
-            |(host, place): (usize, &HostAndPort)| Peer::new(HostRole::Serves, place.clone(), relay.of(host));
+        let peer = |(host, place): (usize, &HostAndPort)| {
+            Peer::new(HostRole::Serves, place.clone(), relay.for_host(host))
+        };
         Self {
             peers: (LOCAL_HOST + 1..).zip(&places.hosts).map(peer).collect(),
             places,
@@ -101,10 +102,10 @@ impl OtherHosts {
     pub(crate) fn placement(
         &self,
         scenario: &Scenario,
-        meetings: Vec<AddressPair>,
+        address_pairs: Vec<AddressPair>,
     ) -> Result<Placement, RunError> {
-        let nodes = self.places.of(scenario).map_err(|why| self.refused(&why))?;
-        Ok(Placement { nodes, meetings, own: LOCAL_HOST })
+        let nodes = self.places.hosts_of_nodes(scenario).map_err(|why| self.refused(&why))?;
+        Ok(Placement { nodes, address_pairs, own: LOCAL_HOST })
     }
 
     /// Creates the error of a host that refuses a scenario.

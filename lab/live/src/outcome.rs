@@ -22,7 +22,8 @@ pub(crate) fn measured(mut runs: FlowRuns, scenario: &Scenario) -> Run {
     world_report.warn(check_host_load(&flows[0].records));
     world_report.warn(check_socket_waits(&flows[0].records, &world_report.waited));
     let mut flows = flows.into_iter();
-    let FlowRun { records, connected, ended, run_end, .. } = flows.next().expect("one flow is measured");
+    let FlowRun { records, connected, ended, run_end, .. } =
+        flows.next().expect("the first flow is the measured one");
     let transfer = Transfer::of(&records);
     let beside = flows.map(|flow| (background_run(transfer, &flow), flow.records));
     let (mut background, background_records): (Vec<_>, _) = beside.unzip();
@@ -63,7 +64,7 @@ fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
         clocksource: host.clocksource,
         sysctls,
         retransmissions: measured.client.retransmissions + measured.server.retransmissions,
-        waited: measured.waited(),
+        waited: measured.read_delays(),
         ..WorldReport::default()
     }
 }

@@ -11,7 +11,7 @@ use crate::control::{HostDescription, LinkCounters};
 use crate::peer::Peer;
 use crate::place::{HostAndPort, HostRole};
 use crate::relay::Relay;
-use crate::router::lines;
+use crate::router::shaped_links;
 use crate::session::Session;
 
 /// The router of a live world.
@@ -72,7 +72,7 @@ impl PathRouter {
                     session.between(client, server).map_err(|problem| self.host.no_reply(&problem))?;
                 answer.map_err(|why| self.host.refused(&why))
             };
-            let (first, others) = pairs.split_first().expect("one flow is measured");
+            let (first, others) = pairs.split_first().expect("the measured flow has a pair of addresses");
             let others = others
                 .iter()
                 .map(|pair| Ok((*pair, between(*pair)?)))
@@ -184,7 +184,7 @@ pub(crate) fn link_direction_counters(
     network: &NetworkSpec,
     passed: [LinkCounters; 2],
 ) -> Vec<LinkDirectionCounters> {
-    let all = lines(network).into_iter().flatten().zip(passed);
+    let all = shaped_links(network).into_iter().flatten().zip(passed);
     let link_direction_counters = all.map(|(line, LinkCounters { carried, dropped })| {
         LinkDirectionCounters { name: line.name, sent: carried + dropped, dropped }
     });
@@ -198,7 +198,7 @@ fn min_round_trip(network: &NetworkSpec) -> u64 {
             Some(_) if !jitter.is_zero() => Duration::ZERO,
             _ => delay.saturating_sub(*jitter),
         };
-    lines(network).into_iter().flatten().map(|line| min(&line.settings).as_nanos()).sum()
+    shaped_links(network).into_iter().flatten().map(|line| min(&line.settings).as_nanos()).sum()
 }
 
 #[cfg(test)]

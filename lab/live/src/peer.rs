@@ -33,7 +33,7 @@ pub(crate) struct Peer {
     /// Forwards reports of flows whose servers run on the host.
     relay: Relay,
     /// The host's relevant settings, by the transports for which they were requested.
-    fit: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
+    settings_by_transports: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
 impl Peer {
@@ -45,7 +45,7 @@ impl Peer {
             identity: Mutex::default(),
             session: Mutex::default(),
             relay,
-            fit: Mutex::default(),
+            settings_by_transports: Mutex::default(),
         }
     }
 
@@ -99,14 +99,14 @@ impl Peer {
     /// Asks whether the host can run a scenario, once for each set of transports.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
         let transports = transports(scenario);
-        if let Some(known) = lock(&self.fit).get(&transports) {
+        if let Some(known) = lock(&self.settings_by_transports).get(&transports) {
             return Ok(known.clone());
         }
         let settings = self.with(|session| {
             let answer = session.check(scenario).map_err(|problem| self.no_reply(&problem))?;
             answer.map_err(|why| self.refused(&why))
         })?;
-        lock(&self.fit).insert(transports, settings.clone());
+        lock(&self.settings_by_transports).insert(transports, settings.clone());
         Ok(settings)
     }
 

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::places::LOCAL_HOST;
 
-/// A connection to an open port that takes longer than this is blocked. Otherwise TCP would try for two
-/// minutes and SCTP for four; QUIC gives up after its idle timeout.
+/// The time after which a connection attempt is considered blocked, for example by a firewall. TCP itself would try for
+/// two minutes and SCTP for four; QUIC gives up after its idle timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The addresses by which two hosts reach each other.
@@ -30,17 +30,18 @@ pub(crate) struct Placement {
     /// The host number of each node.
     pub(crate) nodes: BTreeMap<String, usize>,
     /// The addresses between the first host and each of the others, by host number.
-    pub(crate) meetings: Vec<AddressPair>,
+    #[serde(rename = "meetings")]
+    pub(crate) address_pairs: Vec<AddressPair>,
     /// The number of the host with this view.
     pub(crate) own: usize,
 }
 
 impl Placement {
-    /// Returns the view of another host, which reaches the first one and itself at the addresses in `meeting`; `None` if it is invalid.
-    pub(crate) fn seen_by(mut self, meeting: AddressPair) -> Option<Self> {
+    /// Returns the view of another host, which reaches the first one and itself at the addresses in `address_pair`; `None` if it is invalid.
+    pub(crate) fn as_seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
-        *self.meetings.get_mut(own)? = meeting;
-        let exists = |host: &usize| *host <= self.meetings.len();
+        *self.address_pairs.get_mut(own)? = address_pair;
+        let exists = |host: &usize| *host <= self.address_pairs.len();
         self.nodes.values().all(exists).then_some(self)
     }
 
@@ -52,13 +53,17 @@ impl Placement {
 
     /// Returns the address of a host for its flows with another one.
     fn address(&self, host: usize, other: usize) -> IpAddr {
-        if host == LOCAL_HOST { self.meetings[other - 1].first } else { self.meetings[host - 1].other }
+        if host == LOCAL_HOST {
+            self.address_pairs[other - 1].first
+        } else {
+            self.address_pairs[host - 1].other
+        }
     }
 
     /// Returns an error for a flow that would never leave its host.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
-            [client, server] if client == server => Err(stays(flow)),
+            [client, server] if client == server => Err(same_host_error(flow)),
             _ => Ok(()),
         })
     }
@@ -96,7 +101,7 @@ fn flows(scenario: &Scenario, seed: Seed) -> Vec<Assignment> {
     assignments(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
 }
 
-fn stays(Assignment { workload, .. }: &Assignment) -> String {
+fn same_host_error(Assignment { workload, .. }: &Assignment) -> String {
     let (from, to) = (workload.from(), workload.to());
     format!(
         "both ends of the flow from {from:?} to {to:?} would be on one host; assign one of the nodes to another host (--peer NODE=HOST)"
@@ -125,9 +130,9 @@ mod tests {
 
     /// Returns a placement in which the first host has another address towards each of the others.
     fn placement(nodes: &[(&str, usize)]) -> Placement {
-        let meeting = |host| AddressPair { first: address(100 + host), other: address(host) };
+        let address_pair = |host| AddressPair { first: address(100 + host), other: address(host) };
         let nodes = nodes.iter().map(|(node, host)| ((*node).to_owned(), *host)).collect();
-        Placement { nodes, meetings: vec![meeting(1), meeting(2)], own: LOCAL_HOST }
+        Placement { nodes, address_pairs: vec![address_pair(1), address_pair(2)], own: LOCAL_HOST }
     }
 
     /// Returns a scenario in which `client` measures `server`, and `a` sends to `b`.
@@ -181,7 +186,7 @@ mod tests {
     fn hosts_that_cannot_reach_each_other_are_refused() {
         let mut all = placement(&[("client", 0), ("server", 1), ("a", 1), ("b", 2)]);
         for strange in ["127.0.0.1", "2001:db8::7"] {
-            all.meetings[1].other = strange.parse().unwrap();
+            all.address_pairs[1].other = strange.parse().unwrap();
             let problem = sites(&all).unwrap_err();
             assert!(problem.contains(&format!("\"b\" at {strange}")), "{problem}");
         }
@@ -189,8 +194,9 @@ mod tests {
 
     #[test]
     fn a_host_uses_the_addresses_that_it_sees_and_refuses_invalid_views() {
-        let meeting = AddressPair { first: address(200), other: address(201) };
-        let of = |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(meeting);
+        let address_pair = AddressPair { first: address(200), other: address(201) };
+        let of =
+            |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.as_seen_by(address_pair);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();
         assert_eq!(sites(&seen).unwrap(), [[address(200), address(201)], [address(1), address(201)]]);
         assert!(of(0, &[]).is_none() && of(3, &[]).is_none() && of(1, &[("server", 3)]).is_none());

@@ -56,7 +56,7 @@ impl Places {
     }
 
     /// Returns the hosts of a scenario's nodes, or an error for an impossible placement.
-    pub(crate) fn of(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
+    pub(crate) fn hosts_of_nodes(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
         let network = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
         let names = network.node_names();
         if let Some(node) = self.nodes.keys().find(|node| !names.contains(node)) {
@@ -101,7 +101,7 @@ mod tests {
         "nodes = ['client', 'server', 'a', 'b']\nlans = [{ nodes = ['client', 'server', 'a', 'b'] }]";
 
     fn hosts(text: &str, network: &str) -> Result<[Option<usize>; 4], String> {
-        let of = Places::new(text)?.of(&scenario(network))?;
+        let of = Places::new(text)?.hosts_of_nodes(&scenario(network))?;
         Ok(["client", "server", "a", "b"].map(|node| of.get(node).copied()))
     }
 
@@ -119,7 +119,10 @@ mod tests {
         assert_eq!(hosts("a=y,x,b=y", FOUR), Ok([Some(0), Some(1), Some(2), Some(2)]));
         let places = Places::new("server=[2001:db8::7]:99,a=y,z").unwrap();
         assert_eq!(places.to_string(), "z,a=y,server=[2001:db8::7]:99");
-        assert_eq!(Places::new(&places.to_string()).unwrap().of(&scenario(FOUR)).unwrap()["b"], 1);
+        assert_eq!(
+            Places::new(&places.to_string()).unwrap().hosts_of_nodes(&scenario(FOUR)).unwrap()["b"],
+            1
+        );
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl fmt::Debug for Relay {
 
 impl Relay {
     /// Returns a relay for the reports of another host.
-    pub(crate) fn of(&self, host: usize) -> Self {
+    pub(crate) fn for_host(&self, host: usize) -> Self {
         Self { host, ..self.clone() }
     }
 
@@ -69,7 +69,7 @@ mod tests {
         let to: Arc<ReportOf> = Arc::new(move |flow, _| tell.lock().unwrap().push(flow));
         let relay = Relay::default();
         relay.set_routes([(3, Route { from: 2, to: Some(to) })].into());
-        let say = |host, flow| relay.of(host).deliver(flow, PeerReport::default());
+        let say = |host, flow| relay.for_host(host).deliver(flow, PeerReport::default());
         say(1, 3);
         say(2, 4);
         assert!(told.lock().unwrap().is_empty());

@@ -257,7 +257,7 @@ mod tests {
         let here = Ipv4Addr::LOCALHOST.into();
         let placement = Placement {
             nodes: [("client".to_owned(), 0), ("server".to_owned(), 1)].into(),
-            meetings: vec![AddressPair { first: here, other: here }],
+            address_pairs: vec![AddressPair { first: here, other: here }],
             own: 1,
         };
         let scenario = Scenario::alone(network, transport, workload, 10);
@@ -316,15 +316,15 @@ mod tests {
         with_server(|server| {
             let (mut client, _) = Client::of(server);
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
-                panic!("it can")
+                panic!("the host can run the scenario")
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             client.outbox.send(&Request::Start { ports: Vec::new() }).unwrap();
             let noted = client.ask(&Request::End);
             assert!(matches!(&noted, Reply::Results(halves) if halves.len() == 1 && halves[0].0 == 0));
-            assert!(TcpStream::connect(port).is_err(), "it is over");
+            assert!(TcpStream::connect(port).is_err(), "the server has ended with the run");
             let Reply::Ready { ports } = client.ask(&plan(planned("", "kind = 'echo'"))) else {
-                panic!("it can")
+                panic!("the host can run the scenario")
             };
             let port = (Ipv4Addr::LOCALHOST, ports[0]);
             drop(TcpStream::connect(port).unwrap());
@@ -333,7 +333,7 @@ mod tests {
             // The next client is served after the previous one's ends were removed.
             let (_next, first) = Client::of(server);
             assert!(matches!(first, Reply::Host(_)));
-            assert!(TcpStream::connect(port).is_err(), "it is left over");
+            assert!(TcpStream::connect(port).is_err(), "the server has ended with its client");
         });
     }
 

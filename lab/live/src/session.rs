@@ -61,7 +61,7 @@ impl Session {
         let unusable = |problem: String| RunError::Unusable(format!("{} {place}: {problem}", role.name()));
         let address = resolve(role, place).map_err(unusable)?;
         let stream = TcpStream::connect_timeout(&address, MAX_SILENCE)
-            .map_err(|problem| unusable(unreached(&problem, role, place)))?;
+            .map_err(|problem| unusable(connect_error(&problem, role, place)))?;
         let prepared = split_stream(&stream).map_err(|problem| unusable(problem.to_string()))?;
         let (mut inbox, outbox) =
             authenticate(Side::Client, secret, prepared).map_err(|problem| unusable(problem.to_string()))?;
@@ -70,7 +70,7 @@ impl Session {
             Reply::Busy(other) => {
                 return Err(unusable(format!("the host serves another client, {other}; try again later")));
             }
-            other => return Err(unusable(out_of_place(&other))),
+            other => return Err(unusable(unexpected_reply(&other))),
         };
         let own_address =
             stream.local_addr().map_err(|problem| unusable(problem.to_string()))?.ip().to_canonical();
@@ -111,7 +111,7 @@ impl Session {
     pub(crate) fn check_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
-            Ok(Ok((other, _))) => Err(out_of_place(&other)),
+            Ok(Ok((other, _))) => Err(unexpected_reply(&other)),
             Ok(Err(problem)) => Err(problem.to_string()),
             Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
             Err(std::sync::mpsc::TryRecvError::Disconnected) => Err(ControlError::Closed.to_string()),
@@ -128,7 +128,7 @@ impl Session {
                 (Reply::Pong { received, sent }, answered_at) => {
                     all.push(Comparison { sent_at, received, sent, answered_at });
                 }
-                (other, _) => return Err(ControlError::Malformed(out_of_place(&other))),
+                (other, _) => return Err(ControlError::Malformed(unexpected_reply(&other))),
             }
         }
         Ok(Comparison::best(all).expect("at least one query was made"))
@@ -153,7 +153,7 @@ impl Session {
     ) -> Result<Result<T, String>, ControlError> {
         match self.ask(request, patience)? {
             Reply::Refused(why) | Reply::Failed(why) => Ok(Err(why)),
-            reply => take(reply).map(Ok).map_err(|other| ControlError::Malformed(out_of_place(&other))),
+            reply => take(reply).map(Ok).map_err(|other| ControlError::Malformed(unexpected_reply(&other))),
         }
     }
 
@@ -199,9 +199,9 @@ impl Session {
                 Reply::Samples(part) if !part.is_empty() && seen.len() + part.len() <= MAX_SAMPLES => {
                     seen.extend(part);
                 }
-                Reply::Results(halves) => return with_seen(halves, seen).map(Ok),
+                Reply::Results(halves) => return with_samples(halves, seen).map(Ok),
                 Reply::Refused(why) | Reply::Failed(why) => return Ok(Err(why)),
-                other => return Err(ControlError::Malformed(out_of_place(&other))),
+                other => return Err(ControlError::Malformed(unexpected_reply(&other))),
             }
         }
     }
@@ -254,21 +254,21 @@ impl Drop for Session {
 }
 
 /// Adds the samples to the ends of flows.
-fn with_seen(
-    halves: Vec<(usize, EndResult)>,
-    seen: Vec<(usize, CompactSenderSample)>,
+fn with_samples(
+    results: Vec<(usize, EndResult)>,
+    samples: Vec<(usize, CompactSenderSample)>,
 ) -> Result<Vec<(usize, EndResult)>, ControlError> {
-    let mut halves: BTreeMap<usize, EndResult> = halves.into_iter().collect();
-    for (flow, seen) in seen {
-        let half = halves.get_mut(&flow);
-        let nobodys = || {
+    let mut results: BTreeMap<usize, EndResult> = results.into_iter().collect();
+    for (flow, sample) in samples {
+        let result = results.get_mut(&flow);
+        let unknown_flow = || {
             ControlError::Malformed(format!(
-                "the peer sent a sample of flow {flow}, which does not end on that host"
+                "the peer sent a sample of flow {flow}, which has no end on that host"
             ))
         };
-        half.ok_or_else(nobodys)?.add_sender_sample(seen);
+        result.ok_or_else(unknown_flow)?.add_sender_sample(sample);
     }
-    Ok(halves.into_iter().collect())
+    Ok(results.into_iter().collect())
 }
 
 /// Sends a message through an outbox shared by several threads.
@@ -325,7 +325,7 @@ fn resolve(role: HostRole, place: &HostAndPort) -> Result<SocketAddr, String> {
         .ok_or_else(|| format!("the name has no IP address; use --{} HOST or HOST:PORT", role.name()))
 }
 
-fn unreached(problem: &std::io::Error, role: HostRole, place: &HostAndPort) -> String {
+fn connect_error(problem: &std::io::Error, role: HostRole, place: &HostAndPort) -> String {
     let (port, command) = (place.port, role.command());
     match problem.kind() {
         std::io::ErrorKind::ConnectionRefused => {
@@ -338,7 +338,7 @@ fn unreached(problem: &std::io::Error, role: HostRole, place: &HostAndPort) -> S
     }
 }
 
-fn out_of_place(reply: &Reply) -> String {
+fn unexpected_reply(reply: &Reply) -> String {
     let text = format!("{reply:?}");
     let name = text.split([' ', '(', '{']).next().unwrap_or_default();
     format!("the other host sent an unexpected {name:?}")
@@ -354,9 +354,9 @@ mod tests {
             let seen = r#"[9,0,"192.0.2.7",[1,null,null,null,null,null]]"#;
             vec![(flow, serde_json::from_str::<CompactSenderSample>(seen).unwrap())]
         };
-        assert!(with_seen(Vec::new(), Vec::new()).unwrap().is_empty());
+        assert!(with_samples(Vec::new(), Vec::new()).unwrap().is_empty());
         for flow in [0, usize::MAX] {
-            let problem = with_seen(Vec::new(), seen(flow)).unwrap_err().to_string();
+            let problem = with_samples(Vec::new(), seen(flow)).unwrap_err().to_string();
             assert!(problem.contains(&format!("flow {flow}")), "{problem}");
         }
     }

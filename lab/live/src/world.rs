@@ -62,7 +62,7 @@ impl Live {
         let mut assignments = assignments(scenario, seed, |_, _| loopback(scenario.network.ip));
         assignments.iter_mut().for_each(|flow| (flow.is_batching, flow.reports_receive_time) = (true, true));
         let stop = Stop::new().map_err(|problem| run_error(&problem.into()))?;
-        let (runs, went_on) = while_it(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
+        let (runs, went_on) = run_while(goes_on, &stop, || run_all(scenario, &assignments, &stop, interval));
         let runs = runs.map_err(|problem| run_error(&problem))?;
         if went_on { Ok(measured(runs, scenario)) } else { Err(RunError::Interrupted) }
     }
@@ -152,7 +152,7 @@ impl World for Live {
 }
 
 /// Runs `work` on a thread, and raises `stop` when `goes_on` returns false; also returns whether it was stopped.
-fn while_it<T: Send>(
+fn run_while<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,
     stop: &Stop,
     work: impl FnOnce() -> T + Send,
@@ -167,7 +167,7 @@ fn while_it<T: Send>(
         while went_on && ended.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             went_on = goes_on();
         }
-        // Without file descriptors it could not be created; once created it can be raised.
+        // Raising the signal cannot fail: only its creation needs a file descriptor.
         let raised = if went_on { Ok(()) } else { stop.raise() };
         raised.expect("writing to an eventfd does not fail");
         (worker.join().expect("a run does not panic"), went_on)

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     fn positions(text: &str) -> Vec<String> {
-        let read = |text: &str| Experiment::anywhere("a", &Source::new("a", text)).map(drop);
+        let read = |text: &str| Experiment::parse_for_any_machine("a", &Source::new("a", text)).map(drop);
         find_mistakes(text, text.len(), read).into_iter().map(|error| error.place).collect()
     }
 

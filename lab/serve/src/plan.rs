@@ -134,7 +134,7 @@ mod tests {
 
     fn plan(text: &str) -> Plan {
         let text = format!("messages = 1000\nrepetitions = 2\n{text}");
-        Plan::of(&Experiment::anywhere("test", &Source::new("test.toml", text)).unwrap())
+        Plan::of(&Experiment::parse_for_any_machine("test", &Source::new("test.toml", text)).unwrap())
     }
 
     fn texts(axis: &PlanAxis) -> Vec<&str> {

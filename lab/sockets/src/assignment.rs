@@ -97,7 +97,7 @@ pub struct FlowRun {
 
 impl FlowRun {
     /// Returns how long messages waited in the sockets of each end, if known.
-    pub fn waited(&self) -> BTreeMap<Side, ReadDelays> {
+    pub fn read_delays(&self) -> BTreeMap<Side, ReadDelays> {
         let sides = [Side::Client, Side::Server].into_iter().zip(self.waits);
         sides.filter_map(|(side, waits)| Some((side, waits?))).collect()
     }

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_stands_still_is_read_at_each_wake_up_and_any_other_each_time() {
+    fn a_stopping_clock_is_read_only_at_wake_ups() {
         let stopped_at = Clock { start: 0, stopped_at: Some(Cell::new(7)) };
         assert_eq!((stopped_at.now(), stopped_at.now()), (Time::from_nanos(7), Time::from_nanos(7)));
         stopped_at.wake();

@@ -66,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_no_sender_has_are_left_out_so_that_the_others_can_be_added() {
+    fn impossible_numbers_of_a_sample_are_omitted() {
         assert!(MAX_NUMBER.checked_mul(Sample::MAX + 1).is_some());
         for absurd in [MAX_NUMBER + 1, u64::MAX] {
             let SampleValue::Sender(decoded) =
                 CompactSenderSample::of(&sample(absurd)).unwrap().sample(Side::Client).value
             else {
-                unreachable!("it is of a sender")
+                unreachable!("a compact sample is of a sender")
             };
             let PathState { cwnd, srtt, in_flight, .. } = decoded.path;
             assert_eq!((cwnd, srtt, in_flight, decoded.sent_again), (None, None, None, None));

@@ -177,8 +177,8 @@ impl Datagrams {
         mut take: impl FnMut(&[u8], Ecn),
     ) -> Result<(), ConnectionFault> {
         read_up_to(reads(self.is_batching), || {
-            if let Some(DatagramBatch { octets, ecn, each }) = self.receive(buffer)? {
-                octets.chunks(each).for_each(|octets| take(octets, ecn));
+            if let Some(DatagramBatch { octets, ecn, datagram_length }) = self.receive(buffer)? {
+                octets.chunks(datagram_length).for_each(|octets| take(octets, ecn));
             }
             Ok(())
         })
@@ -190,7 +190,7 @@ impl Datagrams {
         if let Some((octets, ecn)) = self.early.pop_front() {
             let place = &mut buffer[..octets.len()];
             place.copy_from_slice(&octets);
-            return Ok(Some(DatagramBatch { each: place.len().max(1), octets: place, ecn }));
+            return Ok(Some(DatagramBatch { datagram_length: place.len().max(1), octets: place, ecn }));
         }
         match read(&self.socket, buffer) {
             Err(error) if is_path_error(&error) => Ok(None),
@@ -205,7 +205,7 @@ pub(crate) struct DatagramBatch<'b> {
     /// ECN codepoint of all datagrams.
     pub(crate) ecn: Ecn,
     /// Length of each datagram; the last one may be shorter.
-    pub(crate) each: usize,
+    pub(crate) datagram_length: usize,
 }
 
 /// Reads from a socket into `buffer`.
@@ -215,8 +215,12 @@ pub(crate) fn read<'b>(socket: &Socket, buffer: &'b mut [u8]) -> io::Result<Data
     let mut control = [0; 64];
     let read = system::receive(socket, buffer, &mut control)?;
     let control = &control[..read.control_length];
-    let each = system::items(control).find_map(length_of_each).unwrap_or(read.length);
-    Ok(DatagramBatch { octets: &buffer[..read.length], ecn: ecn_of(control), each: each.max(1) })
+    let datagram_length = system::items(control).find_map(length_of_each).unwrap_or(read.length);
+    Ok(DatagramBatch {
+        octets: &buffer[..read.length],
+        ecn: ecn_of(control),
+        datagram_length: datagram_length.max(1),
+    })
 }
 
 /// Returns the number in an item of ancillary data of UDP_GRO.
@@ -314,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn one_call_has_datagrams_of_one_length_and_mark_and_one_that_is_shorter() {
+    fn datagrams_of_one_call_share_mark_and_length_except_a_shorter_last_one() {
         let [mut one, _] = pair(true);
         let mut calls = Vec::new();
         datagrams(&MIXED).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
@@ -331,7 +335,7 @@ mod tests {
         one.unsent.clear();
         datagrams(&[(9, Ecn::NotCapable); 100]).into_iter().for_each(|(octets, ecn)| one.push(octets, ecn));
         assert_eq!(one.batch_length(), MAX_TOGETHER);
-        // They could not share a call.
+        // The kernel refused to send the first two datagrams in one call.
         one.unbatched = 2;
         assert_eq!(one.batch_length(), 1);
     }

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_are_joined_by_when_their_clocks_began() {
+    fn ends_are_joined_by_the_start_times_of_their_clocks() {
         for later in [0, 30] {
             let [client, server] = halves(later);
             let (run, wrong) = client.join(server, READING).unwrap();
@@ -253,9 +253,9 @@ mod tests {
         assert_eq!((sender.path.cwnd, sender.sent_again), (Some(14_480), Some(2)));
     }
 
-    /// The client measures the round trip alone; only the times between may be wrong.
+    /// The client's clock alone measures the round trip; only the times in between may be wrong.
     #[test]
-    fn clocks_that_differ_by_more_than_the_way_takes_put_nothing_before_its_cause() {
+    fn joined_records_stay_ordered_if_clocks_differ_by_more_than_the_delay() {
         for (ahead, legs_then, wrongs) in [
             (-80, [[us(100), us(100)], [us(100), us(210)]], 2),
             (80, [[us(100), us(210)], [us(210), us(210)]], 2),
@@ -266,7 +266,7 @@ mod tests {
             assert_eq!(legs(&run.records[0]), legs_then, "{ahead}");
             assert_eq!(run.records[0].latency(), Some(Duration::from_micros(110)));
             assert_eq!(wrong, wrongs, "{ahead}");
-            run.records[0].breakdown().expect("its parts are none of them less than nothing");
+            run.records[0].breakdown().expect("no part of the delay is negative");
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
             let [client, server] = halves(0);
             let there = EndResult { origin, ..server }.from_remote(|time| time).unwrap();
             let (run, _) = client.join(there, READING).unwrap();
-            run.records[0].breakdown().expect("it was answered");
+            run.records[0].breakdown().expect("the transaction was answered");
         }
         let [client, _] = halves(0);
         let [server, _] = halves(0);

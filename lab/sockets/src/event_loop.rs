@@ -133,7 +133,7 @@ impl EventLoop<'_> {
         let verdict = Verdict {
             connected: self.client.application.connected(self.flow.connected()),
             ended,
-            run_end: self.flow.run_end().expect("a run ends when its flow has").clone(),
+            run_end: self.flow.run_end().expect("the event loop runs until the flow has ended").clone(),
             was_stopped: self.was_stopped,
         };
         let origin = self.clock.origin();

@@ -111,7 +111,8 @@ pub(crate) fn event_loop<'p>(
     let remote = RemoteApplication::default();
     let remote_progress = Rc::clone(&remote.progress);
     let mut remote = Some(remote);
-    let mut absent = || Box::new(remote.take().expect("one end is here")) as Box<dyn Application>;
+    let mut absent =
+        || Box::new(remote.take().expect("only one end is on another host")) as Box<dyn Application>;
     let mut client = match onward_client {
         _ if matches!(here, LocalEnd::Server(..)) => absent(),
         Some(onward_client) => workload.onward_client(stream_layout, onward_client, *seed),
@@ -130,7 +131,7 @@ pub(crate) fn event_loop<'p>(
         beginning.note(&clock, workload.start);
     }
     let [client, server] = [(client, 0), (server, 1)]
-        .map(|(application, end)| on_its_host(application, assignment.processors[end].clone(), &clock));
+        .map(|(application, end)| with_processor(application, assignment.processors[end].clone(), &clock));
     let held = (opener.has_timers(), assignment.is_batching);
     let waits = || assignment.reports_receive_time.then(|| ReadDelayRecorder::since(clock.origin()));
     let rules = || FlowSupervisor::Rules(Flow::new(FlowLimits::of(workload, transport, Time::ZERO)));
@@ -195,7 +196,7 @@ pub(crate) fn probe(assignment: &Assignment) -> Result<(), SocketsError> {
 }
 
 /// Runs an application on the processor of its host, if the host has one.
-fn on_its_host(
+fn with_processor(
     application: Box<dyn Application>,
     processor: Option<Processor>,
     clock: &Clock,

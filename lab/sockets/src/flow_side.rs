@@ -27,7 +27,7 @@ pub(crate) struct FlowSide {
     /// Whether the connections have their own timers.
     has_timers: bool,
     /// Whether the connections may hold back data to send several messages at once.
-    holds_back: bool,
+    may_hold_back: bool,
     /// Whether the connections are watched for data to read.
     reads: bool,
     /// Connections by number; `None` for a finished connection.
@@ -81,7 +81,7 @@ impl FlowSide {
             wake: Time::MAX,
             sent_this_turn: 0,
             has_timers,
-            holds_back: has_timers || is_batching,
+            may_hold_back: has_timers || is_batching,
             reads: true,
             connections: Vec::new(),
             finished_counts: Counts::default(),
@@ -364,7 +364,7 @@ impl FlowSide {
             Ok(sent)
         });
         match sent {
-            Ok(SendOutcome::Complete) if self.holds_back && self.sending.last() != Some(&id) => {
+            Ok(SendOutcome::Complete) if self.may_hold_back && self.sending.last() != Some(&id) => {
                 self.sending.push(id);
             }
             Ok(SendOutcome::Complete) => {}
@@ -558,7 +558,7 @@ mod tests {
         }
         read(&mut flow_side, &poller);
         assert_eq!(*recorder.borrow(), ["Opened", "PeerClosed"]);
-        let connection = flow_side.connection(ID).expect("it is there");
+        let connection = flow_side.connection(ID).expect("the connection exists");
         for room in [true, false, false, true] {
             connection.watch_for_room(&poller, Token::Connection(Side::Client, ID), room).unwrap();
         }

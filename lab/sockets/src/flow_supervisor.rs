@@ -54,7 +54,7 @@ impl<'p> Reporter<'p> {
 /// The progress of the client's and of the server's application.
 pub(crate) type EndsProgress = [Progress; 2];
 
-fn tally(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
+fn flow_progress(flow: &Flow, [client, server]: EndsProgress) -> FlowProgress {
     flow.limits().tally(client, server)
 }
 
@@ -78,7 +78,7 @@ impl FlowSupervisor<'_> {
     /// Returns when to call [`check`](Self::check).
     pub(crate) fn deadline(&self, progress: EndsProgress) -> Time {
         match self {
-            Self::Rules(flow) => flow.deadline(tally(flow, progress)),
+            Self::Rules(flow) => flow.deadline(flow_progress(flow, progress)),
             Self::Host(Reporter { report: Some(_), next, .. }) => *next,
             Self::Host(_) => Time::MAX,
         }
@@ -87,7 +87,7 @@ impl FlowSupervisor<'_> {
     /// Ends the flow if it has stalled or exceeded its time limit; sends a due report.
     pub(crate) fn check(&mut self, now: Time, progress: EndsProgress) {
         match self {
-            Self::Rules(flow) => flow.check(now, tally(flow, progress)),
+            Self::Rules(flow) => flow.check(now, flow_progress(flow, progress)),
             Self::Host(reporter) => reporter.send_due_report(now, progress[1]),
         }
     }
@@ -105,7 +105,7 @@ impl FlowSupervisor<'_> {
     /// Handles the sending of a message of the client.
     pub(crate) fn note_sending(&mut self, now: Time, progress: EndsProgress) {
         let flow = self.rules();
-        flow.note_sending(now, tally(flow, progress));
+        flow.note_sending(now, flow_progress(flow, progress));
     }
 
     /// Handles a connection that the server has accepted.
@@ -119,7 +119,7 @@ impl FlowSupervisor<'_> {
     /// Handles a delivery.
     pub(crate) fn note_delivery(&mut self, now: Time, progress: EndsProgress) {
         match self {
-            Self::Rules(flow) => flow.note_delivery(now, tally(flow, progress)),
+            Self::Rules(flow) => flow.note_delivery(now, flow_progress(flow, progress)),
             Self::Host(reporter) => reporter.report().delivered = true,
         }
     }
@@ -150,7 +150,7 @@ impl FlowSupervisor<'_> {
             flow.note_accepted(now);
         }
         if report.delivered {
-            flow.note_delivery(now, tally(flow, progress));
+            flow.note_delivery(now, flow_progress(flow, progress));
         }
         if let Some(reason) = report.failed {
             flow.note_failure(reason);

@@ -24,7 +24,8 @@ pub(crate) enum Change {
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-/// Events of routes, not of addresses: bind(2) accepts an address only after its local route has been added.
+/// The multicast group of IPv4 routes, used instead of that of addresses: bind(2) accepts an address only after its local route has been
+/// added.
 const RTMGRP_IPV4_ROUTE: u32 = 0x40;
 const AF_INET: u8 = 2;
 

@@ -49,13 +49,13 @@ pub struct LocalEnds {
     clients: Ends,
     servers: Ends,
     /// The numbers of flows whose clients have ended.
-    over: (Sender<usize>, Receiver<usize>),
+    ended_clients: (Sender<usize>, Receiver<usize>),
 }
 
 /// Reports the end of a client when dropped, even after a failure.
-struct Over(usize, Sender<usize>);
+struct EndNotifier(usize, Sender<usize>);
 
-impl Drop for Over {
+impl Drop for EndNotifier {
     fn drop(&mut self) {
         // The receiver may be gone.
         let _ = self.1.send(self.0);
@@ -81,10 +81,17 @@ impl LocalEnds {
     ) -> Result<(Self, Vec<u16>), SocketsError> {
         let flows = assignments.len();
         let (clients, servers) = (Ends::new()?, Ends::new()?);
-        let (waiting, over) = (Vec::new(), channel());
+        let (waiting, ended_clients) = (Vec::new(), channel());
         report_router.forget();
-        let mut local_ends =
-            Self { secret, interval, waiting, report_router: report_router.clone(), clients, servers, over };
+        let mut local_ends = Self {
+            secret,
+            interval,
+            waiting,
+            report_router: report_router.clone(),
+            clients,
+            servers,
+            ended_clients,
+        };
         let shared_requests = shared_requests(scenario, flows)?;
         let (listens, listening) = channel();
         for (flow, ((assignment, shared), end)) in
@@ -143,7 +150,8 @@ impl LocalEnds {
             assignment.server.port = ports.get(flow).copied().unwrap_or_default();
             let (peer_reports, report_sender) = ReportReceiver::new()?;
             self.report_router.add(flow, report_sender);
-            let (secret, interval, over) = (self.secret, self.interval, self.over.0.clone());
+            let (secret, interval, ended_clients) =
+                (self.secret, self.interval, self.ended_clients.0.clone());
             self.clients.spawn(flow, move |stop| {
                 let SharedRequests { links: OnwardLinks { onward_client, .. }, wake_signal } = shared;
                 let links = RunLinks {
@@ -154,7 +162,7 @@ impl LocalEnds {
                     beginning: None,
                     interval,
                 };
-                let _over = Over(flow, over);
+                let _notifier = EndNotifier(flow, ended_clients);
                 stop.wait(assignment.workload.start)?;
                 run_client(&assignment, (peer_reports, &secret), links)
             });
@@ -164,7 +172,7 @@ impl LocalEnds {
 
     /// Waits up to this time for the client of `flow`; returns whether it has ended.
     pub fn has_ended(&self, flow: usize, within: std::time::Duration) -> bool {
-        match self.over.1.recv_timeout(within) {
+        match self.ended_clients.1.recv_timeout(within) {
             Ok(own) => own == flow,
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => unreachable!("`LocalEnds` holds a sender"),

@@ -34,7 +34,7 @@ impl Opener for Mptcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        Box::new(Connection { stream: self.0.stream(socket), specific: Kind })
+        Box::new(Connection { stream: self.0.stream(socket), kind: Kind })
     }
 }
 
@@ -50,7 +50,7 @@ const MPTCP_SUBFLOW_ADDRS: i32 = 3;
 /// address.
 const ADDRESSES_LENGTH: usize = 256;
 const PEER_OFFSET: usize = 128 + 4;
-/// In `mptcpi_flags` of `struct mptcp_info`.
+/// The flag in `mptcpi_flags` of `struct mptcp_info` of a connection that fell back to TCP.
 const FALLBACK_FLAG: u32 = 1;
 
 impl StreamKind for Kind {

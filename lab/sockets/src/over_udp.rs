@@ -93,7 +93,7 @@ impl<P: UserspaceTransport> OverUdp<P> {
             datagrams: Datagrams::new(socket, peer.addresses[0], self.0.is_batching()),
             endpoint,
             defers_sending: self.0.defers_sending(),
-            begins: end == Side::Client,
+            has_to_start: end == Side::Client,
             due: Time::MAX,
             events: VecDeque::new(),
         })
@@ -137,7 +137,7 @@ struct Connection<E> {
     /// Whether messages wait for [`Transceiver::send_all`].
     defers_sending: bool,
     /// Whether this is a client's connection that has not started.
-    begins: bool,
+    has_to_start: bool,
     /// When the endpoint acts next.
     due: Time,
     /// Events not yet reported.
@@ -243,11 +243,11 @@ impl<E: Endpoint> Transceiver for Connection<E> {
     }
 
     fn due(&self) -> Time {
-        if self.begins || !self.events.is_empty() { Time::ZERO } else { self.due }
+        if self.has_to_start || !self.events.is_empty() { Time::ZERO } else { self.due }
     }
 
     fn act(&mut self, now: Time, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
-        if std::mem::take(&mut self.begins) {
+        if std::mem::take(&mut self.has_to_start) {
             self.endpoint.handle_command(now, Command::Connect);
         }
         self.drive(now)?;

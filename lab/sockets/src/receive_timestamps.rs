@@ -21,7 +21,7 @@ pub(crate) struct TimestampedReader {
 impl TimestampedReader {
     /// One of this many reads gets a timestamp, because timestamps of all reads cost a busy host a tenth of its
     /// throughput. No group size is a multiple of this number.
-    const ONE_IN: u64 = 7;
+    const READS_PER_TIMESTAMP: u64 = 7;
 
     /// Creates the reader of a socket; `is_enabled`: whether timestamps were enabled on it.
     pub(crate) fn new(is_enabled: bool) -> Self {
@@ -34,7 +34,7 @@ impl TimestampedReader {
         mut socket: &Socket,
         buffer: &mut [u8],
     ) -> io::Result<(usize, Option<u64>)> {
-        let read = if self.is_enabled && self.reads.is_multiple_of(Self::ONE_IN) {
+        let read = if self.is_enabled && self.reads.is_multiple_of(Self::READS_PER_TIMESTAMP) {
             // Room for `struct scm_timestamping` only; nothing else was enabled.
             let mut control = [0; 64];
             let read = system::receive(socket, buffer, &mut control)?;
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_time_is_taken_and_what_is_none_is_not() {
+    fn only_valid_kernel_timestamps_are_accepted() {
         let stamp = |numbers: &[u64]| kernel_time(&control(libc::SCM_TIMESTAMPING, numbers));
         assert_eq!(stamp(&[1_700_000_000, 7, 0, 0, 0, 0]), Some(1_700_000_000_000_000_007));
         assert_eq!(stamp(&[0; 6]), None, "there was none");

@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_begins_when_the_first_of_its_flows_would_have_if_it_had_not_waited() {
+    fn the_start_of_a_run_is_the_earliest_that_a_flow_implies() {
         let beginning = RunStart::default();
         assert_eq!(beginning.time(), None);
         beginning.note(&Clock::start(), Duration::from_secs(7));

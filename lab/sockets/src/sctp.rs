@@ -70,9 +70,9 @@ impl Sctp {
     pub(crate) fn association(&self, socket: Socket, peer: &EndAddresses) -> Association {
         let control = structures::send_information(self.unordered, self.reliability);
         let primary = peer.addresses[0];
-        let moving = self.config.addip.then(MobileAssociation::default);
+        let mobility = self.config.addip.then(MobileAssociation::default);
         let parts = BTreeMap::new();
-        Association { socket, number: 0, primary, moving, control, config: self.config.clone(), parts }
+        Association { socket, number: 0, primary, mobility, control, config: self.config.clone(), parts }
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Association {
     /// The primary address of the peer, which is used as long as it is reachable.
     primary: IpAddr,
     /// The state of an association that may move.
-    moving: Option<MobileAssociation>,
+    mobility: Option<MobileAssociation>,
     /// Ancillary data of each message, except the stream.
     control: Vec<u8>,
     config: hol_sctp::Config,
@@ -168,11 +168,11 @@ impl Transceiver for Association {
         let port = self.socket.peer_addr()?.as_socket().map_or(0, |peer| peer.port());
         self.set_primary(port)?;
         self.set_stream_values()?;
-        self.moving.as_mut().map_or(Ok(()), |moving| moving.send_pending_changes(&self.socket))
+        self.mobility.as_mut().map_or(Ok(()), |mobility| mobility.send_pending_changes(&self.socket))
     }
 
     fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
-        self.moving.as_mut().map_or(Ok(()), |moving| moving.change(&self.socket, change))
+        self.mobility.as_mut().map_or(Ok(()), |mobility| mobility.change(&self.socket, change))
     }
 
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {

@@ -144,14 +144,14 @@ fn setting(name: i32, doing: &'static str, Octets(value): Octets) -> Setting {
     Setting { name, value, doing }
 }
 
-fn small(value: u32) -> u16 {
+fn saturating_u16(value: u32) -> u16 {
     u16::try_from(value).unwrap_or(u16::MAX)
 }
 
 /// Returns SCTP_INITMSG. RFC 6458 section 8.1.3.
 fn init(config: &Config) -> Setting {
     let octets = Octets::default().u16(config.streams).u16(config.max_inbound_streams);
-    setting(2, "set SCTP_INITMSG", octets.u16(small(config.max_init_retransmits)).u16(0))
+    setting(2, "set SCTP_INITMSG", octets.u16(saturating_u16(config.max_init_retransmits)).u16(0))
 }
 
 /// Returns SCTP_RTOINFO. RFC 6458 section 8.1.1.
@@ -162,7 +162,7 @@ fn rto(config: &Config) -> Setting {
 
 /// Returns SCTP_ASSOCINFO. RFC 6458 section 8.1.2.
 fn association(config: &Config) -> Setting {
-    let octets = Octets::of_socket().u16(small(config.association_max_retrans)).u16(0).u32(0).u32(0);
+    let octets = Octets::of_socket().u16(saturating_u16(config.association_max_retrans)).u16(0).u32(0).u32(0);
     setting(1, "set SCTP_ASSOCINFO", octets.ms(config.valid_cookie_life))
 }
 
@@ -172,14 +172,15 @@ fn path(config: &Config) -> Setting {
     const HB_DISABLE: u32 = 2;
     let heartbeat = if config.heartbeat { HB_ENABLE } else { HB_DISABLE };
     let octets = Octets::of_socket().zeros(SOCKADDR_STORAGE).ms(config.hb_interval);
-    let octets = octets.u16(small(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
+    let octets =
+        octets.u16(saturating_u16(config.path_max_retrans)).u32(0).u32(0).u32(heartbeat).u32(0).u8(0);
     setting(9, "set SCTP_PEER_ADDR_PARAMS", octets.zeros(1))
 }
 
 /// Returns SCTP_PEER_ADDR_THLDS for every address. RFC 7829 section 7.2.
 fn thresholds(config: &Config) -> Setting {
-    let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(small(config.path_max_retrans));
-    setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(small(config.pf_threshold)).zeros(4))
+    let octets = Octets::of_socket().zeros(4 + SOCKADDR_STORAGE).u16(saturating_u16(config.path_max_retrans));
+    setting(31, "set SCTP_PEER_ADDR_THLDS", octets.u16(saturating_u16(config.pf_threshold)).zeros(4))
 }
 
 /// Returns SCTP_DELAYED_SACK, in which a frequency of 1 disables the delay. RFC 6458 section 8.1.19.
@@ -206,7 +207,7 @@ fn scheduler(config: &Config) -> Option<Setting> {
         Scheduler::Rr => 2,
         Scheduler::Fc => 3,
         Scheduler::Wfq => 4,
-        Scheduler::RrPacket => unreachable!("the options of a transport are checked first"),
+        Scheduler::RrPacket => unreachable!("unsupported schedulers were rejected before"),
     };
     Some(setting(123, "set SCTP_STREAM_SCHEDULER", Octets::of_socket().u32(number)))
 }
@@ -276,7 +277,7 @@ pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
 pub(crate) fn local_addresses(socket: &Socket) -> std::io::Result<Vec<IpAddr>> {
     let mut octets = [0; LIST_LENGTH];
     system::option(socket, SOL_SCTP, GET_LOCAL_ADDRS, &mut octets)?;
-    Ok(listed(&octets).into_iter().map(|address| address.ip()).collect())
+    Ok(parse_addresses(&octets).into_iter().map(|address| address.ip()).collect())
 }
 
 /// Returns up to eight addresses of the peer. RFC 6458 section 9.3.
@@ -284,13 +285,13 @@ fn peer_addresses(socket: &Socket, association: u32) -> std::io::Result<Vec<Sock
     let mut octets = [0; LIST_LENGTH];
     octets[..4].copy_from_slice(&association.to_ne_bytes());
     system::option(socket, SOL_SCTP, GET_PEER_ADDRS, &mut octets)?;
-    Ok(listed(&octets))
+    Ok(parse_addresses(&octets))
 }
 
 /// Returns the addresses in a `struct sctp_getaddrs`.
-fn listed(octets: &[u8]) -> Vec<SocketAddr> {
+fn parse_addresses(octets: &[u8]) -> Vec<SocketAddr> {
     let count = u32_at(octets, 4).unwrap_or(0) as usize;
-    let mut rest = &octets[LIST_HEAD..];
+    let mut rest = &octets[LIST_HEADER_LENGTH..];
     let mut next = || {
         let (address, length) = socket_address(rest)?;
         rest = &rest[length..];
@@ -311,15 +312,15 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
     Some((SocketAddr::new(ip, port), length))
 }
 
-const LIST_HEAD: usize = 8;
-const LIST_LENGTH: usize = LIST_HEAD + 8 * 28;
+const LIST_HEADER_LENGTH: usize = 8;
+const LIST_LENGTH: usize = LIST_HEADER_LENGTH + 8 * 28;
 
 /// Encodes a primary address of the peer or of this end. RFC 6458 sections 8.1.9 and 8.3.1.
 pub(crate) fn primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
 
-/// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_stream`] fills in the
+/// Returns the ancillary data of a message. RFC 6458 sections 5.3.4 and 5.3.7; [`set_association_and_stream`] fills in the
 /// stream.
 pub(crate) fn send_information(unordered: bool, reliability: Reliability) -> Vec<u8> {
     const TTL: u16 = 0x10;
@@ -412,12 +413,12 @@ pub(crate) fn counts(socket: &Socket, association: u32) -> Counts {
     Counts {
         packets_sent: at(SENT_OFFSET),
         packets_received: at(RECEIVED_OFFSET),
-        retransmissions: at(SENT_AGAIN),
+        retransmissions: at(RETRANSMITTED_OFFSET),
     }
 }
 
 /// Offset of the retransmitted chunks in `struct sctp_assoc_stats`.
-const SENT_AGAIN: usize = 176;
+const RETRANSMITTED_OFFSET: usize = 176;
 
 /// Returns the numbers of `struct sctp_assoc_stats` by offset.
 fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
@@ -438,7 +439,7 @@ pub(crate) fn sending(socket: &Socket, association: u32) -> Option<SenderState> 
     }
     let peers = peer_addresses(socket, association).ok()?;
     let paths = peers.into_iter().filter_map(|peer| path_state(socket, association, peer)).collect();
-    Some(SenderState { paths, retransmissions: at(SENT_AGAIN) })
+    Some(SenderState { paths, retransmissions: at(RETRANSMITTED_OFFSET) })
 }
 
 /// Reads the state of a path, `struct sctp_paddrinfo`, with SCTP_GET_PEER_ADDR_INFO.
@@ -447,7 +448,7 @@ fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<Pat
     const SRTT_OFFSET: usize = CWND_OFFSET + 4;
     let mut info = Octets::default().u32(association).storage(peer).zeros(20).0;
     system::option(socket, SOL_SCTP, GET_PEER_ADDR_INFO, &mut info).ok()?;
-    // In jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
+    // Linux returns the RTT in jiffies, contrary to RFC 6458: sctp_getsockopt_peer_addr_info, net/sctp/socket.c.
     let srtt = u32_at(&info, SRTT_OFFSET).filter(|jiffies| *jiffies > 0);
     Some(PathState {
         peer: peer.ip(),
@@ -517,7 +518,7 @@ mod tests {
 
     /// RFC 6458 section 8.1.19.
     #[test]
-    fn no_delay_of_sacks_is_a_frequency_of_one() {
+    fn immediate_sacks_have_a_frequency_of_one() {
         for (text, expected) in [
             ("sctp", [0u32, 200, 2]),
             ("sctp:sack_delay=0s", [0, 0, 1]),
@@ -531,7 +532,7 @@ mod tests {
 
     /// RFC 6458 sections 5.3.4 and 5.3.7.
     #[test]
-    fn a_message_says_its_stream_and_when_to_give_up() {
+    fn ancillary_data_contain_stream_association_and_lifetime() {
         let mut control = send_information(true, Reliability::Lifetime(Duration::from_millis(150)));
         set_association_and_stream(&mut control, 0x0102_0304, 7);
         let items: Vec<_> = system::items(&control).collect();
@@ -546,7 +547,7 @@ mod tests {
 
     /// RFC 6458 section 6.1.
     #[test]
-    fn notifications_tell_of_paths_and_of_the_end() {
+    fn notifications_report_path_changes_and_the_end() {
         let address = SocketAddr::from(([10, 0, 2, 2], 7626));
         let change = |state| {
             Octets::default().u16(PEER_ADDR_CHANGE).u16(0).u32(148).address(address).zeros(112).u32(state)

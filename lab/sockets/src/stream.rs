@@ -21,10 +21,10 @@ pub(crate) struct Stream {
     framer: Framer,
     /// Octets of the current message that the kernel has accepted, if it has not accepted all.
     accepted_octets: usize,
-    /// Messages waiting for the kernel, if gathered.
-    gathered: Option<MessageBatch>,
+    /// Messages waiting for the kernel, if it sends in batches.
+    batch: Option<MessageBatch>,
     /// The receive timestamps.
-    stamped: TimestampedReader,
+    reader: TimestampedReader,
 }
 
 /// Messages that are sent together.
@@ -42,7 +42,7 @@ struct MessageBatch {
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
     /// Properties specific to the kind of socket.
-    pub(crate) specific: K,
+    pub(crate) kind: K,
 }
 
 /// The differences between kinds of stream sockets, as in [`Transceiver`].
@@ -68,7 +68,7 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn opened(&mut self) -> Result<(), ConnectionFault> {
-        self.specific.opened(&self.stream.socket)
+        self.kind.opened(&self.stream.socket)
     }
 
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
@@ -97,15 +97,15 @@ impl<K: StreamKind> Transceiver for Connection<K> {
     }
 
     fn change_address(&mut self, change: Change) -> Result<(), ConnectionFault> {
-        self.specific.change_address(&self.stream.socket, change)
+        self.kind.change_address(&self.stream.socket, change)
     }
 
     fn counts(&self) -> Counts {
-        self.specific.counts(&self.stream.socket)
+        self.kind.counts(&self.stream.socket)
     }
 
     fn sending(&self) -> Option<SenderState> {
-        self.specific.sending(&self.stream.socket)
+        self.kind.sending(&self.stream.socket)
     }
 }
 
@@ -118,20 +118,20 @@ impl Stream {
         is_batching: bool,
         reports_receive_time: bool,
     ) -> Self {
-        let gathered = is_batching.then(MessageBatch::default);
+        let batch = is_batching.then(MessageBatch::default);
         Self {
             socket,
             framer: Framer::new(framing_fn),
             accepted_octets: 0,
-            gathered,
-            stamped: TimestampedReader::new(reports_receive_time),
+            batch,
+            reader: TimestampedReader::new(reports_receive_time),
         }
     }
 
     /// Sends a message. If the send would block, it must be repeated before any other message is sent.
     fn send(&mut self, message: &[u8]) -> io::Result<SendOutcome> {
-        if let Some(gathered) = &mut self.gathered {
-            return gathered.push(&self.socket, message);
+        if let Some(batch) = &mut self.batch {
+            return batch.push(&self.socket, message);
         }
         let (taken, sent) = send(&self.socket, &message[self.accepted_octets..]);
         self.accepted_octets =
@@ -141,21 +141,21 @@ impl Stream {
 
     /// Sends everything held back, as far as there is room.
     fn send_all(&mut self) -> io::Result<()> {
-        self.gathered.as_mut().map_or(Ok(()), |gathered| gathered.send(&self.socket))
+        self.batch.as_mut().map_or(Ok(()), |batch| batch.send(&self.socket))
     }
 
     /// Returns whether messages that were held back wait for room.
     fn waits_for_room(&self) -> bool {
-        self.gathered.as_ref().is_some_and(|gathered| gathered.is_blocked)
+        self.batch.as_ref().is_some_and(|batch| batch.is_blocked)
     }
 
     /// Closes for sending, after everything held back.
     fn shutdown(&mut self) -> io::Result<()> {
-        match &mut self.gathered {
+        match &mut self.batch {
             None => self.socket.shutdown(Shutdown::Write),
-            Some(gathered) => {
-                gathered.is_last = true;
-                gathered.send(&self.socket)
+            Some(batch) => {
+                batch.is_last = true;
+                batch.send(&self.socket)
             }
         }
     }
@@ -166,7 +166,7 @@ impl Stream {
         buffer: &mut [u8],
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault> {
-        let (length, received_at) = self.stamped.read(&self.socket, buffer)?;
+        let (length, received_at) = self.reader.read(&self.socket, buffer)?;
         if length == 0 {
             return Err(ConnectionFault::PeerClosed);
         }
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns both ends of a connection, of which the first `is_batching`.
+    /// Returns both ends of a connection; `is_batching` applies to the first one.
     fn pair(is_batching: bool) -> (Stream, Socket) {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();

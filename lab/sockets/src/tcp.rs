@@ -90,9 +90,12 @@ impl Opener for Tcp {
     }
 
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
-        let ends_with_address = self.config.address_loss_aborts;
+        let ends_if_address_is_removed = self.config.address_loss_aborts;
         let is_paced = matches!(self.config.congestion, Algorithm::Bbr | Algorithm::Bbr3 | Algorithm::Prague);
-        Box::new(Connection { stream: self.stream(socket), specific: Kind { ends_with_address, is_paced } })
+        Box::new(Connection {
+            stream: self.stream(socket),
+            kind: Kind { ends_if_address_is_removed, is_paced },
+        })
     }
 }
 
@@ -105,7 +108,7 @@ const fn to_std(time: Duration) -> std::time::Duration {
 #[derive(Debug)]
 struct Kind {
     /// Whether the connection ends if its local address is removed.
-    ends_with_address: bool,
+    ends_if_address_is_removed: bool,
     /// Whether its congestion control paces; otherwise the pacing rate has no meaning.
     is_paced: bool,
 }
@@ -115,7 +118,7 @@ impl StreamKind for Kind {
     /// socket with RST, which cannot leave the host, frees its state at once.
     fn change_address(&self, socket: &Socket, change: Change) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
-        if !self.ends_with_address || own.map(Change::Removed) != Some(change) {
+        if !self.ends_if_address_is_removed || own.map(Change::Removed) != Some(change) {
             return Ok(());
         }
         socket.set_linger(Some(std::time::Duration::ZERO))?;
@@ -209,7 +212,7 @@ mod tests {
         // acknowledgments, none is in flight.
         let (path, _) = info_sending(&info(&[(28, 25)]), peer, false).unwrap();
         assert_eq!(path.in_flight, Some(0));
-        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "it has sent no data");
+        assert_eq!(info_sending(&info(&[(156, 0)]), peer, false), None, "the sender has sent no data");
         assert!(
             (0..INFO_LENGTH).all(|end| info_sending(&info(&[])[..end], peer, false).is_none()),
             "an older kernel"

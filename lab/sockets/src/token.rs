@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_decodes_to_what_was_encoded() {
+    fn tokens_survive_encoding() {
         let connections = [0, 1, u32::MAX]
             .map(ConnectionId)
             .into_iter()

@@ -114,7 +114,7 @@ pub(crate) trait Transceiver {
 
     /// Adds a datagram that arrived before the socket existed, to be read first.
     fn handle_early_datagram(&mut self, _octets: Bytes, _ecn: Ecn) {
-        unreachable!("it is accepted before anything comes");
+        unreachable!("a kernel socket is accepted before datagrams arrive");
     }
 
     /// Closes for sending.

@@ -39,22 +39,23 @@ const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
 ];
 /// Minimum buffer size in these sysctls: a page.
 const MIN_BUFFER: &str = "4096";
-/// The version of Linux from which on RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
-const RACK_ALONE: [u32; 2] = [7, 3];
+/// The first version of Linux in which RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
+const ONLY_RACK_VERSION: [u32; 2] = [7, 3];
 /// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
-const ACCURATE_ECN: [u32; 2] = [7, 0];
-/// RFC 9260 section 6.2.
+const ACCURATE_ECN_VERSION: [u32; 2] = [7, 0];
+/// The longest delay of a SACK. RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
-/// MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL, include/net/tcp.h.
+/// Linux's longest idle time before keepalive probes, and longest interval between them: MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL,
+/// include/net/tcp.h.
 const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
 
-/// MAX_TCP_KEEPCNT, include/net/tcp.h.
+/// Linux's largest number of keepalive probes: MAX_TCP_KEEPCNT, include/net/tcp.h.
 const MAX_PROBES: u32 = 127;
 
 /// How an option is passed to the kernel.
 #[derive(Clone, Copy)]
-enum Means {
+enum SettingMethod {
     /// By a socket option.
     Socket,
     /// By a socket option in whole ms.
@@ -70,7 +71,7 @@ enum Means {
     Fixed(&'static str),
 }
 
-use Means::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
+use SettingMethod::{Fixed, Milliseconds, NewSysctl, Seconds, Socket, Sysctl as Setting};
 
 const BUILT_IN: &str = "this behaviour is built into Linux; remove the option or use the model world";
 const ROUTE_REASON: &str =
@@ -79,16 +80,16 @@ const SIP_REASON: &str = "sockets do not implement SIP; remove the option or use
 const AUTOTUNING_REASON: &str =
     "Linux adapts this size automatically and includes its own overhead; remove the option";
 
-const NOT_OF_MPTCP: &str =
+const MPTCP_REASON: &str =
     "MPTCP's sockets do not have this option (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
 
 /// The socket options of TCP that MPTCP does not pass to its subflows.
-const MPTCP_OPTIONS: &[(&str, Means)] =
-    &[("mss", Fixed(NOT_OF_MPTCP)), ("user_timeout", Fixed(NOT_OF_MPTCP))];
+const MPTCP_OPTIONS: &[(&str, SettingMethod)] =
+    &[("mss", Fixed(MPTCP_REASON)), ("user_timeout", Fixed(MPTCP_REASON))];
 
 /// The options of TCP, and of MPTCP's subflows except those in [`MPTCP_OPTIONS`].
 #[rustfmt::skip]
-const TCP_OPTIONS: &[(&str, Means)] = &[
+const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("mss", Socket),
     ("sack", Setting("net/ipv4/tcp_sack", flag)),
     ("dsack", Setting("net/ipv4/tcp_dsack", flag)),
@@ -123,9 +124,9 @@ const TCP_OPTIONS: &[(&str, Means)] = &[
     // By default Linux accepts ECN but does not request it.
     ("ecn", Setting("net/ipv4/tcp_ecn", |value| choice(value, ["2", "1"]))),
     // Since Linux 7.0, which has the setting named here; `sysctls` adds the value of `tcp_ecn`.
-    ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN, |_| Some("3".to_owned()))),
-    ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN, |_| Some("3".to_owned()))),
-    ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", ACCURATE_ECN, |value| choice(value, ["0", "2"]))),
+    ("accurate_ecn", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
+    ("accurate_ecn_if_offered", NewSysctl("net/ipv4/tcp_ecn_option_beacon", ACCURATE_ECN_VERSION, |_| Some("3".to_owned()))),
+    ("accurate_ecn_option", NewSysctl("net/ipv4/tcp_ecn_option", ACCURATE_ECN_VERSION, |value| choice(value, ["0", "2"]))),
     ("ecn_if_offered", Fixed(BUILT_IN)),
     ("ecn_after_plain_syn", Fixed(BUILT_IN)),
     ("congestion_unit", Fixed(BUILT_IN)),
@@ -171,7 +172,7 @@ const TCP_OPTIONS: &[(&str, Means)] = &[
 
 /// The options of SCTP.
 #[rustfmt::skip]
-const SCTP_OPTIONS: &[(&str, Means)] = &[
+const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("streams", Socket),
     ("max_inbound_streams", Socket),
     ("mtu", Fixed("Linux uses the MTU of the interface; set `mtu` in [network] instead")),
@@ -253,7 +254,7 @@ const SCTP_OPTIONS: &[(&str, Means)] = &[
 ];
 
 /// The options of userspace transports: all except those of the layers below.
-const USERSPACE_OPTIONS: &[(&str, Means)] = &[
+const USERSPACE_OPTIONS: &[(&str, SettingMethod)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
         "zero_checksum",
@@ -263,7 +264,7 @@ const USERSPACE_OPTIONS: &[(&str, Means)] = &[
     ),
 ];
 
-const UDP_OPTIONS: &[(&str, Means)] = &[
+const UDP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("sip", Fixed(SIP_REASON)),
     ("t1", Fixed(SIP_REASON)),
     ("t2", Fixed(SIP_REASON)),
@@ -323,12 +324,12 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     }
     let stack_only = stack_only(transport);
     let own = if is_of_a_kernel { with_stack(transport, own) } else { stack_only.clone() };
-    let mut settings = of_hosts(transport, &own);
+    let mut settings = host_sysctls(transport, &own);
     for (key, value) in transport.option_values() {
-        let means = means(transport, key);
+        let method = method(transport, key);
         let is_usual = stack_only.option_values().get(key) == Some(value);
         let value = if is_usual { &own.option_values()[key] } else { value };
-        if let Some(setting) = setting(key, value, means, is_usual, kernel)?
+        if let Some(setting) = setting(key, value, method, is_usual, kernel)?
             && !settings.contains(&setting)
         {
             settings.push(setting);
@@ -342,12 +343,13 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
 /// Returns the settings of [`sysctls`] that options request explicitly, without the settings that the protocol always
 /// needs.
 pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
-    let stack_only = transport.kind().name().parse().expect("a protocol alone is a transport");
+    let stack_only =
+        transport.kind().name().parse().expect("a protocol without options is a valid transport");
     let stack_only = sysctls(&stack_only, kernel)?;
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
 
-/// Returns the value of `tcp_ecn` for accurate ECN: always, if it is offered beside classic ECN, or if it is offered.
+/// Returns the value of `tcp_ecn` for accurate ECN: 3 requests it, 4 only accepts it and requests classic ECN, 5 only accepts it.
 fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
     let (Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. }) = transport.protocol() else {
         return None;
@@ -376,7 +378,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                     "in Linux this is also the minimum of the RTO's variance term; set rto_variance_floor to the same value",
                 );
             }
-            if config.recovery != Recovery::Rack && linux_version(kernel) >= RACK_ALONE {
+            if config.recovery != Recovery::Rack && linux_version(kernel) >= ONLY_RACK_VERSION {
                 return refuse(
                     "recovery",
                     "this version of Linux has only RACK; remove the option or use --world kernel:6.12",
@@ -475,7 +477,7 @@ fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
 }
 
 /// Returns the settings of hosts, beyond the options of an endpoint; `own` is the transport with the kernel's own stack.
-fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
+fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
     if matches!(transport.kind(), Kind::Tcp | Kind::Mptcp) {
@@ -506,12 +508,12 @@ fn of_hosts(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
 fn setting(
     key: &str,
     value: &Value,
-    means: Means,
+    method: SettingMethod,
     is_usual: bool,
     kernel: &str,
 ) -> Result<Option<Sysctl>, Unsupported> {
     let unsupported = |why| Err(unsupported(key, value, why));
-    match means {
+    match method {
         Setting(name, spell) => match spell(value) {
             Some(value) => Ok(Some(Sysctl { name, value })),
             None => unsupported(BUILT_IN),
@@ -541,7 +543,7 @@ fn unsupported(key: &str, value: &Value, why: &'static str) -> Unsupported {
     Unsupported { option: format!("{key}={}", text(value).unwrap_or_default()), why }
 }
 
-fn means(transport: &TransportSpec, key: &str) -> Means {
+fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
     if transport.is_userspace() && key != "wakeup" {
         return Socket;
     }
@@ -555,7 +557,7 @@ fn means(transport: &TransportSpec, key: &str) -> Means {
         Kind::Unix => &[],
     };
     // A new option that is missing in the table is not passed to the kernel.
-    own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, means)| *means)
+    own.iter().chain(table).find(|(known, _)| *known == key).map_or(Fixed(BUILT_IN), |(_, method)| *method)
 }
 
 /// Returns the transport without options, with only its stack; this is Linux's own stack if there is one.
@@ -566,7 +568,7 @@ fn stack_only(transport: &TransportSpec) -> TransportSpec {
 /// Returns the transport with only this stack.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
     let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
-    stack_only.expect("a protocol alone is a transport")
+    stack_only.expect("a protocol without options is a valid transport")
 }
 
 #[cfg(test)]
@@ -583,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn every_behaviour_is_in_the_table_and_every_entry_is_a_behaviour() {
+    fn the_option_tables_list_exactly_the_options_of_the_stacks() {
         for (kind, table) in [
             (Kind::Tcp, TCP_OPTIONS),
             (Kind::Mptcp, TCP_OPTIONS),
@@ -601,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_spelt_out_defaults_too() {
+    fn sysctls_include_the_defaults() {
         for (name, expected) in [
             ("net/ipv4/tcp_no_metrics_save", "1"),
             ("net/ipv4/tcp_sack", "1"),
@@ -632,7 +634,7 @@ mod tests {
     }
 
     #[test]
-    fn accurate_ecn_is_of_linux_7() {
+    fn accurate_ecn_requires_linux_7() {
         let of = |text: &str, kernel| sysctls(&text.parse().unwrap(), kernel);
         for text in ["tcp:accecn", "tcp:accurate_ecn_if_offered=true", "tcp:accurate_ecn_option=false"] {
             assert!(of(text, "6.12.95").is_err(), "{text}");

@@ -53,7 +53,7 @@ impl Opener for Udp {
         Box::new(Messages {
             socket,
             reads: self.reads,
-            stamped: TimestampedReader::new(self.reports_receive_time),
+            reader: TimestampedReader::new(self.reports_receive_time),
             early_datagrams: VecDeque::new(),
             received: BTreeSet::new(),
             counts: Counts::default(),
@@ -70,7 +70,7 @@ impl Opener for Udp {
 struct Messages {
     socket: Socket,
     reads: usize,
-    stamped: TimestampedReader,
+    reader: TimestampedReader,
     /// Datagrams that arrived before the socket existed.
     early_datagrams: VecDeque<Bytes>,
     /// The first octets of received messages, which identify them in every workload: the network may
@@ -126,7 +126,7 @@ impl Messages {
         let early = self.early_datagrams.pop_front();
         let (datagram, received_at) = match &early {
             Some(datagram) => (&datagram[..], None),
-            None => match self.stamped.read(&self.socket, buffer) {
+            None => match self.reader.read(&self.socket, buffer) {
                 Err(e) if is_port_unreachable(&e) => return Ok(()),
                 read => {
                     let (length, received_at) = read?;

@@ -62,7 +62,7 @@ impl Opener for Unix {
     fn transceiver(&self, socket: Socket, _peer: &EndAddresses) -> Box<dyn Transceiver> {
         Box::new(Connection {
             stream: Stream::new(socket, self.framing_fn, self.is_batching, false),
-            specific: Kind,
+            kind: Kind,
         })
     }
 }

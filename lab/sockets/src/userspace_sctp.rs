@@ -78,9 +78,9 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
             }
             Side::Server => Endpoint::listen(config, vec![local], port, unpredictable_rng()),
         };
-        let usual = DeliveryOptions { unordered: self.unordered, reliability: self.reliability };
+        let default_options = DeliveryOptions { unordered: self.unordered, reliability: self.reliability };
         let linger = self.config.rto_initial;
-        Association { endpoint, local, remote, usual, linger, rests_at: None }
+        Association { endpoint, local, remote, default_options, linger, answers_until: None }
     }
 
     fn is_batching(&self) -> bool {
@@ -100,12 +100,12 @@ pub(crate) struct Association {
     local: Address,
     remote: Address,
     /// Delivery options of messages without their own delivery options.
-    usual: DeliveryOptions,
+    default_options: DeliveryOptions,
     /// The association answers for this long after its end, because a peer that lost the SHUTDOWN COMPLETE
     /// repeats its SHUTDOWN ACK. RFC 9260 section 8.4, rule 5.
     linger: Duration,
     /// The end of that time.
-    rests_at: Option<Time>,
+    answers_until: Option<Time>,
 }
 
 impl Association {
@@ -117,7 +117,7 @@ impl Association {
 
 impl over_udp::Endpoint for Association {
     fn poll(&mut self, now: Time) -> EndpointOutput<Datagram> {
-        self.rests_at = self.rests_at.filter(|at| now < *at);
+        self.answers_until = self.answers_until.filter(|at| now < *at);
         match self.endpoint.poll(now) {
             Output::Transmit(packet) => {
                 let Transport::Sctp(sctp) = &packet.transport else {
@@ -127,11 +127,11 @@ impl over_udp::Endpoint for Association {
             }
             Output::Event(event) => {
                 if matches!(event, Event::Closed) {
-                    self.rests_at = Some(now + self.linger);
+                    self.answers_until = Some(now + self.linger);
                 }
                 EndpointOutput::Event(event)
             }
-            Output::Wait(until) => EndpointOutput::Wait(Time::earliest([until, self.rests_at])),
+            Output::Wait(until) => EndpointOutput::Wait(Time::earliest([until, self.answers_until])),
         }
     }
 
@@ -151,7 +151,7 @@ impl over_udp::Endpoint for Association {
         let Outgoing { stream, payload, delivery, .. } = message;
         let has_room = self.endpoint.can_send(payload.len());
         if has_room {
-            let DeliveryOptions { unordered, reliability } = delivery.unwrap_or(self.usual);
+            let DeliveryOptions { unordered, reliability } = delivery.unwrap_or(self.default_options);
             let (stream, payload) = (*stream, payload.clone());
             self.endpoint.queue(now, Message { stream, unordered, reliability, ppid: 0, payload });
         }
@@ -163,7 +163,7 @@ impl over_udp::Endpoint for Association {
     }
 
     fn lingers(&self) -> bool {
-        self.rests_at.is_some()
+        self.answers_until.is_some()
     }
 
     fn counts(&self) -> Counts {

@@ -11,14 +11,14 @@ pub(crate) struct WallClockOffset {
 }
 
 impl WallClockOffset {
-    /// Number of readings, of which the fastest is used.
+    /// Number of readings; the fastest is used.
     const CLOCK_READINGS: usize = 8;
 
     /// Reads both clocks.
     pub(crate) fn read() -> Self {
         let readings =
             (0..Self::CLOCK_READINGS).map(|_| Self::between(monotonic(), wall_clock(), monotonic()));
-        readings.min_by_key(|one| one.max - one.min).expect("READINGS is above zero")
+        readings.min_by_key(|one| one.max - one.min).expect("CLOCK_READINGS is above zero")
     }
 
     /// Creates the bounds from a reading of the wall clock between two readings of the monotonic clock.
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_was_set_is_noticed_and_one_that_was_read_slowly_is_not() {
+    fn setting_the_wall_clock_is_detected_and_a_slow_reading_is_not() {
         let before = WallClockOffset::between(1000, 5_000_000, 1020);
         let later = |set: i64, took: u64| {
             let now = 1_000_000_000;

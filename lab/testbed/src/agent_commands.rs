@@ -51,14 +51,11 @@ impl Simulator<'_> {
             if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
                 self.traffic.agents[index].attributes.insert(name.text.clone(), value.clone());
             }
-            self.ignore(words, "it only marks packets for traces, or counts them")?;
+            self.ignore(words, "it only marks packets in traces, or counts them")?;
             return Ok(value.text.clone());
         }
         if self.is_emulab {
-            return self.ignore(
-                words,
-                "agents of Emulab are those of its hosts, agents of hol those of the transport",
-            );
+            return self.ignore(words, "in Emulab the hosts' stack determines this, in hol the transport");
         }
         if self.has_begun() {
             let problem =
@@ -123,7 +120,8 @@ impl Simulator<'_> {
             false => Some(count),
         };
         let Some(more) = more else {
-            let problem = "in ns this ends what was to be sent before; use advanceby or producemore";
+            let problem =
+                "in ns this number includes the packets of earlier commands; use advanceby or producemore";
             return error_at(method.at, problem);
         };
         if more > 0 {
@@ -200,7 +198,7 @@ impl Simulator<'_> {
             let (index, peer) = (self.agent_of(own)?, self.agent_of(peer)?);
             let has_begun = self.has_begun();
             let agent = &mut self.traffic.agents[index];
-            // What only receives answers nobody.
+            // An agent that never sends may get another peer.
             if has_begun && !agent.is_silent() && agent.peer.is_some_and(|known| known != peer) {
                 let problem = "an agent cannot change its other end during a run; create another one";
                 return error_at(own.at, problem);

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use hol_base::Duration;
 
 use crate::ns_defaults::{default_of, defaults};
-use crate::quantity::{positive, seconds, switch, whole};
+use crate::quantity::{positive, seconds, switch, whole_number};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
 /// An agent: an end of a flow.
@@ -93,7 +93,7 @@ const SCTP_DATA: u64 = 1452;
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 
 /// Attributes of TCP that hol supports, except for the size of a packet.
-const OF_TCP: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
+const TCP_ATTRIBUTES: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
 /// Attributes that a run counts up, so they do not keep the values that a script sets.
 pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
@@ -131,7 +131,7 @@ impl Agent {
 
     /// Returns how many random numbers ns draws when it makes such an agent: `boot_time_` in
     /// `TcpAgent::reset`.
-    pub fn draws(&self) -> u32 {
+    pub fn random_draws(&self) -> u32 {
         match self.class {
             Class::Tcp { .. } if self.is_full_tcp() => 2,
             Class::Tcp { .. } => 1,
@@ -153,7 +153,7 @@ impl Agent {
     /// Returns whether hol supports an attribute with every value.
     fn reads(&self, name: &str) -> bool {
         match self.class {
-            Class::Tcp { .. } => OF_TCP.contains(&name) || name == self.packet_attribute(),
+            Class::Tcp { .. } => TCP_ATTRIBUTES.contains(&name) || name == self.packet_attribute(),
             Class::Udp => name == self.packet_attribute(),
             Class::Sink { delays } => delays && name == "interval_",
             Class::Sctp => false,
@@ -240,7 +240,8 @@ impl Agent {
         // tcp/tcp-full.cc, output(): without nodelay_ a short segment waits for an ACK.
         let nagle = if self.is_full_tcp() { "classic" } else { "off" };
         let timestamps = self.number("timestamps_", switch)?;
-        // Of a receive buffer a segment is kept in reserve; behind a stop only what the path can have under way is still sent.
+        // The receive buffer has one segment in reserve. The send buffer is limited, so that after a stop only as much is sent as the path can
+        // hold.
         let octets = |packets: u64| packets.saturating_mul(packet).min(LARGEST_BUFFER);
         let (receive, send) = (octets(window + 1), octets(2 * window).min(capacity.max(octets(4))));
         let acknowledgements = match sink.class {
@@ -322,5 +323,5 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// Returns a whole number of packets to send.
 pub(crate) fn packets(word: &Word) -> Result<u64, WordError> {
-    whole(word)
+    whole_number(word)
 }

@@ -25,7 +25,7 @@ pub(crate) struct Application {
     pub max_packets: Option<u64>,
     pub running: Option<Duration>,
     /// Whether `running` is the time of a change of attributes, not of a start.
-    goes_on: bool,
+    continues: bool,
     pub pieces: Vec<Piece>,
     /// The packets that the script requests one by one: `produce`, `send`.
     pub produced: Vec<Produced>,
@@ -47,7 +47,7 @@ pub(crate) struct Piece {
     /// The number of packets that CBR sends in this period.
     pub packets: u64,
     /// Whether the application continues the previous period without a restart.
-    goes_on: bool,
+    continues: bool,
 }
 
 /// Packets that a script sends at one time, in addition to the packets that applications schedule themselves.
@@ -200,7 +200,7 @@ impl Simulator<'_> {
             ("use-rng", [generator]) if application.bursts.as_ref().is_some_and(Bursts::has_pauses) => {
                 let generator = self.generator(generator)?;
                 let bursts = self.traffic.applications[index].bursts.as_mut();
-                bursts.expect("it was looked at").generator = generator;
+                bursts.expect("the pattern has checked that the times are random").generator = generator;
             }
             ("agent", []) => {
                 let agent = application.agent.map(Object::Agent);
@@ -221,7 +221,7 @@ impl Simulator<'_> {
         let agent = self.traffic.applications[index].agent;
         let is_tcp = agent.is_some_and(|agent| matches!(self.traffic.agents[agent].class, Class::Tcp { .. }));
         let is_counted = |own: &Application| !own.produced.is_empty();
-        // What TCP has not sent by then, it does not send: ns-source.tcl, Application/FTP stop.
+        // TCP discards the packets that it has not sent by then: ns-source.tcl, Application/FTP stop.
         if is_tcp && agent.is_some_and(|agent| self.traffic.find(agent, is_counted).is_some()) {
             return error_at(at, "stopping a number of packets is not supported; send fewer");
         }
@@ -256,7 +256,7 @@ impl Simulator<'_> {
                 return self.unknown(name.at, problem);
             }
             "random_" if application.is_cbr() => {
-                // ns reads no number as 0, such as the `null` that NSG2 writes.
+                // ns reads a word that is not a number as 0, such as the `null` that NSG2 writes.
                 let is_number = |number: f64| number != 0.0;
                 let is_random = match value.text.as_str() {
                     "null" => false,
@@ -275,7 +275,8 @@ impl Simulator<'_> {
             "burst_time_" | "idle_time_" | "shape_" | "interval_"
                 if application.bursts.as_mut().is_some_and(|bursts| bursts.has(&name.text)) =>
             {
-                let bursts = application.bursts.as_mut().expect("it was looked at");
+                let bursts =
+                    application.bursts.as_mut().expect("the pattern has checked that the times are random");
                 bursts.set(name, value)?;
                 return Ok(value.text.clone());
             }
@@ -288,7 +289,7 @@ impl Simulator<'_> {
                 return self.unknown(name.at, problem);
             }
         }
-        // What changes holds from the next packet on. tools/trafgen.cc, `TrafficGenerator::timeout`.
+        // A change takes effect with the next packet. tools/trafgen.cc, `TrafficGenerator::timeout`.
         let (next, pieces) = (application.next_packet(now), application.pieces.len());
         let is_running = is_running && !application.greedy;
         if is_running {
@@ -297,7 +298,7 @@ impl Simulator<'_> {
         match name.text.as_str() {
             "packetSize_" | "packet_size_" => application.size = positive(value)?,
             "rate_" => application.rate = bits_per_second(value)?,
-            // A class's default; `is_free` says which classes read it.
+            // A default of the class; `is_unread_limit` excludes classes that do not read it.
             "maxpkts_" if !matches!(application.class, "Application/Traffic/CBR" | "Source/FTP") => {}
             "maxpkts_" => application.max_packets = Some(packets(value)?),
             _ if is_emulab => application.interval = Some(seconds(value)?),
@@ -309,7 +310,7 @@ impl Simulator<'_> {
         }
         if is_running {
             application.running = Some(next);
-            application.goes_on |= application.pieces.len() > pieces;
+            application.continues |= application.pieces.len() > pieces;
         }
         Ok(value.text.clone())
     }
@@ -332,7 +333,7 @@ impl Application {
             interval: None,
             max_packets: None,
             running: None,
-            goes_on: false,
+            continues: false,
             pieces: Vec::new(),
             produced: Vec::new(),
             counted: 0,
@@ -343,7 +344,7 @@ impl Application {
     /// Starts sending.
     pub(crate) fn start(&mut self, now: Duration) {
         if self.running.is_none() {
-            (self.running, self.goes_on) = (Some(now), false);
+            (self.running, self.continues) = (Some(now), false);
         }
     }
 
@@ -380,9 +381,9 @@ impl Application {
     }
 
     fn piece(&self, start: Duration, stop: Option<Duration>) -> Piece {
-        let (size, interval, goes_on) = (self.size, self.interval(), self.goes_on);
+        let (size, interval, continues) = (self.size, self.interval(), self.continues);
         let exact_interval = self.interval.map_or(size as f64 * 8.0 / self.rate, Duration::as_secs_f64);
-        Piece { start, stop, size, interval, exact_interval, packets: 0, goes_on }
+        Piece { start, stop, size, interval, exact_interval, packets: 0, continues }
     }
 
     pub(crate) fn starts_itself(&self) -> bool {
@@ -403,7 +404,7 @@ impl Application {
         }
         let open = self.running.map(|start| self.piece(start, end));
         let mut pieces: Vec<Piece> = self.pieces.iter().copied().chain(open).collect();
-        // With a number of packets nothing else needs to end it.
+        // A greedy flow with a number of packets needs no stop.
         let last =
             pieces.last_mut().filter(|last| self.greedy && self.max_packets.is_some() && last.stop.is_none());
         if let Some(last) = last {
@@ -431,7 +432,7 @@ fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
     for piece in pieces {
         // tools/cbr_traffic.cc: a start sends a packet before it looks at the number.
-        let most = left.max(u64::from(!piece.goes_on));
+        let most = left.max(u64::from(!piece.continues));
         if max.is_some() {
             let end = piece.start + piece.interval.saturating_mul(most);
             piece.stop = Some(piece.stop.map_or(end, |stop| stop.min(end)));
@@ -442,7 +443,7 @@ fn count_packets(pieces: &mut [Piece], max: Option<u64>, countable: &mut u64) {
         let mut count = usual;
         if let Some(rest) = countable.checked_sub(usual) {
             *countable = rest;
-            let mut time = next.filter(|_| piece.goes_on).unwrap_or(piece.start.as_secs_f64());
+            let mut time = next.filter(|_| piece.continues).unwrap_or(piece.start.as_secs_f64());
             count = 0;
             while time < stop.as_secs_f64() && count <= usual {
                 time += piece.exact_interval;

@@ -7,7 +7,7 @@ use crate::tcl::{MEASURED_VALUE, Word};
 use crate::unsupported;
 
 /// Variables of `Node` in ns; all other variables are the script's own.
-const OF_NODE: [&str; 15] = [
+const NODE_ATTRIBUTES: [&str; 15] = [
     "id_",
     "address_",
     "dmux_",
@@ -26,7 +26,7 @@ const OF_NODE: [&str; 15] = [
 ];
 
 /// Variables of `Simulator` in ns; all other variables are the script's own.
-const OF_SIMULATOR: [&str; 12] = [
+const SIMULATOR_ATTRIBUTES: [&str; 12] = [
     "nullAgent_",
     "Node_",
     "scheduler_",
@@ -52,24 +52,27 @@ const IDLE_ATTRIBUTES: [&str; 6] = [
 ];
 
 /// Why a script with several routes of the same length is rejected.
-const ONE_ROUTE: &str = "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
+const MULTIPATH_PROBLEM: &str =
+    "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
 
 impl Simulator<'_> {
     /// Returns whether a variable of an object is one of ns's own.
     pub(crate) fn has_attribute(&self, object: Object, name: &str) -> bool {
         match object {
-            Object::Node(_) => OF_NODE.contains(&name),
-            Object::Simulator => OF_SIMULATOR.contains(&name) || name.starts_with("link_"),
+            Object::Node(_) => NODE_ATTRIBUTES.contains(&name),
+            Object::Simulator => SIMULATOR_ATTRIBUTES.contains(&name) || name.starts_with("link_"),
             Object::Agent(_) => name == "node_" || agents::is_attribute(name),
-            Object::Application(_) => application::ATTRIBUTES.contains(&name) && !self.is_free(object, name),
+            Object::Application(_) => {
+                application::ATTRIBUTES.contains(&name) && !self.is_unread_limit(object, name)
+            }
             Object::Variable(variable) => self.randoms.has(variable, name),
             _ => true,
         }
     }
 
-    /// `maxpkts_` is a variable that ns does not read, but of CBR (cbr_traffic.cc) and the older Source/FTP
-    /// (ns-source.tcl).
-    fn is_free(&self, object: Object, name: &str) -> bool {
+    /// Returns whether the variable is `maxpkts_` of an object for which ns does not read it: it does so only for CBR
+    /// (cbr_traffic.cc) and the older Source/FTP (ns-source.tcl).
+    fn is_unread_limit(&self, object: Object, name: &str) -> bool {
         name == "maxpkts_" && !matches!(self.class_name(object), "Application/Traffic/CBR" | "Source/FTP")
     }
 
@@ -108,7 +111,7 @@ impl Simulator<'_> {
 
     fn set_multipath(&mut self, attribute: &Word, value: &Word) -> String {
         if unsupported::is_on(&value.text) {
-            self.draft.needs_one_route(attribute.at, ONE_ROUTE);
+            self.draft.refuse_if_several_routes(attribute.at, MULTIPATH_PROBLEM);
         }
         value.text.clone()
     }

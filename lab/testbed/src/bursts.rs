@@ -153,8 +153,9 @@ impl Simulator<'_> {
     pub(crate) fn note_shared_draws(&mut self) {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
-            && (segments.any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws()))
-                || self.error_models.iter().any(|own| own.draws(&self.randoms))
+            && (segments
+                .any(|own| !own.is_link() || own.lines.iter().any(|line| line.queue.draws_random_numbers()))
+                || self.error_models.iter().any(|own| own.draws_random_numbers(&self.randoms))
                 || self.traffic.applications.iter().any(|own| own.greedy && self.closes_connection(own)));
         let sources = self.traffic.applications.iter().filter(|own| {
             is_shared
@@ -218,7 +219,7 @@ impl Simulator<'_> {
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
         let packet_count = application.bursts.as_ref().map_or(0, |bursts| bursts.packet_count);
-        // More are refused anyway.
+        // A source with more packets is refused later.
         if is_current && application.running.is_some() && packet_count <= MAX_SCRIPTED as u64 {
             let (count, pause) = self.draw_burst(index);
             self.begin_burst(index, start, now + pause, count);
@@ -229,7 +230,7 @@ impl Simulator<'_> {
     /// the burst.
     fn draw_burst(&mut self, index: usize) -> (u64, Duration) {
         let application = &self.traffic.applications[index];
-        let bursts = application.bursts.as_ref().expect("it has bursts");
+        let bursts = application.bursts.as_ref().expect("the caller has checked that the times are random");
         let generator = &mut self.randoms.generators[bursts.generator];
         let interval = application.size as f64 * 8.0 / application.rate;
         let (mean_count, mean_pause) =
@@ -256,7 +257,7 @@ impl Simulator<'_> {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);
         let (size, max_packets) = (application.size, application.max_packets());
-        let bursts = application.bursts.as_mut().expect("it has bursts");
+        let bursts = application.bursts.as_mut().expect("the caller has checked that the times are random");
         let count = count.min(max_packets.saturating_sub(bursts.packet_count));
         if count == 0 {
             application.stop(at);

@@ -13,7 +13,7 @@ pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 impl Defaults {
     /// Returns the defaults of an object of a class. A default of the class itself takes precedence over one of its
     /// superclasses, and so does an ns default of a nearer class.
-    fn of(&self, class: &str) -> BTreeMap<String, Word> {
+    fn for_class(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?)));
         let all = above.flat_map(|(end, values)| values.iter().map(move |(name, value)| (end, name, value)));
@@ -68,7 +68,7 @@ impl Simulator<'_> {
         class: &str,
         at: usize,
     ) -> Result<BTreeMap<String, Word>, WordError> {
-        let own = self.defaults.of(class);
+        let own = self.defaults.for_class(class);
         self.hold(at, own.iter().map(|(name, value)| ENTRY_OCTETS + name.len() + value.text.len()).sum())?;
         Ok(own)
     }

@@ -26,17 +26,17 @@ pub(crate) struct Draft {
     /// The last link from one node to another: its segment, and which of the segment's directions leads there.
     links: BTreeMap<[usize; 2], (usize, usize)>,
     /// The segments of each node that has any.
-    of_nodes: BTreeMap<usize, Vec<usize>>,
+    segments_by_node: BTreeMap<usize, Vec<usize>>,
     /// The addresses that the script gives.
     given_addresses: BTreeSet<Ipv4Addr>,
     /// The changes during the run.
     events: Vec<Event>,
     /// Position in the script of the command that makes ns recompute routes when a link goes down.
-    pub finds_new_routes: Option<usize>,
+    pub rerouting_command: Option<usize>,
     /// The error to report if there are several routes: here ns would choose another one than hol.
-    one_route: Option<WordError>,
+    several_routes_error: Option<WordError>,
     /// Position in the script of a one-way link between two nodes that already have a link.
-    second_link: Option<usize>,
+    second_link_command: Option<usize>,
 }
 
 /// A change of a segment, or of one of its directions, during the run.
@@ -95,15 +95,15 @@ impl Segment {
 
 impl Draft {
     /// Notes an error that only matters if there is more than one route between two nodes.
-    pub fn needs_one_route(&mut self, at: usize, problem: &str) {
-        self.one_route.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
+    pub fn refuse_if_several_routes(&mut self, at: usize, problem: &str) {
+        self.several_routes_error.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
 
     /// Adds a segment, and returns its index.
     pub fn add_segment(&mut self, members: Vec<usize>, lines: Vec<Line>) -> usize {
         let index = self.segments.len();
         for member in &members {
-            self.of_nodes.entry(*member).or_default().push(index);
+            self.segments_by_node.entry(*member).or_default().push(index);
         }
         if let ([one, other], 2) = (&members[..], lines.len()) {
             self.links.insert([*one, *other], (index, 0));
@@ -121,7 +121,7 @@ impl Draft {
 
     /// Returns the links and LANs of a node.
     pub fn segments_of(&self, node: usize) -> &[usize] {
-        self.of_nodes.get(&node).map_or(&[], Vec::as_slice)
+        self.segments_by_node.get(&node).map_or(&[], Vec::as_slice)
     }
 
     /// Gives a member of a segment its address; returns whether it was free.
@@ -145,7 +145,7 @@ impl Draft {
     /// Notes a one-way link between two nodes that already have a link.
     pub fn note_second_link(&mut self, at: usize, members: [usize; 2]) {
         if self.links.contains_key(&members) {
-            self.second_link.get_or_insert(at);
+            self.second_link_command.get_or_insert(at);
         }
     }
 
@@ -198,16 +198,16 @@ impl Draft {
             let problem = "this link has one direction, but links need two; add a simplex-link for the other";
             return error_at(at, problem);
         }
-        if let Some(problem) = self.one_route.take().filter(|_| !self.is_tree()) {
+        if let Some(problem) = self.several_routes_error.take().filter(|_| !self.is_tree()) {
             return Err(problem);
         }
-        if let Some(at) = self.second_link.filter(|_| !is_emulab) {
+        if let Some(at) = self.second_link_command.filter(|_| !is_emulab) {
             let problem =
                 "two links between the same nodes: ns uses the last in each direction; remove the others";
             return error_at(at, problem);
         }
         let is_outage = |event: &&Event| event.change == LinkChange::Down;
-        if let Some(at) = self.finds_new_routes.filter(|_| self.events.iter().any(|event| is_outage(&event)))
+        if let Some(at) = self.rerouting_command.filter(|_| self.events.iter().any(|event| is_outage(&event)))
         {
             return error_at(at, "only static routes are supported, even when a link goes down; use Static");
         }
@@ -278,7 +278,7 @@ impl Draft {
     /// Gives a name to each unnamed object, and a number to each duplicate name.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
-        // The numbers below are given out for that name.
+        // All smaller numbers are already used for that name.
         let mut begun: BTreeMap<String, usize> = BTreeMap::new();
         let nodes = self.nodes.iter_mut().map(|node| (&mut node.name, "node"));
         let segments = self.segments.iter_mut().map(|segment| {
@@ -294,7 +294,7 @@ impl Draft {
             };
             let next = begun.entry(own.clone().unwrap_or_else(|| kind.to_owned())).or_default();
             let free = (*next..).find(|number| !taken.contains(&numbered(*number)));
-            let free = free.expect("numbers do not end");
+            let free = free.expect("some number is unused");
             *next = free + 1;
             let free = numbered(free);
             taken.insert(free.clone());
@@ -305,7 +305,7 @@ impl Draft {
     /// Assigns addresses as Emulab does: subnets from 10.1.1.0/24 on, and hosts from 2 on. Addresses in the script take
     /// precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
-        // Those of the script, and then those that are assigned.
+        // The addresses of the script, then also those that are assigned here.
         let mut given: BTreeSet<Ipv4Addr> =
             self.segments.iter().flat_map(|s| s.addresses.iter().flatten().copied()).collect();
         let subnet = |address: &Ipv4Addr| address.octets()[..3].to_vec();

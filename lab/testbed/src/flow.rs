@@ -66,7 +66,7 @@ const TCP_HEADERS: u64 = 40;
 pub(crate) const MAX_SCRIPTED: usize = 100_000;
 
 /// Maximum number of packets of all scripted flows.
-const MAX_OF_ALL: usize = 1_000_000;
+const MAX_SCRIPTED_IN_TOTAL: usize = 1_000_000;
 
 /// Maximum number of packets of CBR that are counted one by one, as in ns.
 const MAX_COUNTABLE: u64 = 10_000_000;
@@ -116,9 +116,9 @@ impl Traffic {
             if let FlowLoad::Scripted(own) = &flow.load {
                 packets += own.len();
             }
-            if packets > MAX_OF_ALL {
+            if packets > MAX_SCRIPTED_IN_TOTAL {
                 let problem = format!(
-                    "the flows whose packets have times of their own send more than {MAX_OF_ALL}; let them end earlier"
+                    "all flows with irregular packet times together send more than {MAX_SCRIPTED_IN_TOTAL} packets; let them end earlier"
                 );
                 return error_at(application.at, problem);
             }
@@ -155,7 +155,9 @@ impl Traffic {
             return Err(wrong("both agents are on the same node; hol sends only over links"));
         }
         if application.greedy && !application.produced.is_empty() && application.starts_itself() {
-            return Err(wrong("it sends without end besides a number of packets; create another agent"));
+            return Err(wrong(
+                "it sends both without end and a given number of packets; create another agent for one of them",
+            ));
         }
         let pieces = application.pieces(self.end, countable).ok_or_else(|| {
             wrong("it starts and never stops; add $ns at 5.0 \"finish\" after its start, and exit in the procedure finish")
@@ -184,7 +186,7 @@ impl Traffic {
         let size = || if is_emulab { Ok(1000) } else { agent.packet() };
         let load = match application.produced[..] {
             [] if application.greedy => FlowLoad::Greedy { size: size()?, packets: application.max_packets },
-            [] => paced(application, &pieces, agent, is_emulab)?,
+            [] => paced_load(application, &pieces, agent, is_emulab)?,
             [Produced { count, octets: None, .. }] => {
                 FlowLoad::Greedy { size: size()?, packets: Some(count) }
             }
@@ -253,7 +255,7 @@ impl Division {
 }
 
 /// Returns the load that CBR or a random source offers over an agent.
-fn paced(
+fn paced_load(
     application: &Application,
     pieces: &[Piece],
     agent: &Agent,
@@ -347,7 +349,6 @@ fn check_writes(
 }
 
 fn too_many(at: usize) -> WordError {
-    let problem =
-        format!("its packets are not at one rate, and are more than {MAX_SCRIPTED}; let it end earlier");
+    let problem = format!("it sends more than {MAX_SCRIPTED} packets at irregular times; let it end earlier");
     WordError { at, problem }
 }

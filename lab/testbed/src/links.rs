@@ -29,7 +29,7 @@ impl Simulator<'_> {
                 LinkChange::Rate(rate) => own.rate = rate,
                 LinkChange::Delay(delay) => own.delay = delay,
                 LinkChange::Loss(loss) => own.loss = loss,
-                LinkChange::Up | LinkChange::Down => unreachable!("they are events"),
+                LinkChange::Up | LinkChange::Down => unreachable!("links go up and down only during the run"),
             }
         }
     }
@@ -93,7 +93,7 @@ impl Simulator<'_> {
         }
         self.draft.note_second_link(at, members);
         let object = self.add_segment(at, members.to_vec(), vec![line.clone(), line])?;
-        self.draft.segments.last_mut().expect("it was added").missing = Some(at);
+        self.draft.segments.last_mut().expect("the segment was just added").missing = Some(at);
         Ok(object)
     }
 
@@ -197,7 +197,7 @@ impl Simulator<'_> {
             ("cost", [one]) if one.text == "1" => {}
             ("cost", _) => {
                 let problem = "costs of links are not modelled: routes are those with the fewest hops";
-                self.draft.needs_one_route(method.at, problem);
+                self.draft.refuse_if_several_routes(method.at, problem);
             }
             ("errormodule", [model]) if is_link => {
                 let Some(line) = line else {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hol_base::Ratio;
 use hol_network::{ExplicitLoss, LinkChange, LossSpec};
 
-use crate::quantity::{any_number, whole};
+use crate::quantity::{any_number, whole_number};
 use crate::random_variables::Randoms;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
@@ -27,7 +27,7 @@ pub(crate) struct ErrorModel {
 
 impl ErrorModel {
     /// Returns whether the model draws a number from ns's default generator for each packet of a link.
-    pub fn draws(&self, randoms: &Randoms) -> bool {
+    pub fn draws_random_numbers(&self, randoms: &Randoms) -> bool {
         let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
         self.line.is_some() && self.list.is_none() && is_default
     }
@@ -101,7 +101,7 @@ impl Simulator<'_> {
                 self.set_error_model(index, &attribute.text, attribute.at, value)?;
             }
             ("droplist", [list]) => {
-                let number = |text: Cow<str>| whole(&Word { text: text.into_owned(), ..list.clone() });
+                let number = |text: Cow<str>| whole_number(&Word { text: text.into_owned(), ..list.clone() });
                 self.error_models[index].list =
                     Some(list_of(list)?.into_iter().map(number).collect::<Result<Vec<_>, _>>()?);
             }
@@ -113,7 +113,7 @@ impl Simulator<'_> {
                 let former = self.error_models[index].variable.replace(variable);
                 self.randoms.use_in(index, former, variable);
             }
-            // Where lost packets go.
+            // The object that gets the lost packets has no effect.
             ("drop-target" | "target", _) => {
                 return Ok(String::new());
             }
@@ -143,7 +143,7 @@ impl Simulator<'_> {
             return error_at(model.at, problem);
         }
         if self.error_models[index].line.is_some() {
-            let problem = "ns leads packets astray if one error model is in two places; create another one";
+            let problem = "ns misroutes packets if one error model is in two places; create another one";
             return error_at(model.at, problem);
         }
         self.error_models[index].line = Some(line);

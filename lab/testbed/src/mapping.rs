@@ -29,7 +29,7 @@ pub fn mapping(topology: &Topology) -> [Section; 4] {
 fn nodes(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Addresses"])];
     for name in topology.node_names() {
-        let node = topology.node(name).expect("it is one of its nodes");
+        let node = topology.node(name).expect("the name is that of a node");
         let addresses: Vec<String> = topology.addresses(node).iter().map(ToString::to_string).collect();
         rows.push(row([name, &addresses.join(" ")]));
     }

@@ -14,7 +14,7 @@ impl Simulator<'_> {
     pub(crate) fn new_object(&mut self, words: &[Word]) -> Outcome {
         match &words[1..] {
             [class] if class.text == "Simulator" => Ok(self.new_simulator()),
-            // Without groups, which are refused, it changes nothing.
+            // Multicast has no effect without groups, which are refused.
             [class, option, _] if class.text == "Simulator" && option.text == "-multicast" => {
                 Ok(self.new_simulator())
             }
@@ -40,13 +40,13 @@ impl Simulator<'_> {
             }
             if agent.is_tahoe() && !self.is_emulab {
                 let word = std::slice::from_ref(class);
-                // Its loss recovery differs; without losses nothing does.
+                // Only its loss recovery differs, which has no effect without losses.
                 let _ = self.ignore(
                     word,
                     "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
             }
-            for _ in 0..if self.is_emulab { 0 } else { agent.draws() } {
+            for _ in 0..if self.is_emulab { 0 } else { agent.random_draws() } {
                 self.randoms.generators[0].uniform();
             }
             self.traffic.agents.push(agent);

@@ -164,7 +164,7 @@ impl Programs {
                         "the starts of programs, with their commands and archives, take more than 64 MiB; start fewer",
                     ));
                 }
-                // The script stops it in the order of time.
+                // The stops are in order of time.
                 let is_over = |stop: &Duration| start.is_some_and(|start| *stop <= start);
                 let first = draft.stops.get(draft.stops.partition_point(is_over)).copied();
                 all.push(Program {

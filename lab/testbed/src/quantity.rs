@@ -19,10 +19,10 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
         "kB" | "KB" => 8e3,
         "MB" | "mB" => 8e6,
         "GB" | "gB" => 8e9,
-        _ => return no(word, "a rate with its unit, such as 0.4Mb (units: b, kb, Mb, Gb)"),
+        _ => return expected(word, "a rate with its unit, such as 0.4Mb (units: b, kb, Mb, Gb)"),
     };
     let Some(bits) = number.map(|number| (number * factor).round()).filter(|bits| *bits < 1e18) else {
-        return no(word, "a rate such as 0.4Mb");
+        return expected(word, "a rate such as 0.4Mb");
     };
     match BitRate::from_bits_per_second(bits as u64) {
         Some(rate) => Ok(rate),
@@ -43,11 +43,11 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
         "us" => 1e3,
         "ns" => 1.0,
         "" if number == Some(0.0) => 1.0,
-        _ => return no(word, "a time with its unit, such as 25ms (units: s, ms, us, ns)"),
+        _ => return expected(word, "a time with its unit, such as 25ms (units: s, ms, us, ns)"),
     };
     match number.map(|number| (number * factor).round()).filter(|nanos| *nanos < 1e18) {
         Some(nanos) => Ok(Duration::from_nanos(nanos as u64)),
-        None => no(word, "a time such as 25ms"),
+        None => expected(word, "a time such as 25ms"),
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn link_delay(word: &Word, is_emulab: bool) -> Result<Duration, WordE
 pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (0.0..1e9).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        Ok(_) => no(word, "a number of seconds from 0 to 1e9"),
+        Ok(_) => expected(word, "a number of seconds from 0 to 1e9"),
         Err(_) => delay(word),
     }
 }
@@ -83,7 +83,7 @@ pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
 pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (1e-3..1e15).contains(&number) => Ok(number),
-        Ok(_) => no(word, "a rate such as 1Mb"),
+        Ok(_) => expected(word, "a rate such as 1Mb"),
         Err(_) => rate(word).map(|rate| rate.bits_per_second() as f64),
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
 pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     match word.text.parse().ok().and_then(Ratio::new) {
         Some(ratio) => Ok(ratio),
-        None => no(word, "a loss rate from 0 to 1, such as 0.01"),
+        None => expected(word, "a loss rate from 0 to 1, such as 0.01"),
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
 pub(crate) fn any_number(word: &Word) -> Result<f64, WordError> {
     match word.text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
         Some(number) => Ok(number),
-        None => no(word, "a number"),
+        None => expected(word, "a number"),
     }
 }
 
@@ -110,21 +110,25 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
     let numeric = word.text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     match word.text.parse().ok().filter(|number| numeric && *number > N::default()) {
         Some(number) => Ok(number),
-        None => no(word, "a number above 0"),
+        None => expected(word, "a number above 0"),
     }
 }
 
 /// Returns the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
     let number = positive(word)?;
-    if number >= 1.0 { Ok(number) } else { no(word, "at least 1: its inverse is a probability") }
+    if number >= 1.0 {
+        Ok(number)
+    } else {
+        expected(word, "at least 1, because its inverse is a probability")
+    }
 }
 
 /// Parses a whole number from 0 on, such as a number of packets.
-pub(crate) fn whole(word: &Word) -> Result<u64, WordError> {
+pub(crate) fn whole_number(word: &Word) -> Result<u64, WordError> {
     match word.text.parse().ok().filter(|number| *number < 1 << 40) {
         Some(number) => Ok(number),
-        None => no(word, "a whole number from 0 on"),
+        None => expected(word, "a whole number from 0 on"),
     }
 }
 
@@ -133,13 +137,13 @@ pub(crate) fn switch(word: &Word) -> Result<bool, WordError> {
     match word.text.as_str() {
         "1" | "true" => Ok(true),
         "0" | "false" => Ok(false),
-        _ => no(word, "1 or 0"),
+        _ => expected(word, "1 or 0"),
     }
 }
 
 /// Parses an address.
 pub(crate) fn address(word: &Word) -> Result<Ipv4Addr, WordError> {
-    word.text.parse().or_else(|_| no(word, "an IPv4 address such as 10.1.1.2"))
+    word.text.parse().or_else(|_| expected(word, "an IPv4 address such as 10.1.1.2"))
 }
 
 fn split(text: &str) -> (Option<f64>, &str) {
@@ -147,7 +151,7 @@ fn split(text: &str) -> (Option<f64>, &str) {
     (text[..text.len() - unit.len()].parse().ok(), unit)
 }
 
-fn no<T>(word: &Word, expected: &str) -> Result<T, WordError> {
+fn expected<T>(word: &Word, expected: &str) -> Result<T, WordError> {
     if word.text == MEASURED_VALUE {
         return error_at(
             word.at,

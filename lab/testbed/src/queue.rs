@@ -21,9 +21,9 @@ pub(crate) struct Queue {
     max: Option<f64>,
     weight: Option<f64>,
     /// The inverse of the maximum probability of an early drop.
-    linterm: Option<f64>,
+    inverse_max_probability: Option<f64>,
     packet: Option<u64>,
-    marks: bool,
+    marks_ecn: bool,
     target: Option<Duration>,
     interval: Option<Duration>,
 }
@@ -100,17 +100,17 @@ impl Queue {
             "queue-in-bytes_" | "queue_in_bytes_" => self.in_bytes = Some(switch(value)?),
             "red_" => self.kind = if switch(value)? { Kind::Red } else { Kind::DropTail },
             "gentle_" => self.gentle = Some(switch(value)?),
-            // Zero, or below: ns chooses.
-            "thresh_" | "minthresh_" => self.min = chosen(value)?,
-            "maxthresh_" => self.max = chosen(value)?,
-            "q_weight_" => self.weight = chosen(value)?,
-            "linterm_" => self.linterm = Some(at_least_one(value)?),
+            // At zero or below, ns computes the value.
+            "thresh_" | "minthresh_" => self.min = positive_or_default(value)?,
+            "maxthresh_" => self.max = positive_or_default(value)?,
+            "q_weight_" => self.weight = positive_or_default(value)?,
+            "linterm_" => self.inverse_max_probability = Some(at_least_one(value)?),
             "mean_pktsize_" => self.packet = Some(positive(value)?),
-            "setbit_" => self.marks = switch(value)?,
+            "setbit_" => self.marks_ecn = switch(value)?,
             "target_" if self.kind != Kind::Red => self.target = Some(seconds(value)?),
             "interval_" if self.kind != Kind::Red => self.interval = Some(seconds(value)?),
             name if IDLE_ATTRIBUTES.contains(&name) => {}
-            // Only RED of ns has it; that of Emulab counts no octets.
+            // Only ns's RED has this attribute; Emulab's RED does not count octets.
             "bytes_" if is_emulab || self.kind != Kind::Red => {}
             name => match FIXED_ATTRIBUTES.iter().find(|(known, _)| *known == name) {
                 Some((_, values)) if values.contains(&value.text.as_str()) => {}
@@ -135,7 +135,7 @@ impl Queue {
     }
 
     /// Returns whether the queue draws random numbers.
-    pub fn draws(&self) -> bool {
+    pub fn draws_random_numbers(&self) -> bool {
         matches!(self.kind, Kind::Red | Kind::Pie)
     }
 
@@ -198,10 +198,10 @@ impl Queue {
             min: threshold(min),
             max: threshold(max),
             weight: self.weight.unwrap_or(usual_weight),
-            drop: Ratio::new(1.0 / self.linterm.unwrap_or(10.0)).unwrap_or_default(),
+            drop: Ratio::new(1.0 / self.inverse_max_probability.unwrap_or(10.0)).unwrap_or_default(),
             gentle: self.gentle.unwrap_or(!is_emulab),
             packet: ByteCount(packet),
-            ecn: self.marks,
+            ecn: self.marks_ecn,
         }
     }
 
@@ -216,7 +216,7 @@ impl Queue {
 }
 
 /// Parses a number above zero; `None` for other numbers, for which ns computes the value by a rule.
-fn chosen(value: &Word) -> Result<Option<f64>, WordError> {
+fn positive_or_default(value: &Word) -> Result<Option<f64>, WordError> {
     match value.text.parse::<f64>() {
         Ok(number) if number <= 0.0 => Ok(None),
         _ => positive(value).map(Some),

@@ -175,7 +175,7 @@ fn advance(state: State, step: &[Matrix; 2]) -> State {
 mod tests {
     use super::*;
 
-    /// What Debian's ns 2.35 says of `ns-random`, `new RNG` and `$rng seed 7`.
+    /// The expected values are those of `ns-random`, `new RNG` and `$rng seed 7` in Debian's ns 2.35.
     #[test]
     fn the_streams_are_those_of_ns() {
         let mut streams = Streams::default();

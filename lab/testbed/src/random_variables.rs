@@ -79,7 +79,7 @@ impl RandomVariable {
 
     /// Returns the value at which an empirical distribution reaches a share.
     fn of_table(&self, share: f64) -> f64 {
-        // The first share is looked at apart, and the last is not.
+        // ns compares the first share separately, and never the last one.
         let (Some(first), Some(last)) = (self.table.first(), self.table.len().checked_sub(1)) else {
             return 0.0;
         };
@@ -148,12 +148,12 @@ impl Randoms {
             "RandomVariable/Weibull" => stream.weibull(own.get("scale_"), shape),
             "RandomVariable/Empirical" => {
                 let (min, max) = (own.get("minCDF_"), own.get("maxCDF_"));
-                // Without a table it does not draw.
+                // Without a table ns draws no number.
                 if own.table.is_empty() { 0.0 } else { own.of_table(min + (max - min) * stream.uniform()) }
             }
             _ => {
                 let spread = ((own.get("cov_").powi(2) - 1.0) / (2.0 * ALPHA * (1.0 - ALPHA))).sqrt();
-                // It draws from the default generator, whatever its own is.
+                // ns draws from the default generator, whatever generator the variable has.
                 let stream = &mut self.generators[0];
                 match stream.uniform() < ALPHA {
                     true => stream.exponential(mean - spread * (1.0 - ALPHA) * mean),

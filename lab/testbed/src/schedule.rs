@@ -154,7 +154,7 @@ impl Simulator<'_> {
         self.schedule.is_running = true;
         // `Simulator run` resets all nodes, and their agents draw once more.
         let agents = self.traffic.agents.iter();
-        for _ in 0..agents.filter(|agent| agent.node.is_some() && agent.draws() > 0).count() {
+        for _ in 0..agents.filter(|agent| agent.node.is_some() && agent.random_draws() > 0).count() {
             self.randoms.generators[0].uniform();
         }
         String::new()

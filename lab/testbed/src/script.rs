@@ -50,8 +50,8 @@ pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 /// from every node to every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
-/// How errors begin that indicate a script which other scripts read.
-const IN_FRAGMENTS: [&str; 2] = ["unknown variable", "the script ends before its run"];
+/// The beginnings of errors which indicate that the script is a fragment that other scripts read.
+const FRAGMENT_ERRORS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
 /// Why a script without a simulator cannot be run.
 const FRAGMENT_PROBLEM: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
@@ -78,13 +78,13 @@ impl Script {
         files: ReadFile<'_>,
         check: CheckNetwork<'_>,
     ) -> Result<Self, ScriptError> {
-        // As Tcl reads files.
+        // Tcl converts line ends when it reads a file.
         let text = &text.replace("\r\n", "\n");
         let mut interpreter = Interpreter::new(Simulator::new(name, text, files), name);
         let (generator, object) = interpreter.host.add_default_random_generator();
         interpreter.define_variable(generator, object);
         let mut ended = interpreter.run(text);
-        // What is due during the run, in order of time; each may make more due.
+        // Executes the commands of the run in order of time; each may schedule more commands.
         while let Some(due) = interpreter.host.next_due().filter(|_| ended.is_ok()) {
             ended = interpreter.run_word(&due);
         }
@@ -98,17 +98,17 @@ impl Script {
             ScriptError { place: format!("{name}:{line}:{column}"), problem }
         };
         if stated_cause.is_some() {
-            return Err(explain(likely_cause.or(stated_cause).expect("it is there")));
+            return Err(explain(likely_cause.or(stated_cause).expect("a refused script has a cause")));
         }
         unknown.extend(ended.err());
         if is_fragment
-            && unknown.iter().all(|own| IN_FRAGMENTS.iter().any(|known| own.problem.starts_with(known)))
+            && unknown.iter().all(|own| FRAGMENT_ERRORS.iter().any(|known| own.problem.starts_with(known)))
             && likely_cause.is_none()
         {
             let place = unknown.first().map_or(name.to_owned(), |first| explain(first.clone()).place);
             return Err(ScriptError { place, problem: FRAGMENT_PROBLEM.to_owned() });
         }
-        // What is wrong in a script that cannot be run anyway does not matter.
+        // Further errors do not matter in a script that cannot be run anyway.
         let gravest = |error: ScriptError| likely_cause.clone().map_or(error, explain);
         if let Some((first, rest)) = unknown.split_first() {
             let mut error = explain(first.clone());

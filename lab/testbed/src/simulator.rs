@@ -90,7 +90,7 @@ impl Host for Simulator<'_> {
         if words.iter().any(|word| matches!(self.object(&word.text), Some(Object::Unknown))) {
             return Some(Ok(self.add(Object::Unknown)));
         }
-        // What a script prints says nothing about what it needs.
+        // Printed text does not indicate an unsupported feature.
         if ignored::reason(&words[0].text).is_none() {
             self.look_for_causes(words);
         }
@@ -108,7 +108,7 @@ impl Host for Simulator<'_> {
         if let Some(reason) = ignored::reason(&words[0].text) {
             let done = self.ignore(words, reason);
             return Some(done.map(|done| match words[0].text.as_str() {
-                // What a program would print is not known.
+                // The output of a program is not known.
                 "exec" => MEASURED_VALUE.to_owned(),
                 // A script may pass the handle to its procedures.
                 "open" => {
@@ -261,7 +261,7 @@ impl<'t> Simulator<'t> {
                     name.starts_with("get-") && (name.ends_with("integrator") || name.ends_with("samples"));
                 Ok(if is_part { self.add(Object::Recorder) } else { MEASURED_VALUE.to_owned() })
             }
-            (Object::Unknown, ..) => unreachable!("what is not understood is not asked"),
+            (Object::Unknown, ..) => unreachable!("commands with unknown objects were handled before"),
             (Object::Segment(segment, line), ..) => {
                 self.segment_command(segment, line, method, words, &words[2..])
             }

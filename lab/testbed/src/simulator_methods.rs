@@ -122,9 +122,9 @@ impl Simulator<'_> {
             ("lossmodel" | "link-lossmodel", [model, from, to]) => self.lossmodel(model, from, to),
             ("rtmodel-at", [time, verb, nodes @ ..]) => self.schedule_outage(time, verb, nodes),
             ("rtproto", [kind, ..]) if kind.text == "Static" => Ok(String::new()),
-            // Without outages its routes are those with the fewest hops, too.
+            // Without outages, the routes of this protocol have the fewest hops, too.
             ("rtproto", [kind]) if kind.text == "Session" => {
-                self.draft.finds_new_routes = Some(kind.at);
+                self.draft.rerouting_command = Some(kind.at);
                 Ok(String::new())
             }
             ("rtproto", [kind, ..]) => error_at(kind.at, "only static routes are supported; use Static"),
@@ -154,7 +154,7 @@ impl Simulator<'_> {
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
             ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
             ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
-            // With a point, as `scan %f` gives them.
+            // The numbers have a decimal point, as from `scan %f`.
             ("delay_parse", [time]) => Ok(format!("{:?}", seconds(time)?.as_secs_f64())),
             ("bw_parse", [speed]) => Ok(format!("{:?}", bits_per_second(speed)?)),
             (name, _) if RECORDING_METHODS.contains(&name) => {

@@ -51,13 +51,13 @@ impl Sources {
 
     /// Returns the file and the line of an offset: `file:line`.
     pub fn line(&self, at: usize) -> String {
-        let own = self.of(at);
+        let own = self.source_at(at);
         format!("{}:{}", own.name, own.line(at))
     }
 
     /// Returns the name of the file that contains the offset, and its line and column, both from 1.
     pub fn place(&self, at: usize) -> (&str, usize, usize) {
-        let source = self.of(at);
+        let source = self.source_at(at);
         let (line, Source { name, text, base, lines }) = (source.line(at), source);
         let at = (at - base).min(text.len());
         let before = text.get(lines[line - 1]..at).unwrap_or_default();
@@ -66,13 +66,13 @@ impl Sources {
 
     /// Returns the text of the file that contains the offset, from the offset on.
     pub fn text_from(&self, at: usize) -> &str {
-        let Source { text, base, .. } = self.of(at);
+        let Source { text, base, .. } = self.source_at(at);
         text.get(at - base..).unwrap_or_default()
     }
 
     /// Returns the text from the offset to the end of its line.
     pub fn rest_of_line(&self, at: usize) -> &str {
-        let own = self.of(at);
+        let own = self.source_at(at);
         let end = own.lines.get(own.line(at)).map_or(own.text.len(), |next| next - 1);
         own.text.get(at - own.base..end).unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Sources {
     pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
         self.texts.iter().flat_map(|Source { text, base, .. }| {
             let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
-            // What a script prints is only text.
+            // Printed text contains no commands.
             let lines = lines.filter_map(|line| line.split("puts ").next());
             let words =
                 lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "[]{}\"();".contains(c)));
@@ -89,7 +89,7 @@ impl Sources {
         })
     }
 
-    fn of(&self, at: usize) -> &Source {
+    fn source_at(&self, at: usize) -> &Source {
         let index = self.texts.partition_point(|source| source.base <= at);
         &self.texts[index.saturating_sub(1)]
     }

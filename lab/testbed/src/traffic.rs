@@ -14,24 +14,24 @@ pub(crate) struct Traffic {
     pub agents: Vec<Agent>,
     pub applications: Vec<Application>,
     /// The applications of each agent that has any.
-    of_agents: BTreeMap<usize, Vec<usize>>,
+    applications_by_agent: BTreeMap<usize, Vec<usize>>,
     pub end: Option<Duration>,
 }
 
 /// Maximum number of applications of one agent.
-const MAX_OF_AGENT: usize = 1000;
+const MAX_APPLICATIONS_PER_AGENT: usize = 1000;
 
 impl Traffic {
     /// Attaches an application to an agent.
     pub fn attach(&mut self, application: usize, agent: usize, at: usize) -> Result<(), WordError> {
         if let Some(former) = self.applications[application].agent.replace(agent) {
-            self.of_agents.entry(former).or_default().retain(|own| *own != application);
+            self.applications_by_agent.entry(former).or_default().retain(|own| *own != application);
         }
-        let all = self.of_agents.entry(agent).or_default();
-        if all.len() >= MAX_OF_AGENT {
+        let all = self.applications_by_agent.entry(agent).or_default();
+        if all.len() >= MAX_APPLICATIONS_PER_AGENT {
             return error_at(
                 at,
-                format!("an agent has more than {MAX_OF_AGENT} applications; create another"),
+                format!("an agent has more than {MAX_APPLICATIONS_PER_AGENT} applications; create another"),
             );
         }
         all.push(application);
@@ -40,7 +40,7 @@ impl Traffic {
 
     /// Returns the applications of an agent.
     pub fn applications_of(&self, agent: usize) -> &[usize] {
-        self.of_agents.get(&agent).map_or(&[], Vec::as_slice)
+        self.applications_by_agent.get(&agent).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the first application of an agent that satisfies the condition.

@@ -232,7 +232,7 @@ const CALLBACKS: [&str; 17] = [
 const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce", "producemore"];
 
 /// The methods of ns itself, by class.
-const OF_NS: &str = include_str!("ns-methods.txt");
+const NS_METHODS: &str = include_str!("ns-methods.txt");
 
 /// Returns why a script may not define this method of a class of ns, or, if it `extends` one, of a subclass or an
 /// object of that class.
@@ -253,7 +253,7 @@ fn is_of_ns(class: &str, method: &str) -> bool {
         "Link" => class == "SimpleLink" || class == above,
         _ => class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/')),
     };
-    let lines = OF_NS.lines().filter_map(|line| line.split_once(':'));
+    let lines = NS_METHODS.lines().filter_map(|line| line.split_once(':'));
     lines.filter(|(above, _)| is_above(above)).any(|(_, methods)| methods.split(' ').any(|own| own == method))
 }
 

@@ -17,10 +17,10 @@ pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)
 }
 
-/// Writes the network as [`write()`] does, with only the addresses for which `said` returns true; readers of
+/// Writes the network as [`write()`] does, with only the addresses for which `includes_address` returns true; readers of
 /// the script assign the others.
-pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool) -> String {
-    let mut writer = Writer { topology, said, names: Names::default(), script: String::new() };
+pub fn write_with_addresses(topology: &Topology, includes_address: &dyn Fn(Address) -> bool) -> String {
+    let mut writer = Writer { topology, includes_address, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.
     let _ = writer.network();
     writer.script
@@ -28,7 +28,7 @@ pub fn write_with_addresses(topology: &Topology, said: &dyn Fn(Address) -> bool)
 
 struct Writer<'t> {
     topology: &'t Topology,
-    said: &'t dyn Fn(Address) -> bool,
+    includes_address: &'t dyn Fn(Address) -> bool,
     names: Names,
     script: String,
 }
@@ -43,7 +43,7 @@ impl Names {
         let plain = plain_name(wanted);
         let numbered = (2..).map(|number| format!("{plain}-{number}"));
         let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !self.0.contains(name));
-        let free = free.expect("numbers do not end");
+        let free = free.expect("some number is unused");
         self.0.push(free.clone());
         free
     }
@@ -86,7 +86,7 @@ impl<'t> Writer<'t> {
         let names: Vec<&String> = self.topology.node_names().iter().chain(labels).collect();
         let numbered = (2..).map(|number| format!("ns{number}"));
         let free = std::iter::once("ns".to_owned()).chain(numbered).find(|name| !names.contains(&name));
-        free.expect("numbers do not end")
+        free.expect("some number is unused")
     }
 
     fn segment(
@@ -107,8 +107,8 @@ impl<'t> Writer<'t> {
                 "lan"
             }
         };
-        let is_said = |address: Address| address.is_ipv4() && (self.said)(address);
-        for (node, address) in members.iter().filter(|(_, address)| is_said(*address)) {
+        let is_included = |address: Address| address.is_ipv4() && (self.includes_address)(address);
+        for (node, address) in members.iter().filter(|(_, address)| is_included(*address)) {
             writeln!(self.script, "tb-set-ip-{kind} {node} {variable} {address}")?;
         }
         Ok(())
@@ -136,8 +136,8 @@ impl<'t> Writer<'t> {
         }
         self.queue(&format!("[[{ns} link {from} {to}] queue]"), up, red)?;
         self.queue(&format!("[[{ns} link {to} {from}] queue]"), down, red)?;
-        self.unsaid(&format!("{label} from {from}"), up)?;
-        self.unsaid(&format!("{label} from {to}"), down)
+        self.write_inexpressible(&format!("{label} from {from}"), up)?;
+        self.write_inexpressible(&format!("{label} from {to}"), down)
     }
 
     fn lan(
@@ -160,7 +160,7 @@ impl<'t> Writer<'t> {
             writeln!(self.script, "tb-set-lan-loss {} {}", variable_value(label), share.value())?;
         }
         self.queue(&format!("[{} queue]", variable_value(label)), settings, false)?;
-        self.unsaid(label, settings)
+        self.write_inexpressible(label, settings)
     }
 
     /// Writes the attributes of a queue that differ from ns's defaults; `red` is whether the queue already is a RED
@@ -195,7 +195,7 @@ impl<'t> Writer<'t> {
     }
 
     /// Writes comments with the settings that ns cannot express.
-    fn unsaid(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
+    fn write_inexpressible(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
         let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
         let Settings { jitter_distribution, jitter_correlation, police, channel, .. } = settings;
         let mut unsaid = Vec::new();

@@ -128,7 +128,7 @@ impl Shell {
         }
         // The point is chosen before it is moved to another world: a world that is set is no axis, and points would have other numbers.
         self.conditions.apply_except_world(&mut source)?;
-        let experiment = Experiment::anywhere(&source.stem(), &source)?;
+        let experiment = Experiment::parse_for_any_machine(&source.stem(), &source)?;
         let point = trace::point_of(experiment, self.point)?;
         let world = self.world(&source, &point)?;
         let point = point.in_named_world(&world).map_err(LabError::from)?;

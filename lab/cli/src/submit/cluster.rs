@@ -153,7 +153,7 @@ impl ClusterOptions {
 /// Returns the number of parts of an experiment that has begun.
 fn existing_part_count(out: &Path) -> Option<usize> {
     let parts = fs::read_dir(parts_of(out)).ok()?.flatten();
-    parts.filter_map(|part| Results::load(&part.path()).ok()?.manifest.shard).map(Shard::of).next()
+    parts.filter_map(|part| Results::load(&part.path()).ok()?.manifest.shard).map(Shard::part_count).next()
 }
 
 /// Returns the numbers of the parts without results.

@@ -189,7 +189,7 @@ impl Validate {
             let usage = |problem: &str| Failure::Usage(format!("--where {text}: {problem}"));
             let (key, value) =
                 text.split_once('=').ok_or_else(|| usage("write key=value, as in transport=TCP"))?;
-            if !points.iter().any(|point| point.is_where(key, value) == Some(true)) {
+            if !points.iter().any(|point| point.has_key_value(key, value) == Some(true)) {
                 return Err(usage("no point matches; keys are experiment, transport and the swept keys"));
             }
             wheres.push((key, value));
@@ -198,7 +198,7 @@ impl Validate {
         let takes = |point: &&Point| {
             wheres.iter().all(|(key, _)| {
                 let mut values = wheres.iter().filter(|(other, _)| other == key);
-                values.any(|(key, value)| point.is_where(key, value) == Some(true))
+                values.any(|(key, value)| point.has_key_value(key, value) == Some(true))
             })
         };
         Ok(points.iter().map(takes).collect())

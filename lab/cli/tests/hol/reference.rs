@@ -45,7 +45,7 @@ fn the_page_about_truth_lists_every_known_difference() {
     const END: &str = "\n**The engines differ**";
     let rows = KNOWN_DIFFERENCES
         .iter()
-        .map(|known| format!("| {} | {} | {} |\n", known.what, known.size, known.matters));
+        .map(|known| format!("| {} | {} | {} |\n", known.description, known.size, known.condition));
     let table = format!(
         "| difference | size | where it matters |\n| --- | --- | --- |\n{}",
         rows.collect::<String>()

@@ -17,7 +17,7 @@ pub(crate) use interactive::InteractiveGuest;
 pub use sandbox::confinement;
 
 /// Returns the engine that runs `image`.
-pub(crate) fn of(image: &Image) -> &'static dyn Engine {
+pub(crate) fn engine_for(image: &Image) -> &'static dyn Engine {
     if image.is_user_mode() { &uml::Uml } else { &qemu::Qemu }
 }
 
@@ -29,5 +29,5 @@ pub fn provenance() -> Result<Provenance, KernelError> {
 
 /// Returns the engine that will run `image`, and its mode.
 pub fn provenance_of(image: &Image) -> Result<Provenance, KernelError> {
-    of(image).provenance(image, false)
+    engine_for(image).provenance(image, false)
 }

@@ -164,8 +164,8 @@ mod tests {
                 confine(&mut shell, &rules).unwrap();
             }
             let output = shell.output().unwrap();
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            (!output.status.success()).then_some(said)
+            let error_output = String::from_utf8_lossy(&output.stderr).into_owned();
+            (!output.status.success()).then_some(error_output)
         }
     }
 
@@ -173,14 +173,19 @@ mod tests {
     #[ignore = "needs /dev/shm and Linux 6.12 with Landlock"]
     fn an_escaped_guest_is_confined_to_its_directory() {
         let version = confinement().unwrap_or(0);
-        assert!(version >= 6, "version {version} of Landlock does not keep from files, TCP and signals");
+        assert!(version >= 6, "version {version} of Landlock cannot restrict files, TCP and signals");
         for attempt in ATTEMPTS {
-            assert_eq!(Fixture::new().problem(attempt, false), None, "it is no attempt: {attempt}");
-            let said = Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
+            assert_eq!(
+                Fixture::new().problem(attempt, false),
+                None,
+                "this must succeed without the sandbox: {attempt}"
+            );
+            let message =
+                Fixture::new().problem(attempt, true).unwrap_or_else(|| panic!("escaped: {attempt}"));
             // Creating a hard link in another directory may be refused for another reason: link(2), EXDEV.
             let refusals = ["Permission denied", "Operation not permitted", "Invalid cross-device link"];
-            let is_refused = refusals.iter().any(|refusal| said.contains(refusal));
-            assert!(is_refused, "{attempt}: {said}");
+            let is_refused = refusals.iter().any(|refusal| message.contains(refusal));
+            assert!(is_refused, "{attempt}: {message}");
         }
         for need in PERMITTED {
             assert_eq!(Fixture::new().problem(need, true), None, "{need}");

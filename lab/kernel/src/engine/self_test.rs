@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_answer_twice_passes_and_two_answers_do_not() {
+    fn equal_results_pass_and_different_results_do_not() {
         let answer = |octet| Ok(Mail { records: vec![octet], ..Mail::default() });
         assert!(!differs(|_, _| answer(1)).unwrap());
         assert!(differs(|_, host| answer(u8::from(host == HostDisturbance::Forced))).unwrap());

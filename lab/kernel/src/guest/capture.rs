@@ -39,7 +39,7 @@ impl Capture {
         let mut packets = Vec::new();
         for (interface, ring) in &self.0 {
             if ring.is_full() {
-                let max = ring.room();
+                let max = ring.frame_count();
                 return Err(format!("an interface captured more than {max} packets, the maximum"));
             }
             for frame in ring.frames() {

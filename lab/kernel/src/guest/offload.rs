@@ -29,7 +29,7 @@ struct Value {
 
 /// Disables all offloads of `interface` in this namespace, and verifies it.
 pub(super) fn turn_off(interface: &str) -> Result<(), GuestError> {
-    // In reverse order: segmentation needs scatter-gather, which needs checksums.
+    // The order is reversed, because segmentation needs scatter-gather, which needs checksums.
     for (name, set, get) in OFFLOADS.iter().rev() {
         ethtool(interface, &mut Value { command: *set, data: 0 })
             .map_err(|e| format!("{interface}: cannot turn {name} off: {e}"))?;

@@ -38,7 +38,7 @@ pub(super) struct LinkQueueStatistics {
 struct QdiscPosition {
     interface: u32,
     place: usize,
-    beyond_ip: u64,
+    octets_beyond_ip: u64,
 }
 
 /// A counter that continues when the kernel's restarts at zero, because a link that was down has new disciplines.
@@ -69,9 +69,9 @@ impl LinkQueueStatistics {
         let transit = stages.iter().position(|stage| *stage == Stage::Transit);
         let position = |place: usize| match (detour, transit) {
             (Some(interface), Some(transit)) if place < transit => {
-                QdiscPosition { interface, place, beyond_ip: overhead }
+                QdiscPosition { interface, place, octets_beyond_ip: overhead }
             }
-            _ => QdiscPosition { interface: own, place, beyond_ip: ETHERNET_HEADER },
+            _ => QdiscPosition { interface: own, place, octets_beyond_ip: ETHERNET_HEADER },
         };
         let is_transmitter = |stage: &Stage| {
             matches!(stage, Stage::Emulator(Emulator { rate: 1.., delay: Duration::ZERO, .. }))
@@ -105,7 +105,7 @@ impl LinkQueueStatistics {
         let of = |position: &QdiscPosition| all.get(&(position.interface, position.place)).unwrap_or(&none);
         let held = self.backlogged.iter().map(|position| {
             let Discipline { packets, octets, .. } = of(position);
-            (*packets, octets.saturating_sub(packets * position.beyond_ip))
+            (*packets, octets.saturating_sub(packets * position.octets_beyond_ip))
         });
         let (packets, octets) = held.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         let lost = self.losing.as_ref().map_or(0, |position| of(position).drops);

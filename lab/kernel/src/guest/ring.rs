@@ -77,18 +77,18 @@ impl Ring {
     }
 
     /// Returns the number of frames.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn frame_count(&self) -> usize {
         self.shape.frames()
     }
 
     /// Returns whether there may have been more packets than frames.
     pub(super) fn is_full(&self) -> bool {
-        self.frame(self.room() - 1).is_some()
+        self.frame(self.frame_count() - 1).is_some()
     }
 
     /// Returns the packets so far, in order.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
-        (0..self.room()).map_while(|index| Frame::read(self.frame(index)?))
+        (0..self.frame_count()).map_while(|index| Frame::read(self.frame(index)?))
     }
 
     /// Returns a frame that the kernel has filled.

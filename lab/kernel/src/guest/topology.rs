@@ -142,13 +142,13 @@ impl Topology {
         changes.collect()
     }
 
-    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `is_asked`, it announces its other addresses to its
-    /// peers, and which of `paths` are backups. The kernel supports at most eight subflows.
+    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `announces_addresses`, it signals its other
+    /// addresses to its peers, and which of `paths` are backups. The kernel supports at most eight subflows.
     pub(super) fn join_paths(
         &self,
         plan: &BuildableNetwork,
         node: NodeId,
-        is_asked: bool,
+        announces_addresses: bool,
         paths: &[PathSpec],
     ) -> Result<(), GuestError> {
         const MAX_SUBFLOWS: u32 = 8;
@@ -159,7 +159,7 @@ impl Topology {
             plan.network.addresses(node).into_iter().enumerate().skip(1).take(MAX_SUBFLOWS as usize - 1);
         let is_backup = |place: usize| paths.get(place).is_some_and(|path| path.backup);
         others
-            .filter(|_| is_asked)
+            .filter(|_| announces_addresses)
             .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 

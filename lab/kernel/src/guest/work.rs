@@ -67,7 +67,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
     let sampler = sampler.map_or(Vec::new(), |sampler| sampler.take_samples());
     let (packets_seen, caution) = match capture.map(|capture| capture.finish(outcome.runs.epoch)) {
         Some(Err(problem)) if job.capture => return Err(format!("{problem}; capture fewer messages").into()),
-        // The programs have run, and their output is a result without the packets.
+        // The run of programs remains valid without packets: their output is a result, too.
         Some(Err(problem)) => (
             Vec::new(),
             Some(format!(
@@ -90,7 +90,7 @@ pub(super) fn run(job: &Job) -> Result<Mail, GuestError> {
         floor,
         filter: run.filter,
         retransmissions: run.client.retransmissions + run.server.retransmissions,
-        waited: run.waited(),
+        waited: run.read_delays(),
         programs: output.results,
         ..WorldReport::default()
     };

@@ -16,7 +16,7 @@ const MANIFEST_FILE: &str = "manifest.json";
 /// The prefix of whiteouts: a file with this prefix and NAME hides NAME in lower layers, and an opaque whiteout hides everything in its
 /// directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
 const WHITEOUT_PREFIX: &str = ".wh.";
-const HIDES_ALL: &str = ".wh..wh..opq";
+const OPAQUE_WHITEOUT: &str = ".wh..wh..opq";
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -31,8 +31,9 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
         tree.copy_from_host(whole.path(), SHARED_DIRECTORY)?;
         return Ok(vec![whole]);
     };
-    let said = |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST_FILE}: {problem}"));
-    let images: Vec<Manifest> = serde_json::from_slice(&manifest).map_err(said)?;
+    let manifest_error =
+        |problem: serde_json::Error| KernelError::image(path, format!("{MANIFEST_FILE}: {problem}"));
+    let images: Vec<Manifest> = serde_json::from_slice(&manifest).map_err(manifest_error)?;
     let layers = images.into_iter().next().map(|image| image.layers).unwrap_or_default();
     let mut unpacked = Vec::new();
     for layer in layers {
@@ -64,7 +65,7 @@ fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
         let (name, place) = (entry.file_name(), Path::new(SHARED_DIRECTORY).join(below));
         let Some(name) = name.to_str() else { continue };
         match name.strip_prefix(WHITEOUT_PREFIX) {
-            Some(_) if name == HIDES_ALL => tree.clear(&place),
+            Some(_) if name == OPAQUE_WHITEOUT => tree.clear(&place),
             Some(hidden) => tree.remove(&place.join(hidden)),
             None if entry.file_type()?.is_dir() => hide(tree, layer, &below.join(name))?,
             None => {}
@@ -87,10 +88,10 @@ pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
     if done.status.success() {
         return Ok(into);
     }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    let error_output = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     Err(KernelError::image(
         archive,
-        format!("this is neither a directory nor an archive that tar can read: {said}"),
+        format!("this is neither a directory nor an archive that tar can read: {error_output}"),
     ))
 }
 

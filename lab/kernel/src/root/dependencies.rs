@@ -201,7 +201,7 @@ impl DependencyCollector<'_> {
         self.add_root_links();
     }
 
-    /// Returns the packages to whose files a directory of settings has links, such as /etc/nginx/modules-enabled.
+    /// Returns the packages whose files a directory of settings links to, such as /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
         const MAX_DEPTH: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < MAX_DEPTH || !place.is_dir() {

@@ -56,7 +56,7 @@ impl Root {
 }
 
 /// Returns the image of `tree`; creates it if it is missing.
-pub(super) fn of(tree: &Tree) -> Result<Root, KernelError> {
+pub(super) fn find_or_make(tree: &Tree) -> Result<Root, KernelError> {
     let digest = tree.digest()?;
     let images = cache().join("roots");
     let image = images.join(format!("{digest}.erofs"));
@@ -78,7 +78,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     let (stage, fresh) = (work.path().join("stage"), work.path().join("image"));
     lay_out(tree, &stage)?;
     let mut mkfs = Command::new(MKFS.0);
-    // Without user names; the times are those of the files, because some programs compare them.
+    // User names are not stored; the times of files are, because some programs compare them.
     mkfs.args(["--all-root", "-x-1", "-U", "00000000-0000-0000-0000-000000000000", "--quiet"]);
     let missing = |_| KernelError::ProgramMissing { program: MKFS.0.to_owned(), package: MKFS.1 };
     let done = mkfs.arg(&fresh).arg(&stage).env("LC_ALL", "C").output().map_err(missing)?;
@@ -87,10 +87,10 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
         let _ = fs::set_permissions(stage.join(path), Permissions::from_mode(DIRECTORY_MODE));
     }
     if !done.status.success() {
-        let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-        return Err(KernelError::Program { program: MKFS.0.to_owned(), said });
+        let error_output = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+        return Err(KernelError::Program { program: MKFS.0.to_owned(), error_output });
     }
-    let filled = File::options().write(true).open(&fresh).and_then(|file| fill(&file));
+    let filled = File::options().write(true).open(&fresh).and_then(|file| extend_to_power_of_two(&file));
     let size = filled.map_err(|e| KernelError::file("write", &fresh, e))?;
     if size > MAX_SIZE {
         return Err(KernelError::image(
@@ -102,7 +102,7 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
 }
 
 /// Extends the file to a power of two; the extension is sparse.
-fn fill(file: &File) -> io::Result<u64> {
+fn extend_to_power_of_two(file: &File) -> io::Result<u64> {
     let size = file.metadata()?.len().next_power_of_two().max(MIN_SIZE);
     file.set_len(size)?;
     Ok(size)
@@ -119,20 +119,21 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
             ));
         }
         let place = stage.join(path);
-        put(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
+        create_entry(entry, &place).map_err(|e| KernelError::file("create", &place, e))?;
     }
     // Last, so that files could be created in directories that get no write permission; the innermost first, because each change affects
     // the directory around it.
     let entries: Vec<_> = tree.entries().collect();
     for (path, entry) in entries.into_iter().rev() {
         let place = stage.join(path);
-        finish(entry, &place).map_err(|e| KernelError::file("finish", &place, e))?;
+        set_permissions(entry, &place).map_err(|e| KernelError::file("finish", &place, e))?;
     }
-    finish(&Entry::Directory(DIRECTORY_MODE), stage).map_err(|e| KernelError::file("finish", stage, e))
+    set_permissions(&Entry::Directory(DIRECTORY_MODE), stage)
+        .map_err(|e| KernelError::file("finish", stage, e))
 }
 
 /// Sets the permissions of a new entry, and a fixed time, so that equal trees give equal images.
-fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
+fn set_permissions(entry: &Entry, place: &Path) -> io::Result<()> {
     if let Entry::Directory(mode) = entry {
         fs::set_permissions(place, Permissions::from_mode(*mode))?;
     }
@@ -143,11 +144,11 @@ fn finish(entry: &Entry, place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn put(entry: &Entry, place: &Path) -> io::Result<()> {
+fn create_entry(entry: &Entry, place: &Path) -> io::Result<()> {
     match entry {
         Entry::Directory(_) => fs::create_dir(place),
         Entry::Link(target) => symlink(target, place),
-        Entry::Fresh(octets) => fs::write(place, octets),
+        Entry::Generated(octets) => fs::write(place, octets),
         // A hard link takes no space, but is not always possible.
         Entry::Copy { of, .. } => match fs::hard_link(of, place) {
             Err(problem) if problem.kind() != io::ErrorKind::AlreadyExists => copy(of, place),

@@ -41,7 +41,7 @@ impl Root {
         let mut tree = Tree::default();
         // Keeps unpacked files until the image is written.
         let _unpacked = fill(&mut tree, origin, programs)?;
-        let root = image::of(&tree)?;
+        let root = image::find_or_make(&tree)?;
         cache.push((origin.clone(), programs.clone(), root.clone()));
         Ok(Some(root))
     }

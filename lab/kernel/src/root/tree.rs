@@ -30,7 +30,7 @@ pub(super) enum Entry {
     /// A copy of a file of this machine, with these permissions.
     Copy { of: PathBuf, mode: u32 },
     /// A new file with this content.
-    Fresh(Vec<u8>),
+    Generated(Vec<u8>),
 }
 
 /// The default permissions of a directory.
@@ -64,26 +64,26 @@ impl Tree {
 
     /// Adds a new file.
     pub(super) fn write(&mut self, place: &str, octets: Vec<u8>) {
-        self.lead_to(Path::new(place));
-        self.insert(place.into(), Entry::Fresh(octets));
+        self.ensure_ancestor_directories(Path::new(place));
+        self.insert(place.into(), Entry::Generated(octets));
     }
 
     /// Adds a link to a path of the machine.
     pub(super) fn link(&mut self, place: &str, target: &Path) {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
     /// Adds a directory.
     pub(super) fn directory(&mut self, place: &str, mode: u32) {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));
     }
 
     /// Adds this machine's file at `path`, at the same path, with every link on the way to it and the link's target. Missing and unreadable
     /// files are skipped.
     pub(super) fn add_host_file(&mut self, path: &Path) {
-        let mut way: Vec<PathBuf> = names(path).rev().collect();
+        let mut way: Vec<PathBuf> = component_names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
         while let Some(name) = way.pop() {
             if name.as_os_str() == ".." {
@@ -94,7 +94,7 @@ impl Tree {
             let Ok(metadata) = fs::symlink_metadata(&there) else { return };
             if metadata.is_symlink() {
                 let Ok(target) = fs::read_link(&there) else { return };
-                self.insert(shared(&there), Entry::Link(target.clone()));
+                self.insert(shared_path(&there), Entry::Link(target.clone()));
                 links += 1;
                 if links > MAX_LINKS {
                     return;
@@ -102,13 +102,13 @@ impl Tree {
                 if target.is_absolute() {
                     here = PathBuf::from("/");
                 }
-                way.extend(names(&target).rev());
+                way.extend(component_names(&target).rev());
                 continue;
             }
             if metadata.is_file() && File::open(&there).is_err() {
                 return;
             }
-            self.add(shared(&there), &there, &metadata);
+            self.add(shared_path(&there), &there, &metadata);
             if TEMPORARY_DIRECTORIES.iter().any(|passing| there == Path::new(passing)) {
                 return;
             }
@@ -119,7 +119,7 @@ impl Tree {
     /// Adds a link at the same path, without its target.
     pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
-            self.insert(shared(path), Entry::Link(target));
+            self.insert(shared_path(path), Entry::Link(target));
         }
     }
 
@@ -144,7 +144,7 @@ impl Tree {
 
     /// Copies the file or directory at `path` on this machine to another path of the tree; links stay links.
     pub(super) fn copy_from_host(&mut self, path: &Path, place: &str) -> Result<(), KernelError> {
-        self.lead_to(Path::new(place));
+        self.ensure_ancestor_directories(Path::new(place));
         self.copy_into(path, PathBuf::from(place)).map_err(|e| KernelError::file("read", path, e))
     }
 
@@ -188,7 +188,7 @@ impl Tree {
         below.iter().for_each(|path| drop(self.0.remove(path)));
     }
 
-    fn lead_to(&mut self, place: &Path) {
+    fn ensure_ancestor_directories(&mut self, place: &Path) {
         for ancestor in place.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty()) {
             if !matches!(self.0.get(ancestor), Some(Entry::Directory(_))) {
                 self.0.insert(ancestor.to_owned(), Entry::Directory(DIRECTORY_MODE));
@@ -208,7 +208,7 @@ impl Tree {
             match entry {
                 Entry::Directory(mode) => add(&[b"directory".as_slice(), &mode.to_le_bytes()].concat()),
                 Entry::Link(target) => add(&[b"link", target.as_os_str().as_encoded_bytes()].concat()),
-                Entry::Fresh(octets) => {
+                Entry::Generated(octets) => {
                     add(b"fresh");
                     add(octets);
                 }
@@ -225,12 +225,12 @@ impl Tree {
 }
 
 /// Returns the path in the image of a path of this machine.
-fn shared(path: &Path) -> PathBuf {
+fn shared_path(path: &Path) -> PathBuf {
     Path::new(SHARED_DIRECTORY).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Returns the components of a path.
-fn names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
+fn component_names(path: &Path) -> impl DoubleEndedIterator<Item = PathBuf> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(PathBuf::from(name)),
         Component::ParentDir => Some(PathBuf::from("..")),
@@ -244,7 +244,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn a_path_comes_with_the_links_on_its_way() {
+    fn a_path_is_added_with_the_links_on_its_way() {
         let directory = tempfile::tempdir().unwrap();
         let place = fs::canonicalize(directory.path()).unwrap();
         fs::create_dir(place.join("usr")).unwrap();
@@ -253,14 +253,14 @@ mod tests {
         symlink("../bin/program", place.join("usr/name")).unwrap();
         let mut tree = Tree::default();
         tree.add_host_file(&place.join("bin/name"));
-        let found = |name: &str| tree.0.get(&shared(&place.join(name)));
+        let found = |name: &str| tree.0.get(&shared_path(&place.join(name)));
         assert_eq!(found("bin"), Some(&Entry::Link("usr".into())));
         assert_eq!(found("usr/name"), Some(&Entry::Link("../bin/program".into())));
         assert!(matches!(found("usr/program"), Some(Entry::Copy { .. })));
     }
 
     #[test]
-    fn nothing_leads_out_of_the_tree_by_a_link() {
+    fn links_cannot_lead_out_of_the_tree() {
         let directory = tempfile::tempdir().unwrap();
         let [lower, upper] = ["lower", "upper"].map(|name| directory.path().join(name));
         fs::create_dir_all(lower.join("x")).unwrap();

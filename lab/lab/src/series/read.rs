@@ -27,13 +27,13 @@ pub struct Series {
 
 impl Series {
     /// Opens the time series of a run in a result directory; `None` if it was not kept.
-    pub fn of(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
+    pub fn open(dir: &Path, key: RunKey) -> Result<Option<Self>, LabError> {
         let path = dir.join(series_of(key));
         let file = match File::open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|e| LabError::file("read", &path, e))?,
         };
-        let file = guarded(|| SerializedFileReader::new(file)).map_err(|e| unread(&path, &e))?;
+        let file = catch_panic(|| SerializedFileReader::new(file)).map_err(|e| read_error(&path, &e))?;
         let about = file.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let says = |key: &str| about.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.clone());
         if says("headofline.series").as_deref() != Some(SCHEMA_VERSION) {
@@ -54,20 +54,21 @@ impl Series {
     /// Passes all rows to `take`: those of senders and queues by time, then those of flows, one flow after another.
     pub fn rows(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
-            let group = guarded(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
-            group.map_err(|e| unread(&self.path, &e))?.into_iter().for_each(&mut take);
+            let group =
+                catch_panic(|| self.file.get_row_group(number).and_then(|group| rows(group.as_ref())));
+            group.map_err(|e| read_error(&self.path, &e))?.into_iter().for_each(&mut take);
         }
         Ok(())
     }
 }
 
 /// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is not a bug of this program.
-fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+fn catch_panic<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
 }
 
-fn unread(path: &Path, problem: &ParquetError) -> LabError {
+fn read_error(path: &Path, problem: &ParquetError) -> LabError {
     let problem = format!(
         "{problem}; remove the file and its line of runs.jsonl, and run the experiment again, which repeats the run"
     );

@@ -99,7 +99,7 @@ zip = [{ seed = [1] }]
 ";
 
 /// Keys of the tables in lists.
-pub const INSIDE: [(&str, &[&str]); 7] = [
+pub const KEYS_OF_LISTS: [(&str, &[&str]); 7] = [
     (
         "background",
         &["transport", "workload", "messages", "count", "spread", "workload.kind", "workload.size"],

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use cap::Cap;
 use hol_lab::{Archive, Experiment, Plan, Point, RunResults, Source, execute};
-use keys::{INSIDE, INTERNAL, KEYS, VALUES};
+use keys::{INTERNAL, KEYS, KEYS_OF_LISTS, VALUES};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -32,7 +32,7 @@ fn cases(default: u32) -> ProptestConfig {
 fn line() -> impl Strategy<Value = (String, String)> {
     let known: Vec<(&str, &str)> = KEYS.lines().filter_map(|line| line.split_once(" = ")).collect();
     let inside: Vec<(&str, &str)> =
-        INSIDE.iter().flat_map(|(list, keys)| keys.iter().map(move |key| (*list, *key))).collect();
+        KEYS_OF_LISTS.iter().flat_map(|(list, keys)| keys.iter().map(move |key| (*list, *key))).collect();
     let text = |(key, value): (&str, String)| (key.to_owned(), value);
     prop_oneof![
         4 => select(known.clone()).prop_map(|(key, value)| (key.to_owned(), value.to_owned())),
@@ -58,7 +58,7 @@ fn value() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Generates a line whose value is in the range of its key and does not conflict with others.
+/// Generates a line whose value is valid for its key and does not conflict with other lines.
 fn tame_line() -> impl Strategy<Value = (String, String)> {
     let quantity = |key: &'static str, range: std::ops::Range<u64>, unit: &'static str| {
         range.prop_map(move |number| (key.to_owned(), format!("'{number}{unit}'"))).boxed()
@@ -154,7 +154,7 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
             prop_assert!(error.place.starts_with("a.toml"), "{error}");
             let said = error.problem.replace("expected", "");
             let internal = INTERNAL.iter().find(|word| said.contains(**word) && !text.contains(**word));
-            // The message may show a character outside of ASCII as a number that looks like a type.
+            // The message may show a non-ASCII character as a number that looks like a type, such as \u{f64}.
             prop_assert!(internal.is_none() || !text.is_ascii(), "{error}");
             return Ok(Vec::new());
         }
@@ -164,14 +164,14 @@ fn plan(text: &str) -> Result<Vec<Point>, TestCaseError> {
     prop_assert!(plan.messages() <= plan.max_messages());
     prop_assert!(plan.to_string().lines().count() >= plan.points().len());
     if let Some(point) = plan.points().first() {
-        let kept = serde_json::to_string(point).expect("a point is JSON");
-        let again: Point = serde_json::from_str(&kept).expect("that is read again");
+        let kept = serde_json::to_string(point).expect("a point is plain data");
+        let again: Point = serde_json::from_str(&kept).expect("the JSON of a point can be read");
         prop_assert_eq!(again.identity(), point.id);
     }
     Ok(experiment.points)
 }
 
-/// Returns whether a test has the time to run the point: it has few messages and no other traffic.
+/// Returns whether the point is quick enough to run in a test: few messages and no other traffic.
 fn is_tiny(point: &Point) -> bool {
     let (messages, size) = (point.messages_in(0), point.workload.size().unwrap_or_default());
     messages <= 200 && messages * size < 1 << 20 && point.background.is_empty()

@@ -1,6 +1,6 @@
 //! Messages about experiments use the words of their authors: over all keys and values of every type.
 
-use crate::keys::{INSIDE, INTERNAL, KEYS, VALUES};
+use crate::keys::{INTERNAL, KEYS, KEYS_OF_LISTS, VALUES};
 use hol_lab::{Experiment, Source};
 
 /// Returns the problem with an experiment in which `key` is `value`, if there is one.
@@ -14,7 +14,7 @@ fn problem(key: &str, value: &str) -> Option<String> {
 }
 
 #[test]
-fn no_word_of_the_program_reaches_its_user() {
+fn messages_contain_no_identifiers_of_the_source() {
     let keys = KEYS.lines().filter_map(|line| Some(line.split_once(" = ")?.0));
     let mut wrong = std::collections::BTreeSet::new();
     let mut check = |key: &str, value: &str| {
@@ -29,7 +29,7 @@ fn no_word_of_the_program_reaches_its_user() {
         for key in keys.clone() {
             check(key, value);
         }
-        for (list, inner) in INSIDE {
+        for (list, inner) in KEYS_OF_LISTS {
             for key in inner {
                 check(list, &format!("[{{ {key} = {value} }}]"));
             }
@@ -44,7 +44,7 @@ fn no_word_of_the_program_reaches_its_user() {
 }
 
 #[test]
-fn values_that_are_listed_are_taken() {
+fn listed_values_are_accepted() {
     for line in KEYS.lines().filter(|line| !line.is_empty()) {
         let (key, value) = line.split_once(" = ").expect("a key with a value");
         if let Some(problem) = problem(key, value) {
@@ -54,7 +54,7 @@ fn values_that_are_listed_are_taken() {
 }
 
 #[test]
-fn a_problem_is_placed_at_the_key_that_it_names() {
+fn a_problem_has_the_position_of_the_key_it_names() {
     let text = "transports = ['tcp']\n[workload]\nkind = 'echo'\nsize = '0B'\n[network]\njitter = '1s'\n";
     let place = |text: &str| Experiment::parse("a", &Source::new("a.toml", text)).unwrap_err().place;
     assert_eq!(place(text), "a.toml:6:10");
@@ -62,7 +62,7 @@ fn a_problem_is_placed_at_the_key_that_it_names() {
 }
 
 #[test]
-fn a_list_is_not_taken_for_the_keys_of_a_table_in_their_order() {
+fn a_list_in_place_of_a_table_is_refused() {
     let tables = [
         "network.discipline.red",
         "network.discipline.codel",

@@ -40,7 +40,7 @@ fn transports_are_the_first_axis_and_every_combination_is_a_point() {
 }
 
 #[test]
-fn a_transport_may_have_keys_of_the_workload_of_its_own() {
+fn a_transport_may_override_keys_of_the_workload() {
     let text = "transports = ['sctp', { spec = 'sctp:streams=2', label = 'two sources', workload = { sources = 2 } }]\n\
                 [workload]\nkind = 'oneway'";
     let sources =
@@ -68,7 +68,7 @@ fn every_point_has_its_own_id_and_ids_do_not_depend_on_names() {
 }
 
 #[test]
-fn a_default_that_is_written_out_changes_nothing() {
+fn writing_out_a_default_keeps_the_point_id() {
     let short = parse("transports = ['tcp']").unwrap();
     let long = "transports = ['tcp']\nseed = 1\nmessages = 10000\nrepetitions = 10\n[network]\ndelay = '10ms'\n\
                 queue = '1000p'\n[workload]\nkind = 'simco'\nrate = '100/s'\narrivals = 'periodic'";
@@ -91,7 +91,7 @@ fn repetitions_have_common_random_numbers_over_transports_and_points() {
 }
 
 #[test]
-fn quick_divides_by_twenty_but_keeps_a_hundred_a_repetition() {
+fn quick_divides_messages_by_20_but_keeps_100_per_repetition() {
     let text = "transports = ['tcp']\nrepetitions = 2\n[sweep]\nmessages = [150, 1000, 80000]";
     let quick = parse(text).unwrap().quick();
     let messages: Vec<u64> = quick.points.iter().map(|p| p.messages).collect();
@@ -110,7 +110,7 @@ fn shared_points_are_run_once_and_the_longest_first() {
 }
 
 #[test]
-fn mistakes_are_placed_and_name_the_cure() {
+fn mistakes_have_a_position_and_a_remedy() {
     let with = |line: &str| mistake(&format!("transports = ['tcp']\n{line}\n"));
     assert_eq!(with("mesages = 5"), "test.toml:2:1: unknown key \"mesages\"; did you mean \"messages\"?");
     assert_eq!(
@@ -204,7 +204,7 @@ transport = "tcp:sack=false,recovery=newreno"
 "#;
 
 #[test]
-fn a_background_is_swept_like_everything_else_and_greedy_by_default() {
+fn a_background_can_be_swept_and_is_greedy_by_default() {
     let points = parse(COMPETING).unwrap().points;
     assert_eq!(points.len(), 4);
     assert_eq!(points[1].to_string(), "test: tcp background.count=2");
@@ -287,7 +287,7 @@ fn options_that_the_model_lacks_are_refused_by_name() {
 }
 
 #[test]
-fn a_background_that_cannot_be_is_refused_at_its_place() {
+fn an_invalid_background_is_refused_at_its_position() {
     let broken = |from: &str, to: &str| mistake(&COMPETING.replace(from, to));
     let unknown = broken("[sweep]", "workload = { kind = 'bulk', to = 'sever' }\n[sweep]");
     assert!(

@@ -37,18 +37,18 @@ fn run(text: &str, dir: &Path) -> Result<Results, LabError> {
 
 fn rows(dir: &Path, key: RunKey) -> Vec<Row> {
     let mut rows = Vec::new();
-    Series::of(dir, key).unwrap().expect("it is kept").rows(|row| rows.push(row)).unwrap();
+    Series::open(dir, key).unwrap().expect("the series is kept").rows(|row| rows.push(row)).unwrap();
     rows
 }
 
 #[test]
-fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
+fn sampling_does_not_change_a_run_and_its_goodput_adds_up() {
     let (with, without) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let text = format!("series = '30ms'\n{EXPERIMENT}");
     let (kept, plain) = (run(&text, with.path()).unwrap(), run(EXPERIMENT, without.path()).unwrap());
     assert!(!without.path().join("series").exists());
     for (point, other) in kept.points.iter().zip(&plain.points) {
-        assert_eq!(point.point.id, other.point.id, "it is no part of what a point is");
+        assert_eq!(point.point.id, other.point.id, "the interval is not part of the id");
         for (run, same) in point.runs.iter().zip(&other.runs) {
             let told =
                 |run: &RunResult| serde_json::to_string(&RunResult { wall_s: 0.0, ..run.clone() }).unwrap();
@@ -60,7 +60,7 @@ fn a_run_is_the_same_with_and_without_and_its_goodput_adds_up() {
                     *delivered.entry(flow).or_default() += row.number("delivered_octets").unwrap();
                 }
             }
-            // All messages of 400 octets that were delivered, and the background's until then.
+            // All delivered messages of 400 octets, and those that the background flows delivered until the end.
             let (completed, offered) = (run.summary.latency.completed(), run.summary.offered);
             match point.point.label.as_str() {
                 // A delivered request counts, whether or not its reply was delivered.
@@ -112,7 +112,7 @@ fn an_interval_longer_than_the_run_has_one_sample_and_the_deliveries() {
 }
 
 #[test]
-fn an_interval_that_is_none_is_named_where_it_stands() {
+fn an_invalid_interval_is_refused_at_its_position() {
     for (interval, said) in [
         ("'0s'", "test:1:10: `series` must be at least 10us; write series = \"10ms\""),
         ("'9us'", "test:1:10: `series` must be at least 10us"),
@@ -131,7 +131,7 @@ fn an_interval_that_is_none_is_named_where_it_stands() {
 }
 
 #[test]
-fn a_directory_that_was_begun_without_them_is_not_gone_on_with() {
+fn a_directory_without_series_is_not_continued_with_series() {
     let dir = tempfile::tempdir().unwrap();
     let text = "transports = ['tcp']\nmessages = 20\nrepetitions = 1";
     run(text, dir.path()).unwrap();
@@ -140,14 +140,14 @@ fn a_directory_that_was_begun_without_them_is_not_gone_on_with() {
 }
 
 #[test]
-fn files_that_are_damaged_or_something_else_are_named() {
+fn damaged_and_foreign_files_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let text = "series = '10ms'\nrecords = 'all'\ntransports = ['tcp']\nmessages = 20\nrepetitions = 1";
     let key = run(text, dir.path()).unwrap().points[0].runs[0].key;
     let name = format!("{}-{}.parquet", key.point, key.repetition);
     let (series, records) = (dir.path().join("series").join(&name), dir.path().join("records").join(&name));
     let whole = std::fs::read(&series).unwrap();
-    let read = || match Series::of(dir.path(), key) {
+    let read = || match Series::open(dir.path(), key) {
         Err(problem) => problem.to_string(),
         Ok(None) => "none".to_owned(),
         Ok(Some(series)) => {

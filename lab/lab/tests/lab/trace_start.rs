@@ -50,7 +50,7 @@ fn another_seed_begins_elsewhere_and_the_same_one_at_the_same_position() {
 }
 
 #[test]
-fn the_beginning_is_the_default_with_its_id() {
+fn a_trace_starts_at_its_beginning_by_default() {
     let default = points("network.trace = 'lte.csv'");
     let beginning = points("network.trace = 'lte.csv'\nnetwork.trace_start = '0s'");
     assert_eq!(default[0].id, beginning[0].id);
@@ -58,7 +58,7 @@ fn the_beginning_is_the_default_with_its_id() {
     assert_eq!(default[0].network, beginning[0].network);
 }
 
-/// A point has all of its trace, so that a result can be continued without the file.
+/// A point contains its whole trace, so that a result can be continued without the file.
 #[test]
 fn a_point_with_a_random_start_is_read_again_from_its_result() {
     let point = points(RANDOM).remove(0);
@@ -71,7 +71,7 @@ fn a_point_with_a_random_start_is_read_again_from_its_result() {
 }
 
 #[test]
-fn a_position_may_be_swept_and_each_trace_of_a_sweep_is_its_own() {
+fn trace_starts_and_traces_may_be_swept() {
     let all = points("network.trace = 'lte.csv'\n[sweep]\n'network.trace_start' = ['0s', '12 s', 'random']");
     let first = |point: &Point| events(point, 0)[0].delay.unwrap().as_millis();
     assert_eq!((first(&all[0]), first(&all[1])), (20, 60));
@@ -88,7 +88,7 @@ fn a_position_may_be_swept_and_each_trace_of_a_sweep_is_its_own() {
 }
 
 #[test]
-fn what_is_no_position_is_refused_at_its_place() {
+fn an_invalid_trace_start_is_refused_at_its_position() {
     for (text, place, words) in [
         (
             "[network]\ntrace_start = 'random'",
@@ -130,7 +130,7 @@ fn what_is_no_position_is_refused_at_its_place() {
 }
 
 #[test]
-fn a_trace_with_one_line_has_no_other_position() {
+fn a_trace_without_duration_has_only_the_start_zero() {
     let parse = |start: &str| {
         let text = format!("transports = ['tcp']\nnetwork.trace = 'a.csv'\nnetwork.trace_start = '{start}'");
         Experiment::parse("t", &Source::new("t.toml", text).with_file("a.csv", "time,rate\n0s,1Mbit\n"))
@@ -140,7 +140,7 @@ fn a_trace_with_one_line_has_no_other_position() {
     assert!(error.contains("all lines of a.csv have the time 0"), "{error}");
 }
 
-/// A trace that sets the rate of both directions from the start on leaves `rate` no effect: each point of a sweep would be the same.
+/// If a trace sets the rate of both directions from the start, `rate` has no effect, and all points of its sweep would be the same.
 #[test]
 fn a_key_that_a_trace_replaces_is_refused_where_it_is_written() {
     for (text, place, key) in [

@@ -159,7 +159,7 @@ mod tests {
         let (mut one, other) = UnixStream::pair().unwrap();
         one.write_all(octets).unwrap();
         one.shutdown(std::net::Shutdown::Write).unwrap();
-        let problem = meet(Side::Server, &secret("x"), other).expect_err("it was no greeting");
+        let problem = meet(Side::Server, &secret("x"), other).expect_err("the octets are not a greeting");
         let mut said = Vec::new();
         // A connection that is closed before all octets were read is reset, which is an end, too.
         let _ = one.read_to_end(&mut said);

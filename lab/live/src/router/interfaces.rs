@@ -14,15 +14,15 @@ pub(super) struct Interface {
 }
 
 /// Returns the interfaces towards the two hosts, and checks that this one lies between them.
-pub(super) fn between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
+pub(super) fn interfaces_between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
     let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
-    let both = [towards(&socket, client)?, towards(&socket, server)?];
-    apart(&both, client, server)?;
-    forwards(client)?;
+    let both = [interface_towards(&socket, client)?, interface_towards(&socket, server)?];
+    check_different(&both, client, server)?;
+    check_forwarding(client)?;
     Ok(both)
 }
 
-fn apart(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), String> {
+fn check_different(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), String> {
     let [one, other] = both;
     if one.index != other.index {
         return Ok(());
@@ -34,7 +34,7 @@ fn apart(both: &[Interface; 2], client: IpAddr, server: IpAddr) -> Result<(), St
 }
 
 /// Checks that this host forwards packets.
-fn forwards(address: IpAddr) -> Result<(), String> {
+fn check_forwarding(address: IpAddr) -> Result<(), String> {
     let name = match address {
         IpAddr::V4(_) => "net/ipv4/ip_forward",
         IpAddr::V6(_) => "net/ipv6/conf/all/forwarding",
@@ -49,7 +49,7 @@ fn forwards(address: IpAddr) -> Result<(), String> {
 }
 
 /// Returns the interface through which packets to `address` leave.
-fn towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
+fn interface_towards(socket: &Socket, address: IpAddr) -> Result<Interface, String> {
     const RTM_GETROUTE: u16 = 26;
     const RTA_DST: u16 = 1;
     let (family, bits, octets) = address_parts(address);
@@ -109,9 +109,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_local_host_is_no_other_host() {
+    fn an_address_of_this_host_is_refused() {
         let socket = Socket::routing().unwrap();
-        let problem = towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
+        let problem = interface_towards(&socket, Ipv4Addr::LOCALHOST.into()).unwrap_err();
         assert!(problem.contains("does not forward to 127.0.0.1"), "{problem}");
         // The first interface of a network namespace.
         assert_eq!(name(&socket, 1).unwrap(), "lo");
@@ -121,11 +121,11 @@ mod tests {
     fn one_interface_for_both_directions_is_refused() {
         let eth0 = || Interface { index: 2, name: "eth0".to_owned() };
         let [client, server] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
-        let problem = apart(&[eth0(), eth0()], client, server).unwrap_err();
+        let problem = check_different(&[eth0(), eth0()], client, server).unwrap_err();
         assert!(
             problem.contains("192.0.2.1 and 192.0.2.2 through eth0") && problem.contains("each side"),
             "{problem}"
         );
-        apart(&[eth0(), Interface { index: 3, name: "eth1".to_owned() }], client, server).unwrap();
+        check_different(&[eth0(), Interface { index: 3, name: "eth1".to_owned() }], client, server).unwrap();
     }
 }

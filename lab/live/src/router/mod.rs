@@ -21,10 +21,10 @@ use hol_network::NetworkSpec;
 use crate::control::{Reply, Request};
 use crate::service::ClientService;
 use guardian::Guardian;
-use interfaces::{Interface, between};
+use interfaces::{Interface, interfaces_between};
 
 pub use guardian::guard;
-pub(crate) use settings::lines;
+pub(crate) use settings::shaped_links;
 pub(crate) use shape::check_support as check_emulators;
 
 /// A router. No other process uses its interfaces, and the queueing disciplines of earlier runs have been removed.
@@ -89,7 +89,7 @@ impl RouterService {
     /// Returns the names of the interfaces towards two hosts, after checking that this host lies between them and that the interfaces may
     /// have emulators.
     fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
-        let interfaces = between(client, server)?;
+        let interfaces = interfaces_between(client, server)?;
         interfaces.iter().try_for_each(shape::check_unused)?;
         let names = interfaces.each_ref().map(|interface| interface.name.clone());
         self.interfaces = Some(interfaces);
@@ -97,7 +97,7 @@ impl RouterService {
     }
 
     fn shape(&mut self, network: &NetworkSpec, seed: Seed) -> Result<(), String> {
-        let lines = lines(network).map_err(|why| why.to_string())?;
+        let lines = shaped_links(network).map_err(|why| why.to_string())?;
         let [client, server] =
             self.interfaces.as_ref().ok_or("the two hosts of the path have not been set")?;
         shape::restore().map_err(|problem| problem.to_string())?;

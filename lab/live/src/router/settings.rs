@@ -8,7 +8,7 @@ const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "no
 
 /// Returns the link from the client to the server and the one back, or an error that names the first
 /// unsupported key.
-pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
+pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
     let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = UNSUPPORTED_KEYS.into_iter().find(|key| asked.get(key) != usual.get(key)) {
@@ -17,11 +17,11 @@ pub(crate) fn lines(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> 
     let network = Topology::new(spec)
         .map_err(|problem| Unsupported { what: "network".to_owned(), why: problem.to_string() })?;
     let lines: [ShapedLink; 2] = ShapedLink::all_of(&network)?.try_into().expect("a path has two directions");
-    lines.iter().try_for_each(possible)?;
+    lines.iter().try_for_each(check_supported)?;
     Ok(lines)
 }
 
-fn possible(line: &ShapedLink) -> Result<(), Unsupported> {
+fn check_supported(line: &ShapedLink) -> Result<(), Unsupported> {
     let Settings { mtu, duplicate, .. } = &line.settings;
     if *mtu != Settings::default().mtu {
         return refuse(
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> Result<[ShapedLink; 2], Unsupported> {
-        lines(&toml::from_str(text).unwrap())
+        shaped_links(&toml::from_str(text).unwrap())
     }
 
     #[test]

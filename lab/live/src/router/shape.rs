@@ -138,7 +138,7 @@ mod tests {
     fn each_emulator_is_the_child_of_the_previous_one() {
         let network =
             toml::from_str("delay = '20ms'\nloss = '3%'\nreorder = '1%'\nreorder_by = '5ms'").unwrap();
-        let [up, down] = super::super::lines(&network).unwrap();
+        let [up, down] = super::super::shaped_links(&network).unwrap();
         let seats: Vec<_> = messages(7, &up, Seed(1))
             .map(|message| {
                 let octets = message.finish(0);

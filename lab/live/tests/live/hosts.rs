@@ -88,7 +88,7 @@ fn flows_go_between_any_two_of_four_hosts() {
 
 /// The measured server, on one host, sends a request to a server on another host before it replies.
 #[test]
-fn a_server_asks_onward_on_a_third_host() {
+fn a_server_sends_onward_requests_to_a_third_host() {
     let mut scenario = scenario("kind = 'echo'\nrate = '500/s'");
     let onward = |over: &str, to: &str| OnwardRequests {
         transport: transport(over),

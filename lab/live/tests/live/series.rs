@@ -41,7 +41,7 @@ fn scenario() -> Scenario {
 }
 
 #[test]
-fn the_senders_of_both_hosts_are_seen_by_one_clock() {
+fn samples_of_both_hosts_are_on_one_clock() {
     let secret = || Secret::new(super::SECRET).unwrap();
     secret().give();
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

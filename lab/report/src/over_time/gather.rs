@@ -35,7 +35,7 @@ pub(crate) fn gather<'f>(
         let (mut found, mut disruptions) = (Vec::new(), None);
         for result in points {
             let Some(run) = result.runs.first() else { continue };
-            if let Some(series) = Series::of(dir, run.key)? {
+            if let Some(series) = Series::open(dir, run.key)? {
                 disruptions.get_or_insert_with(|| result.point.network_of(run.key.repetition).disruptions());
                 found.push((&result.point, series));
             }

@@ -8,8 +8,8 @@ use crate::report::Report;
 /// Returns the section.
 pub fn html(report: &Report) -> String {
     let Some(fidelity) = &report.provenance.fidelity else { return String::new() };
-    let known = fidelity.known.iter().map(|KnownDifference { what, size, matters, .. }| {
-        format!("<li>{}: {} ({}).</li>", escape(what), escape(size), escape(matters))
+    let known = fidelity.known.iter().map(|KnownDifference { description, size, condition, .. }| {
+        format!("<li>{}: {} ({}).</li>", escape(description), escape(size), escape(condition))
     });
     let known = match known.collect::<String>() {
         none if none.is_empty() => {
@@ -43,7 +43,8 @@ mod tests {
             Some(Fidelity { known: vec![&KNOWN_DIFFERENCES[0]], outside: vec!["loss of 20 %".to_owned()] });
         let html = super::html(&report);
         assert!(
-            html.contains(KNOWN_DIFFERENCES[0].what) && !html.contains(KNOWN_DIFFERENCES[1].what),
+            html.contains(KNOWN_DIFFERENCES[0].description)
+                && !html.contains(KNOWN_DIFFERENCES[1].description),
             "{html}"
         );
         assert!(html.contains("<li>loss of 20 %</li>"), "{html}");

@@ -54,7 +54,7 @@ impl ComparedPoint {
         let (point, model_transport) = (kernel.point.clone(), model.point.transport.clone());
         let furthest = furthest(kernel, model);
         let closed_form = closed_form::mean(&cell);
-        let collapsed = |result: &PointResult| (result.collapsed() as u64, result.runs.len() as u64);
+        let collapsed = |result: &PointResult| (result.collapsed_runs() as u64, result.runs.len() as u64);
         let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
         let [kernel, model] = [kernel, model].map(PointMeasurements::of);
         let shared = if point.competitors() == 0 { check::ALONE_TOLERANCE } else { check::SHARED_TOLERANCE };

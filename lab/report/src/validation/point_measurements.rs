@@ -47,7 +47,7 @@ impl PointMeasurements {
             repetitions: result.runs.len(),
             offered: result.offered(),
             failed: result.failed(),
-            collapsed: result.collapsed(),
+            collapsed: result.collapsed_runs(),
             overall: result.mean_ms(),
             mean: Runs::times(result, |run| run.summary.latency.mean_ms()),
             median: quantile(result, 0.5),

@@ -54,5 +54,5 @@ pub fn experiment(
         Format::Toml => Source::new(NAME_TOML, text).permitted(permission.clone()),
         Format::Ns => Source::of_script(NAME_NS, text, permission)?,
     };
-    Experiment::anywhere(name, &source)
+    Experiment::parse_for_any_machine(name, &source)
 }

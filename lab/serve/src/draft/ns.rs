@@ -227,7 +227,7 @@ fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
         return check_same_network(&file.network()?, &again.network()?);
     };
     let source = Source::of_script(NAME_NS, script, &file.permission).map_err(|e| e.to_string())?;
-    let script = Experiment::anywhere("draft", &source).map_err(|e| e.to_string())?;
+    let script = Experiment::parse_for_any_machine("draft", &source).map_err(|e| e.to_string())?;
     if experiment.points.len() != script.points.len() {
         return Err("ns cannot express the axes; use an experiment file".to_owned());
     }

@@ -193,7 +193,7 @@ mod tests {
     fn experiments_differ_in_what_was_set_and_agree_in_the_rest() {
         let settings_of = |text: &str| {
             let source = Source::new("a", text);
-            settings(&hol_lab::Experiment::anywhere("a", &source).unwrap())
+            settings(&hol_lab::Experiment::parse_for_any_machine("a", &source).unwrap())
         };
         let one = settings_of("transports = ['tcp', 'sctp']\n[network]\ndelay = '10ms'\n");
         let other = settings_of(

@@ -23,7 +23,7 @@ fn filtered(pair: &Pair, transport: &str, mix: RequestMix) -> FlowRun {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2, nftables)"]
-fn in_the_end_the_kernels_filter_holds_what_the_middlebox_granted() {
+fn the_filter_finally_holds_the_granted_rules() {
     let pair = Pair::new();
     for transport in ["tcp", "tcp:connections=3"] {
         let enabled = filtered(&pair, transport, RequestMix::default());

@@ -20,7 +20,7 @@ fn loopback() -> EndAddresses {
     EndAddresses { addresses: vec![Ipv4Addr::LOCALHOST.into()], port: 0 }
 }
 
-/// 30 messages at 1000/s over the loopback interface.
+/// Returns an assignment of 30 messages at 1000/s over the loopback interface.
 fn assignment(transport: &str, kind: &str) -> Assignment {
     let mut workload: WorkloadSpec = toml::from_str(&format!("kind = '{kind}'")).unwrap();
     if let Some(load) = workload.load_mut() {
@@ -155,13 +155,13 @@ fn assert_packets_are_counted(transport: &str) {
 }
 
 #[test]
-fn the_kernel_says_how_many_packets_it_sent() {
+fn packets_are_counted() {
     ["tcp", "udp"].into_iter().for_each(assert_packets_are_counted);
 }
 
 #[test]
 #[ignore = "needs a kernel with MPTCP"]
-fn the_kernel_says_how_many_packets_it_sent_over_mptcp() {
+fn packets_of_mptcp_are_counted() {
     assert_packets_are_counted("mptcp");
 }
 
@@ -184,7 +184,7 @@ fn a_namespace_that_cannot_be_entered_is_named() {
 }
 
 #[test]
-fn sctp_is_used_or_its_absence_is_reported_with_the_cure() {
+fn sctp_runs_or_is_refused_with_a_remedy() {
     match here(&assignment("sctp", "echo")) {
         Ok(run) => assert_complete(&run, 30),
         Err(error) => {
@@ -236,24 +236,24 @@ fn assert_namespaces_may_be_two(transports: &[&str]) {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn the_two_ends_may_live_in_two_namespaces() {
+fn the_two_ends_may_be_in_two_namespaces() {
     assert_namespaces_may_be_two(&["tcp:connections=3", "tcp", "udp"]);
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2), and a kernel with MPTCP"]
-fn the_two_ends_of_mptcp_may_live_in_two_namespaces() {
+fn the_two_ends_of_mptcp_may_be_in_two_namespaces() {
     assert_namespaces_may_be_two(&["mptcp", "mptcp"]);
 }
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2), and a kernel with SCTP (modprobe sctp)"]
-fn the_two_ends_of_sctp_may_live_in_two_namespaces() {
+fn the_two_ends_of_sctp_may_be_in_two_namespaces() {
     assert_namespaces_may_be_two(&["sctp", "sctp"]);
 }
 
 #[test]
-fn an_address_that_is_no_interface_s_is_named() {
+fn an_address_without_an_interface_is_refused_by_name() {
     let elsewhere = EndAddresses { addresses: vec![Ipv4Addr::new(203, 0, 113, 9).into()], port: 7 };
     let error = here(&Assignment { server: elsewhere, ..assignment("tcp", "echo") }).unwrap_err().to_string();
     assert!(error.starts_with("cannot bind TCP to 203.0.113.9:7: "), "{error}");

@@ -30,7 +30,9 @@ impl Budget {
     pub fn charge_turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns += 1;
         check(self.turns <= MAX_TURNS, at, || {
-            format!("this has not ended after {MAX_TURNS} turns; does the loop change what it tests?")
+            format!(
+                "this has not ended after {MAX_TURNS} iterations and calls; does the loop change what it tests?"
+            )
         })
     }
 

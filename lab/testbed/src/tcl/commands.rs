@@ -137,7 +137,7 @@ impl<H: Host> Interpreter<H> {
         if [&old, &step.text].iter().any(|value| *value == MEASURED_VALUE) {
             return self.assign(name.at, &name.text, MEASURED_VALUE.to_owned());
         }
-        let (old, step) = (whole(&Word { text: old, ..name.clone() })?, whole(step)?);
+        let (old, step) = (whole_number(&Word { text: old, ..name.clone() })?, whole_number(step)?);
         let sum = old.checked_add(step).ok_or_else(|| too_large(name.at))?;
         self.assign(name.at, &name.text, sum.to_string())
     }
@@ -160,7 +160,7 @@ impl<H: Host> Interpreter<H> {
 }
 
 /// Parses a whole number.
-pub(super) fn whole(word: &Word) -> Result<i64, Stop> {
+pub(super) fn whole_number(word: &Word) -> Result<i64, Stop> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),
         _ => {

@@ -18,10 +18,10 @@ pub(super) struct Procedure {
 }
 
 /// The start of the message of an error that the script itself reports.
-const OF_SCRIPT: &str = "the script itself says: ";
+const SCRIPT_ERROR_PREFIX: &str = "the script itself says: ";
 
 /// Whether another iteration follows an iteration of a loop's body.
-enum Turn {
+enum Iteration {
     Next,
     Last,
 }
@@ -48,7 +48,7 @@ impl<H: Host> Interpreter<H> {
             ("catch", [body]) => self.catch(body, None),
             ("catch", [body, name, ..]) => self.catch(body, Some(name)),
             ("error", [problem, ..]) => {
-                Err(WordError { at, problem: format!("{OF_SCRIPT}{}", problem.text) }.into())
+                Err(WordError { at, problem: format!("{SCRIPT_ERROR_PREFIX}{}", problem.text) }.into())
             }
             ("switch", arguments) => self.switch(at, arguments),
             ("uplevel", arguments) => self.uplevel(at, arguments),
@@ -136,7 +136,7 @@ impl<H: Host> Interpreter<H> {
         let (code, value) = match self.evaluate(body.script()) {
             Ok(value) => ("0", value),
             Err(Stop::Wrong(WordError { problem, .. })) => {
-                ("1", problem.strip_prefix(OF_SCRIPT).map_or(problem.clone(), str::to_owned))
+                ("1", problem.strip_prefix(SCRIPT_ERROR_PREFIX).map_or(problem.clone(), str::to_owned))
             }
             Err(Stop::Return(value)) => ("2", value),
             Err(Stop::Break(_)) => ("3", String::new()),
@@ -167,7 +167,7 @@ impl<H: Host> Interpreter<H> {
         let [value, cases @ ..] = rest else { return usage(at, SYNTAX) };
         let listed: Vec<Word>;
         let cases = match cases {
-            // Their places are those of the list.
+            // The positions of the patterns and commands are in the list.
             [only] => {
                 let word = |text: Cow<'_, str>| Word { text: text.into_owned(), at: only.at, verbatim: None };
                 listed = list_of(only)?.into_iter().map(word).collect();
@@ -213,7 +213,7 @@ impl<H: Host> Interpreter<H> {
     fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
             self.budget.charge_turn(condition.at)?;
-            if let Turn::Last = turn(self.commands(commands))? {
+            if let Iteration::Last = iteration(self.commands(commands))? {
                 break;
             }
             if let Some(next) = next {
@@ -248,7 +248,7 @@ impl<H: Host> Interpreter<H> {
                         interpreter.assign(*at, name, value.into_owned())?;
                     }
                 }
-                if let Turn::Last = turn(interpreter.commands(commands))? {
+                if let Iteration::Last = iteration(interpreter.commands(commands))? {
                     break;
                 }
             }
@@ -331,10 +331,10 @@ pub(super) fn usage<T>(at: usize, form: &str) -> Result<T, Stop> {
     Err(Stop::Limit(WordError { at, problem: format!("the syntax is {form}") }))
 }
 
-fn turn(outcome: Outcome) -> Result<Turn, Stop> {
+fn iteration(outcome: Outcome) -> Result<Iteration, Stop> {
     match outcome {
-        Ok(_) | Err(Stop::Continue(_)) => Ok(Turn::Next),
-        Err(Stop::Break(_)) => Ok(Turn::Last),
+        Ok(_) | Err(Stop::Continue(_)) => Ok(Iteration::Next),
+        Err(Stop::Break(_)) => Ok(Iteration::Last),
         Err(other) => Err(other),
     }
 }

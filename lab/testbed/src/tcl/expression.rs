@@ -1,4 +1,4 @@
-//! Evaluates expressions: `$i < 2 * ($n - 1)`, during parsing; `live` is false in a branch that is not
+//! Evaluates expressions: `$i < 2 * ($n - 1)`, during parsing; `is_evaluated` is false in a branch that is not
 //! taken.
 
 use std::cmp::Ordering;
@@ -117,40 +117,42 @@ impl<H: Host> Interpreter<H> {
 
 impl<H: Host> Expression<'_, '_, H> {
     /// Evaluates `a ? b : c`, or an expression of higher precedence.
-    fn choice(&mut self, live: bool) -> Outcome {
+    fn choice(&mut self, is_evaluated: bool) -> Outcome {
         let at = self.parser.place();
-        let condition = self.binary(1, live)?;
+        let condition = self.binary(1, is_evaluated)?;
         if !self.eat("?") {
             return Ok(condition);
         }
-        let first = live && truth(&condition, at)?;
+        let first = is_evaluated && truth(&condition, at)?;
         let at = self.parser.place();
-        let then = self.deeper(|inner| inner.choice(first))?;
+        let then = self.one_level_deeper(|inner| inner.choice(first))?;
         if !self.eat(":") {
             return wrong(at, "a ? has no : behind it; write condition ? this : that");
         }
-        let otherwise = self.deeper(|inner| inner.choice(live && !first))?;
+        let otherwise = self.one_level_deeper(|inner| inner.choice(is_evaluated && !first))?;
         Ok(if first { then } else { otherwise })
     }
 
-    fn binary(&mut self, weakest: u8, live: bool) -> Outcome {
-        let mut left = self.unary(live)?;
-        while let Some((operator, strength)) = self.operator().filter(|(_, strength)| *strength >= weakest) {
+    fn binary(&mut self, min_precedence: u8, is_evaluated: bool) -> Outcome {
+        let mut left = self.unary(is_evaluated)?;
+        while let Some((operator, strength)) =
+            self.operator().filter(|(_, strength)| *strength >= min_precedence)
+        {
             let at = self.parser.place();
             self.parser.eat(operator);
             let needed = match operator {
-                "||" => live && !truth(&left, at)?,
-                "&&" => live && truth(&left, at)?,
-                _ => live,
+                "||" => is_evaluated && !truth(&left, at)?,
+                "&&" => is_evaluated && truth(&left, at)?,
+                _ => is_evaluated,
             };
             // Powers are grouped from the right.
             let next = if operator == "**" { strength } else { strength + 1 };
-            let right = self.deeper(|inner| inner.binary(next, needed))?;
+            let right = self.one_level_deeper(|inner| inner.binary(next, needed))?;
             if matches!(operator, "in" | "ni") {
                 self.interpreter.budget.charge_octets(at, right.len() * LIST_COST)?;
             }
             left = match operator {
-                _ if !live => left,
+                _ if !is_evaluated => left,
                 "||" => number(!needed || truth(&right, at)?),
                 "&&" => number(needed && truth(&right, at)?),
                 _ => apply(operator, &left, &right, at)?,
@@ -169,14 +171,14 @@ impl<H: Host> Expression<'_, '_, H> {
         OPERATORS.into_iter().find(|(operator, _)| rest.starts_with(operator) && is_whole(operator))
     }
 
-    fn unary(&mut self, live: bool) -> Outcome {
+    fn unary(&mut self, is_evaluated: bool) -> Outcome {
         self.skip_blanks();
         let at = self.parser.place();
         let sign = ["-", "+", "!", "~"].into_iter().find(|sign| self.parser.eat(sign));
-        let Some(sign) = sign else { return self.operand(live) };
-        let value = self.deeper(|inner| inner.unary(live))?;
+        let Some(sign) = sign else { return self.operand(is_evaluated) };
+        let value = self.one_level_deeper(|inner| inner.unary(is_evaluated))?;
         Ok(match sign {
-            _ if !live => value,
+            _ if !is_evaluated => value,
             "!" => number(!truth(&value, at)?),
             _ if value == MEASURED_VALUE => value,
             "-" => Number::read(&value, at)?.negative().ok_or_else(|| too_large(at))?.to_string(),
@@ -185,11 +187,11 @@ impl<H: Host> Expression<'_, '_, H> {
         })
     }
 
-    fn operand(&mut self, live: bool) -> Outcome {
+    fn operand(&mut self, is_evaluated: bool) -> Outcome {
         let at = self.parser.place();
         match self.parser.peek() {
             Some('$' | '[') => match self.parser.substitution()? {
-                Some(part) if live => self.interpreter.value(at, &part),
+                Some(part) if is_evaluated => self.interpreter.value(at, &part),
                 Some(_) => Ok("0".to_owned()),
                 None => wrong(at, "a $ without a name behind it"),
             },
@@ -199,12 +201,12 @@ impl<H: Host> Expression<'_, '_, H> {
                 if !self.parser.eat("\"") {
                     return wrong(at, "the quotes that open here are never closed; add a \"");
                 }
-                if live { self.interpreter.join(at, &parts) } else { Ok(String::new()) }
+                if is_evaluated { self.interpreter.join(at, &parts) } else { Ok(String::new()) }
             }
             Some('{') => Ok(self.parser.braces()?.0),
             Some('(') => {
                 self.parser.take();
-                let value = self.deeper(|inner| inner.choice(live))?;
+                let value = self.one_level_deeper(|inner| inner.choice(is_evaluated))?;
                 if self.eat(")") {
                     Ok(value)
                 } else {
@@ -212,7 +214,7 @@ impl<H: Host> Expression<'_, '_, H> {
                 }
             }
             Some(c) if c.is_ascii_digit() || c == '.' => self.number(at),
-            Some(c) if c.is_ascii_alphabetic() => self.function(at, live),
+            Some(c) if c.is_ascii_alphabetic() => self.function(at, is_evaluated),
             Some(c) => wrong(at, format!("{c:?} where a value is expected")),
             None => wrong(at, "the expression ends where a value is expected"),
         }
@@ -234,7 +236,7 @@ impl<H: Host> Expression<'_, '_, H> {
             let problem = format!("numbers of {LONGEST_NUMBER} octets and more are not supported");
             return Err(Stop::Limit(WordError { at, problem }));
         }
-        // What stands behind the longest number is an operator, as in 1eq1, or an error.
+        // The longest number is followed by an operator, as in 1eq1, or by an error.
         let (end, whole) = (self.parser.offset, text.clone());
         while Number::parse(&text).is_none() && !text.is_empty() {
             Number::refuse_unsupported(&text, at)?;
@@ -244,12 +246,12 @@ impl<H: Host> Expression<'_, '_, H> {
         if text.is_empty() || text != whole && self.operator().is_none() {
             Number::read(&whole, at)?;
         }
-        // As it is written, for eq and ne compare texts.
+        // The number stays as it is written, because eq and ne compare texts.
         Ok(text)
     }
 
     /// Evaluates a function with its arguments, or a word for true or false.
-    fn function(&mut self, at: usize, live: bool) -> Outcome {
+    fn function(&mut self, at: usize, is_evaluated: bool) -> Outcome {
         let mut name = String::new();
         while let Some(c) = self.parser.peek().filter(char::is_ascii_alphanumeric) {
             name.push(c);
@@ -267,9 +269,9 @@ impl<H: Host> Expression<'_, '_, H> {
             if !arguments.is_empty() && !self.eat(",") {
                 return wrong(at, format!("the parenthesis of {name}( is never closed; add a )"));
             }
-            arguments.push(self.deeper(|inner| inner.choice(live))?);
+            arguments.push(self.one_level_deeper(|inner| inner.choice(is_evaluated))?);
         }
-        match live {
+        match is_evaluated {
             true => self.call(at, &name, &arguments),
             false => Ok("0".to_owned()),
         }
@@ -334,10 +336,10 @@ impl<H: Host> Expression<'_, '_, H> {
         Real(next as f64 * (1.0 / RANDOM_MODULUS as f64))
     }
 
-    fn deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
+    fn one_level_deeper(&mut self, inside: impl FnOnce(&mut Expression<'_, '_, H>) -> Outcome) -> Outcome {
         let at = self.parser.place();
         let parser = &mut self.parser;
-        self.interpreter.deeper(at, |interpreter| {
+        self.interpreter.one_level_deeper(at, |interpreter| {
             let mut inner = Expression { interpreter, parser: parser.clone() };
             let value = inside(&mut inner)?;
             *parser = inner.parser;

@@ -19,7 +19,7 @@ const MAX_NESTED: usize = 4 << 20;
 /// The divisor for the octets of a command's result: it is only copied, which takes less time than other work.
 const COPY_DISCOUNT: usize = 8;
 /// The additional commands that a command of the host counts as, because it may create an object or search for a name.
-const OF_HOST: u64 = 3;
+const HOST_COMMAND_COST: u64 = 3;
 /// The octets that a search for a similar name counts as.
 pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
@@ -171,7 +171,7 @@ impl<H: Host> Interpreter<H> {
             let at = command[0].at;
             self.budget.charge_commands(at, 1)?;
             let words = command.iter().map(|word| self.substitute(word)).collect::<Result<Vec<_>, _>>()?;
-            result = self.deeper(at, |interpreter| interpreter.command(&words))?;
+            result = self.one_level_deeper(at, |interpreter| interpreter.command(&words))?;
             self.budget.charge_octets(at, result.len() / COPY_DISCOUNT)?;
             if self.host.is_over() {
                 return Err(Stop::Over);
@@ -181,7 +181,11 @@ impl<H: Host> Interpreter<H> {
     }
 
     /// Calls `inside` one level deeper.
-    pub(super) fn deeper(&mut self, at: usize, inside: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
+    pub(super) fn one_level_deeper(
+        &mut self,
+        at: usize,
+        inside: impl FnOnce(&mut Self) -> Outcome,
+    ) -> Outcome {
         if self.depth >= MAX_NESTING {
             let problem =
                 format!("this is nested more than {MAX_NESTING} deep; does a procedure call itself?");
@@ -248,7 +252,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes a command of the host; `None` if it does not exist.
     fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
-        if let Err(stop) = self.budget.charge_commands(words[0].at, OF_HOST) {
+        if let Err(stop) = self.budget.charge_commands(words[0].at, HOST_COMMAND_COST) {
             return Some(Err(stop));
         }
         self.host.command(words).map(|done| done.map_err(Stop::Limit))

@@ -198,7 +198,7 @@ impl<H: Host> Interpreter<H> {
             ("lreverse", [source]) => (|| Ok(list(list_of(source)?.iter().rev().map(AsRef::as_ref))))(),
             ("linsert", [source, index, more @ ..]) => (|| {
                 let mut all = list_of(source)?;
-                // Behind the end is `end` here.
+                // An index after the end means `end` here.
                 let last = all.len() as i64;
                 let at = position(index, all.len() + 1)?.clamp(0, last) as usize;
                 all.splice(at..at, more.iter().map(|word| word.text.as_str().into()));
@@ -375,14 +375,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_may_hold_blanks() {
+    fn list_elements_may_contain_blanks() {
         assert_eq!(parts(" a {b c}  \"d e\" {} ").unwrap(), ["a", "b c", "d e", ""]);
         assert_eq!(parts("{a {b c}} d").unwrap(), ["a {b c}", "d"]);
         assert!(parts("{a").is_err() && parts("{a}b").is_err());
     }
 
     #[test]
-    fn a_list_gives_its_elements_back() {
+    fn elements_survive_encoding_as_a_list() {
         let hard = ["", "a b", "{a} b", "$x", "[run]", "{{", "say \"x\""];
         assert_eq!(parts(&list(hard)).unwrap(), hard);
     }

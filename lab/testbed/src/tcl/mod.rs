@@ -74,7 +74,7 @@ impl Word {
 pub(crate) struct Text<'t> {
     pub text: &'t str,
     base: usize,
-    /// False for text that was put together: all of it stands at `base`.
+    /// Whether octet n of the text is at `base` + n in the script; false for composed text, all of which is considered to be at `base`.
     exact: bool,
 }
 

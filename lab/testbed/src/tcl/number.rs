@@ -115,7 +115,7 @@ impl Number {
     pub fn compare(self, other: Self) -> Ordering {
         match (self, other) {
             (Whole(a), Whole(b)) => a.cmp(&b),
-            // All are finite; -0.0 is 0.0.
+            // All numbers are finite; -0.0 equals 0.0.
             (Real(a), Real(b)) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
             (Whole(a), Real(b)) => compare_exactly(a, b),
             (Real(a), Whole(b)) => compare_exactly(b, a).reverse(),
@@ -153,10 +153,10 @@ impl Number {
                     ">>" => Some(a >> b.min(63)),
                     "**" if b < 0 && a == 0 => return wrong("zero has no negative power"),
                     "**" if b < 0 => Some(if matches!(a, -1 | 1) { a.pow(u32::from(b % 2 != 0)) } else { 0 }),
-                    // Those of 0, 1 and -1 are never too large.
+                    // Powers of 0, 1 and -1 are never too large.
                     "**" if (-1..=1).contains(&a) => Some(a.pow((b % 2 + 2 * i64::from(b > 0)) as u32)),
                     "**" => u32::try_from(b).ok().and_then(|power| a.checked_pow(power)),
-                    other => unreachable!("{other} is no operator of numbers"),
+                    other => unreachable!("{other} is not an operator on numbers"),
                 }
                 .ok_or_else(|| too_large(at))?,
             )),
@@ -185,7 +185,7 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Whole(whole) => whole.fmt(f),
-            // With a point or an exponent, so that it stays a real number: tcl_precision of 0.
+            // The text has a point or an exponent, so that it is read as a real number again: tcl_precision of 0.
             Real(real) => {
                 let (digits, exponent) = split(&format!("{real:e}"));
                 match (-4..=16).contains(&exponent) {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_result_says_why() {
+    fn invalid_operations_and_numbers_are_refused() {
         assert!(Whole(1).combine("/", Whole(0), 0).is_err());
         assert!(Whole(i64::MIN).combine("/", Whole(-1), 0).is_err());
         assert!(Whole(10).combine("**", Whole(40), 0).is_err());

@@ -53,13 +53,13 @@ struct Call {
 const ROOT_CLASSES: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
 
 /// Tcl's commands that an object executes with its own variables.
-const OF_VARIABLES: [&str; 4] = ["set", "unset", "incr", "array"];
+const VARIABLE_COMMANDS: [&str; 4] = ["set", "unset", "incr", "array"];
 
 /// The longest name of a class of a host, in octets.
 const LONGEST_NAME: usize = 200;
 
 /// Maximum number of superclasses of a class.
-const MAX_ABOVE: usize = 100;
+const MAX_SUPERCLASSES: usize = 100;
 
 impl Objects {
     /// Returns a class and all its superclasses; each class comes after all its subclasses.
@@ -81,7 +81,7 @@ impl Objects {
             }
             // A host's class is below the one whose name it begins with.
             None => {
-                let is_short = seen.len() <= MAX_ABOVE && class.len() <= LONGEST_NAME;
+                let is_short = seen.len() <= MAX_SUPERCLASSES && class.len() <= LONGEST_NAME;
                 let above = class.rsplit_once('/').filter(|_| is_short);
                 above.into_iter().for_each(|(above, _)| self.add_superclasses(above, seen, line));
             }
@@ -164,9 +164,9 @@ impl<H: Host> Interpreter<H> {
         [object.to_owned()].into_iter().chain(classes.into_iter().flatten()).collect()
     }
 
-    /// Executes `Class Name -superclass {Above …}`.
+    /// Executes `Class Name -superclass {Parent …}`.
     fn define_class(&mut self, words: &[Word]) -> Outcome {
-        const CLASS_SYNTAX: &str = "Class Name -superclass Above";
+        const CLASS_SYNTAX: &str = "Class Name -superclass Parent";
         let Some((name, options)) = words.split_first() else { return usage(0, CLASS_SYNTAX) };
         let mut above = Vec::new();
         let (pairs, rest) = options.as_chunks::<2>();
@@ -179,19 +179,20 @@ impl<H: Host> Interpreter<H> {
         if let Some(word) = rest.first() {
             return usage(word.at, CLASS_SYNTAX);
         }
-        self.budget.charge_octets(name.at, above.len() * MAX_ABOVE * ENTRY_OCTETS)?;
+        self.budget.charge_octets(name.at, above.len() * MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         if above.iter().any(|class| self.objects.precedence(class).contains(&name.text)) {
-            let problem = format!("the class \"{}\" would be above itself", name.text);
+            let problem = format!("the class \"{}\" would be its own superclass", name.text);
             return Err(WordError { at: name.at, problem }.into());
         }
         // The limit below is checked when a class is defined, so what is above it must not change.
         if self.objects.extended.contains(&name.text) {
-            let problem = format!("there are classes below \"{}\"; define it once, before them", name.text);
+            let problem =
+                format!("class \"{}\" already has subclasses; define it once, before them", name.text);
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         let all: BTreeSet<_> = above.iter().flat_map(|class| self.objects.precedence(class)).collect();
-        if all.len() > MAX_ABOVE {
-            let problem = format!("more than {MAX_ABOVE} classes are above this one");
+        if all.len() > MAX_SUPERCLASSES {
+            let problem = format!("this class has more than {MAX_SUPERCLASSES} superclasses");
             return Err(Stop::Limit(WordError { at: name.at, problem }));
         }
         self.objects.extended.extend(above.iter().cloned());
@@ -201,7 +202,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `CLASS instproc name {parameters} {commands}`.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY_OCTETS)?;
+        self.budget.charge_octets(class.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         if let Some(above) = self.objects.host_class(&class.text) {
             let extends = above != class.text;
             self.host.check_method(&Word { text: above, ..class.clone() }, method, extends);
@@ -214,7 +215,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `$object proc name {parameters} {commands}`.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
-        self.budget.charge_octets(object.at, MAX_ABOVE * ENTRY_OCTETS)?;
+        self.budget.charge_octets(object.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         let class = self.class_of_object(&object.text);
         if let Some(above) = class.and_then(|class| self.objects.host_class(&class)) {
             self.host.check_method(&Word { text: above, ..object.clone() }, method, true);
@@ -227,7 +228,7 @@ impl<H: Host> Interpreter<H> {
 
     /// Executes `new Name arguments` for a class of the script.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
-        self.budget.charge_octets(class.at, MAX_ABOVE * ENTRY_OCTETS)?;
+        self.budget.charge_octets(class.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         let has_init = self.objects.has_init(&class.text);
         let handle = match self.objects.host_class(&class.text) {
             Some(above) => {
@@ -291,7 +292,7 @@ impl<H: Host> Interpreter<H> {
         match (method, &words[2..]) {
             ("instvar", names) => Some(self.link_to(object, names)),
             (_, [first, ..])
-                if OF_VARIABLES.contains(&method) && self.is_own_variable(object, method, first) =>
+                if VARIABLE_COMMANDS.contains(&method) && self.is_own_variable(object, method, first) =>
             {
                 if let ("set", 4) = (method, words.len()) {
                     self.host.note_script_variable(words);

@@ -66,7 +66,7 @@ pub(super) fn backslash(text: &str) -> (char, usize) {
         'r' => ('\r', 2),
         't' => ('\t', 2),
         'v' => ('\u{b}', 2),
-        // With the blanks at the start of the next line.
+        // The sequence includes the blanks at the start of the next line.
         '\n' => (' ', 2 + behind[1..].len() - behind[1..].trim_start_matches([' ', '\t']).len()),
         c => (c, 1 + c.len_utf8()),
     })
@@ -210,7 +210,7 @@ impl<'t> Parser<'t> {
             }
             if depth == 0 {
                 let text = &self.text.text[start..self.offset - 1];
-                // Joined with a blank each, so that all letters stay where they were.
+                // A joined line is replaced with blanks, so that all offsets stay the same.
                 let joined = text.replace("\\\n", "  ");
                 return Ok((joined, Some(base)));
             }

@@ -5,7 +5,7 @@ use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::number::MEASURED_VALUE;
 use super::pattern::{Pattern, parse};
-use super::search::{Found, Search};
+use super::search::{GroupRanges, Search};
 use super::{Word, WordError};
 
 impl<H: Host> Interpreter<H> {
@@ -16,14 +16,14 @@ impl<H: Host> Interpreter<H> {
             ("regexp", arguments) => self.regexp(at, arguments),
             ("regsub", arguments) => self.regsub(at, arguments),
             ("file", [part, name]) if FILE_NAME_PARTS.contains(&part.text.as_str()) => {
-                Ok(part_of(&part.text, &name.text).to_owned())
+                Ok(name_part(&part.text, &name.text).to_owned())
             }
             ("file", [part, names @ ..]) if part.text == "join" && !names.is_empty() => {
-                Ok(joined(names.iter().map(|name| name.text.as_str())))
+                Ok(join_names(names.iter().map(|name| name.text.as_str())))
             }
             ("file", [question, name]) if matches!(question.text.as_str(), "exists" | "executable") => {
-                // A script asks for the program that runs it.
-                let is_ns = part_of("tail", &name.text) == "ns";
+                // A script compares the name of the program that runs it.
+                let is_ns = name_part("tail", &name.text) == "ns";
                 let is_there = is_ns || question.text == "exists" && self.host.has_file(&name.text);
                 Ok(i64::from(is_there).to_string())
             }
@@ -31,7 +31,7 @@ impl<H: Host> Interpreter<H> {
                 at,
                 "file exists name; supported are exists, dirname, tail, rootname, extension and join",
             ),
-            // Where and when a script is read is no part of it.
+            // The result must not depend on where and when a script is read.
             ("clock" | "pwd" | "glob", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => return None,
         })
@@ -50,7 +50,7 @@ impl<H: Host> Interpreter<H> {
             Search { text: &letters, pattern: &pattern, from: 0, budget: &mut self.budget, at }.first()?;
         let Some(found) = search else { return Ok("0".to_owned()) };
         for (group, name) in names.iter().enumerate() {
-            self.assign(name.at, &name.text, matched(&letters, &found, group).collect())?;
+            self.assign(name.at, &name.text, group_letters(&letters, &found, group).collect())?;
         }
         Ok("1".to_owned())
     }
@@ -92,10 +92,10 @@ impl<H: Host> Interpreter<H> {
             let Some(found) = search.first()? else { break };
             let (start, end) = found[0].unwrap_or_default();
             replaced.extend(&letters[from..start]);
-            push_replacement(&mut replaced, &by.text, |group| matched(&letters, &found, group));
+            push_replacement(&mut replaced, &by.text, |group| group_letters(&letters, &found, group));
             check_length(at, replaced.len())?;
             (from, count) = (end, count + 1);
-            // Behind a match without letters the next one is searched a letter further on.
+            // After an empty match, the search continues one letter later.
             if start == end {
                 replaced.extend(letters.get(end));
                 from += 1;
@@ -115,7 +115,7 @@ const PATTERN_COST: usize = 64;
 /// The parts of a file's name.
 const FILE_NAME_PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
-fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
+fn name_part<'n>(part: &str, name: &'n str) -> &'n str {
     let path = name.trim_end_matches('/');
     let (directory, tail) = path.rsplit_once('/').map_or((None, path), |(above, tail)| (Some(above), tail));
     let last = name.rsplit_once('/').map_or(name, |(_, last)| last);
@@ -131,7 +131,7 @@ fn part_of<'n>(part: &str, name: &'n str) -> &'n str {
 }
 
 /// Joins names; a name that begins with `/` or `~` replaces all names before it. `TclpNativeJoinPath` of Tcl 8.6.
-fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
+fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut path = String::new();
     for name in names {
         if name.starts_with(['/', '~']) {
@@ -167,7 +167,11 @@ fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<
 }
 
 /// Returns the letters that a group matched.
-fn matched<'l>(letters: &'l [char], found: &Found, group: usize) -> impl Iterator<Item = &'l char> {
+fn group_letters<'l>(
+    letters: &'l [char],
+    found: &GroupRanges,
+    group: usize,
+) -> impl Iterator<Item = &'l char> {
     let (start, end) = found.get(group).copied().flatten().unwrap_or_default();
     letters[start..end].iter()
 }

@@ -21,7 +21,7 @@ const LETTER_COST: usize = 8;
 const PLACES_TRIED: usize = 16;
 
 /// Where a match and its groups begin and end, in letters.
-pub(super) type Found = Vec<Option<(usize, usize)>>;
+pub(super) type GroupRanges = Vec<Option<(usize, usize)>>;
 
 /// A text in which a pattern is searched.
 pub(super) struct Search<'s> {
@@ -36,7 +36,7 @@ pub(super) struct Search<'s> {
 
 impl Search<'_> {
     /// Returns the first match.
-    pub fn first(&mut self) -> Result<Option<Found>, Stop> {
+    pub fn first(&mut self) -> Result<Option<GroupRanges>, Stop> {
         let root = &self.pattern.root;
         for start in self.from..=self.text.len() {
             // Whether it matches anywhere is found faster than where.
@@ -150,7 +150,7 @@ impl Search<'_> {
     }
 
     /// Finds the groups of a part that matches from one position to another.
-    fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut Found) -> Result<(), Stop> {
+    fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut GroupRanges) -> Result<(), Stop> {
         match node {
             node if !node.has_groups() => {}
             Node::Letter(_) | Node::Place(_) => {}
@@ -175,7 +175,7 @@ impl Search<'_> {
                     }
                 }
             }
-            // As Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
+            // Tcl turns x{m,n} into x{m-1,n-1}x, in which only the last part has groups.
             Node::Repeat { node: own, min: min @ 1.., max, .. } => {
                 let mut places = self.repeated(own, min - 1, max.saturating_sub(1), &[from])?;
                 if node.is_lazy() != Some(true) {
@@ -229,7 +229,7 @@ impl Search<'_> {
 }
 
 /// Forgets what the groups of a part matched.
-fn forget(node: &Node, found: &mut Found) {
+fn forget(node: &Node, found: &mut GroupRanges) {
     match node {
         Node::Letter(_) | Node::Place(_) => {}
         Node::Group(number, node) => {

@@ -1,7 +1,7 @@
 //! Executes `string` and `format`.
 
 use super::budget::check_length;
-use super::commands::whole;
+use super::commands::whole_number;
 use super::control::usage;
 use super::interpreter::{Host, Interpreter, Outcome, Stop};
 use super::list::position;
@@ -36,7 +36,7 @@ impl<H: Host> Interpreter<H> {
                     both.to_owned()
                 })
             }
-            // Tcl finds no empty text.
+            // Tcl never finds an empty text.
             ("string", ["first", "", _]) => Ok("-1".to_owned()),
             ("string", ["first", wanted, text]) => {
                 let found = text.find(wanted).map_or(-1, |octet| text[..octet].chars().count() as i64);
@@ -74,7 +74,7 @@ impl<H: Host> Interpreter<H> {
 fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut place) = (0, 0);
-    // Behind the last star, and where it was tried.
+    // The position after the last star in the pattern, and the position in the text that was tried for it.
     let mut star: Option<(usize, usize)> = None;
     while place < text.len() {
         if pattern.get(at) == Some(&'*') {
@@ -140,7 +140,7 @@ impl<'w> Values<'w> {
     fn read_size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
         if let Some(rest) = text.strip_prefix('*') {
             *text = rest;
-            return whole(self.next()?).map(Some);
+            return whole_number(self.next()?).map(Some);
         }
         let length = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let digits;
@@ -193,7 +193,7 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
         );
         return Err(Stop::Limit(WordError { at, problem }));
     };
-    // A negative precision is none.
+    // A negative precision counts as none.
     let precision = precision.and_then(|precision| usize::try_from(precision).ok());
     Ok((Field { flags, width: width.unsigned_abs() as usize, precision, kind }, &rest[1..]))
 }
@@ -207,15 +207,15 @@ impl Field {
             _ if value.text == MEASURED_VALUE => value.text.clone(),
             's' => value.text.chars().take(self.precision.unwrap_or(usize::MAX)).collect(),
             'c' => {
-                let letter = u32::try_from(whole(value)?).ok().and_then(char::from_u32);
+                let letter = u32::try_from(whole_number(value)?).ok().and_then(char::from_u32);
                 let problem = || "%c needs the number of a character".to_owned();
                 letter.map(String::from).ok_or_else(|| Stop::Limit(WordError { at, problem: problem() }))?
             }
-            'd' | 'i' => whole(value)?.to_string(),
-            'u' => (whole(value)? as u64).to_string(),
-            'x' => format!("{:x}", whole(value)?),
-            'X' => format!("{:X}", whole(value)?),
-            'o' => format!("{:o}", whole(value)?),
+            'd' | 'i' => whole_number(value)?.to_string(),
+            'u' => (whole_number(value)? as u64).to_string(),
+            'x' => format!("{:x}", whole_number(value)?),
+            'X' => format!("{:X}", whole_number(value)?),
+            'o' => format!("{:o}", whole_number(value)?),
             'f' => format!("{:.precision$}", real()?),
             'e' => scientific(real()?, precision),
             'E' => scientific(real()?, precision).to_uppercase(),

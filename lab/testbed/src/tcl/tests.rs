@@ -1,4 +1,4 @@
-//! Commands and expressions with what tclsh 8.6 prints for them.
+//! Tests commands and expressions against the results that tclsh 8.6 prints for them.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -346,7 +346,7 @@ fn value(outcome: Outcome, what: &str) -> String {
 }
 
 #[test]
-fn values_are_those_that_tclsh_8_6_gives() {
+fn expressions_have_the_values_of_tclsh_8_6() {
     let mut interpreter = Interpreter::new(Nobody, "a.tcl");
     interpreter.run("set a 7").unwrap();
     for (expression, expected) in EXPRESSIONS {
@@ -356,16 +356,16 @@ fn values_are_those_that_tclsh_8_6_gives() {
 }
 
 #[test]
-fn commands_give_what_tclsh_8_6_gives() {
+fn commands_have_the_results_of_tclsh_8_6() {
     for (command, expected) in COMMANDS {
         let result = Interpreter::new(Nobody, "a.tcl").evaluate(Text::whole(command));
         assert_eq!(value(result, command), *expected, "{command}");
     }
 }
 
-/// What tclsh refuses, too, or knows and hol does not.
+/// Commands that tclsh refuses, too, or that only hol lacks.
 #[test]
-fn what_is_not_supported_is_refused() {
+fn unsupported_commands_and_numbers_are_refused() {
     for (command, problem) in [
         ("expr {99999999999999999999 + 1}", "has more than 64 bits"),
         ("expr {99999999999999999999 == 1e20}", "has more than 64 bits"),
@@ -400,9 +400,9 @@ fn what_is_not_supported_is_refused() {
     }
 }
 
-/// What Tcl has and hol lacks is refused inside of `catch`, too; errors of Tcl are caught.
+/// Features of Tcl that hol lacks are refused inside of `catch`, too; errors of Tcl are caught.
 #[test]
-fn catch_does_not_hide_what_hol_lacks() {
+fn catch_does_not_hide_unsupported_commands() {
     for command in [
         "string map {a b} abc",
         "string repeat a 3",
@@ -567,7 +567,7 @@ const FUNCTIONS: &str = "int round abs floor ceil sqrt pow fmod max min isqrt bo
 const WORDS: &str = "{} a b ab abc {a b} {a {b c}} {{} x} \\{ \\} {a\\} \" \\\" # #a $a \\$ [list\\ a] ; -1 0 1 2 end end-1 1+1 010 08 1.5 1e2 { 5 } 0x1f * ? a* {[a-c]} {[^a]} . .* (a)b (a|b)* a+ a{2} ^a b$ \\\\y {\\m} {[[:alpha:]]+} & -all -nocase -- \
     -integer -real -unique -decreasing -exact -glob -regexp %d %s %5.2f %-4s|%x %g %e %c /a a/b ./a é \\u00e9 x\\ny";
 
-/// The commands that take them.
+/// The beginnings of random commands, which take these pieces as arguments.
 const HEADS: [&str; 44] = [
     "list",
     "llength",
@@ -615,10 +615,10 @@ const HEADS: [&str; 44] = [
     "expr",
 ];
 
-/// Random expressions and commands give what tclsh gives, or are refused; what fails in Tcl fails here.
+/// Random expressions and commands give the same results as in tclsh, or are refused; those that fail in Tcl fail here.
 #[test]
 #[ignore = "needs tclsh 8.6 (package tcl8.6)"]
-fn random_commands_give_what_tclsh_gives() {
+fn random_commands_have_the_results_of_tclsh() {
     let mut state = std::env::var("HOL_SEED").map_or(1_u64, |seed| seed.parse().unwrap());
     let mut below = |count: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -643,13 +643,13 @@ fn random_commands_give_what_tclsh_gives() {
         interpreter.run("set a 7").unwrap();
         match interpreter.evaluate(Text::whole(command)) {
             Ok(value) => Some(format!("0 {value}")),
-            // Tcl goes on with what is not a number: 1 < sqrt(-1).
+            // Tcl continues to compute with NaN: 1 < sqrt(-1).
             Err(Stop::Wrong(error)) if error.problem.contains("finite") => None,
             Err(Stop::Wrong(error)) => Some(format!("1 {}", error.problem)),
             _ => None,
         }
     };
-    // What is refused may take tclsh hours, such as 7 ** 99999999.
+    // Refused commands are not run in tclsh, where they may take hours, such as 7 ** 99999999.
     let values: Vec<(String, String)> =
         commands.into_iter().filter_map(|command| Some((own(&command)?, command))).collect();
     assert!(values.len() > count / 2, "{} of {count} commands are refused", count - values.len());
@@ -703,7 +703,7 @@ fn random_expression(
     }
 }
 
-/// Returns the words of a table, with what is in braces or quotes as it stands.
+/// Returns the words of a table; text in braces or quotes is one word and unchanged.
 fn split_pieces(table: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut depth, mut is_quoted) = (0, 0, false);

@@ -55,20 +55,20 @@ impl Variables {
     /// Returns the value of a variable.
     pub fn get(&self, name: &str) -> Option<&str> {
         let (scope, name) = self.place(name);
-        self.of(&scope)?.get(&name).map(|value| value.text.as_str())
+        self.in_scope(&scope)?.get(&name).map(|value| value.text.as_str())
     }
 
     /// Returns whether the value of a variable has the canonical form of a list.
     pub fn is_list(&self, name: &str) -> bool {
         let (scope, name) = self.place(name);
-        self.of(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
+        self.in_scope(&scope).and_then(|variables| variables.get(&name)).is_some_and(|value| value.is_list)
     }
 
     /// Describes that a variable does not exist.
     pub fn unknown(&self, name: &str) -> String {
         let (scope, name) = self.place(name);
         let near =
-            suggestion(&name, self.of(&scope).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
+            suggestion(&name, self.in_scope(&scope).into_iter().flat_map(BTreeMap::keys).map(String::as_str));
         let cure = near.map_or_else(|| "set it first".to_owned(), |near| format!("did you mean \"{near}\"?"));
         format!("unknown variable \"{name}\"; {cure}")
     }
@@ -76,7 +76,7 @@ impl Variables {
     /// Sets a variable.
     pub fn set(&mut self, name: &str, value: String) {
         let (scope, name) = self.place(name);
-        let own = self.made_if_new(scope, name);
+        let own = self.get_or_create(scope, name);
         (own.text, own.is_list) = (value, false);
     }
 
@@ -84,22 +84,22 @@ impl Variables {
     /// list.
     pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.place(name);
-        let value = self.made_if_new(scope, name);
+        let value = self.get_or_create(scope, name);
         value.text.push_str(more);
         value.is_list = has_elements;
         &value.text
     }
 
-    fn made_if_new(&mut self, scope: Scope, name: String) -> &mut Value {
+    fn get_or_create(&mut self, scope: Scope, name: String) -> &mut Value {
         self.made += 1;
         let number = self.made;
-        self.of_mut(scope).entry(name).or_insert(Value { number, ..Value::default() })
+        self.in_scope_mut(scope).entry(name).or_insert(Value { number, ..Value::default() })
     }
 
     /// Returns the indices of an array, in the order of Tcl.
     pub fn indices(&self, array: &str) -> Vec<String> {
         let (scope, bare) = self.place(array);
-        let elements = self.of(&scope).into_iter().flat_map(|variables| elements_of(variables, &bare));
+        let elements = self.in_scope(&scope).into_iter().flat_map(|variables| elements_of(variables, &bare));
         let mut elements: Vec<(u64, &str)> = elements.map(|(index, value)| (value.number, index)).collect();
         elements.sort_unstable();
         in_hash_order(elements.into_iter().map(|(_, index)| index))
@@ -108,7 +108,7 @@ impl Variables {
     /// Returns whether there is a variable or an array of this name.
     pub fn exists(&self, name: &str) -> bool {
         let (scope, bare) = self.place(name);
-        self.of(&scope).is_some_and(|variables| {
+        self.in_scope(&scope).is_some_and(|variables| {
             variables.contains_key(&bare) || elements_of(variables, &bare).next().is_some()
         })
     }
@@ -116,7 +116,7 @@ impl Variables {
     /// Deletes a variable, or a whole array.
     pub fn unset(&mut self, name: &str) {
         let (scope, bare) = self.place(name);
-        let variables = self.of_mut(scope);
+        let variables = self.in_scope_mut(scope);
         variables.remove(&bare);
         let indices: Vec<String> = elements_of(variables, &bare).map(|(index, _)| index.to_owned()).collect();
         indices.iter().for_each(|index| drop(variables.remove(&format!("{bare}({index})"))));
@@ -187,7 +187,7 @@ impl Variables {
         own.iter().map(|(name, value)| (name.as_str(), value.text.as_str()))
     }
 
-    fn of(&self, scope: &Scope) -> Option<&BTreeMap<String, Value>> {
+    fn in_scope(&self, scope: &Scope) -> Option<&BTreeMap<String, Value>> {
         match scope {
             Scope::Global => Some(&self.global.own),
             Scope::Call(index) => self.frames.get(*index).map(|frame| &frame.own),
@@ -195,7 +195,7 @@ impl Variables {
         }
     }
 
-    fn of_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, Value> {
+    fn in_scope_mut(&mut self, scope: Scope) -> &mut BTreeMap<String, Value> {
         match scope {
             Scope::Call(index) if index < self.frames.len() => &mut self.frames[index].own,
             Scope::Object(handle) => self.objects.entry(handle).or_default(),

@@ -1,4 +1,4 @@
-//! Why a script is refused: in one sentence, for what it needs and not for the first odd word.
+//! Why a script is refused: one sentence names the missing feature instead of the first unknown word.
 
 use hol_testbed::Script;
 
@@ -18,16 +18,16 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn the_gravest_cause_is_told_wherever_it_stands() {
+fn the_most_serious_cause_is_reported_wherever_it_is() {
     for (script, cause) in [
-        // Classes of a script are no cause.
+        // A script may define classes.
         (
             "Class Scene\nScene instproc init {} { global ns; set ns [new Simulator]; $ns node-config -adhocRouting AODV }\nnew Scene",
             "wireless",
         ),
-        // A method that ns calls is a lesser one.
+        // A method that ns calls is a less serious cause.
         ("Agent/TCP instproc done {} {}\nset ns [new Simulator]\nset g [Node allocaddr]", "multicast"),
-        // What the script would do with arguments.
+        // Commands that the script would execute with arguments count.
         (
             "if {$argc == 0} { puts usage; exit 1 }\nset ns [new Simulator]\nset opt(mac) Mac/802_11",
             "wireless",
@@ -36,7 +36,7 @@ fn the_gravest_cause_is_told_wherever_it_stands() {
             "if {$argc == 0} { exit 1 }\nset ns [new Simulator]\n$ns node-config -satNodeType polar",
             "satellite",
         ),
-        // An error in front of it.
+        // An earlier error does not hide the cause.
         ("set ns [new Simulator]\nwobble\nset q Queue/dsRED/edge", "DiffServ"),
         ("set ns [new Simulator]\n$ns node-config -PGM ON", "multicast"),
         ("set ns [new Simulator -multicast on]\n$ns rtproto DV", "static routes"),
@@ -49,9 +49,9 @@ fn the_gravest_cause_is_told_wherever_it_stands() {
     }
 }
 
-/// A part of another script is told from a script that needs arguments.
+/// A fragment is distinguished from a script that needs arguments.
 #[test]
-fn a_part_of_another_script_is_told() {
+fn a_fragment_of_another_script_is_recognised() {
     for part in
         ["$ns duplex-link $a $b 1Mb 1ms DropTail", "proc topology {} { global ns; $ns node }", "set x 1"]
     {
@@ -63,21 +63,21 @@ fn a_part_of_another_script_is_told() {
 }
 
 #[test]
-fn words_that_are_not_reached_refuse_nothing_by_themselves() {
+fn unexecuted_words_alone_do_not_refuse_a_script() {
     assert_eq!(read("if {0} { set mac Mac/802_11 }\n# Agent/AODV\nset note satnode").network.nodes.len(), 2);
     assert!(refusal(&with("# Mac/802_11\nwobble")).contains("unknown command \"wobble\""));
     assert_eq!(read("puts XCP\nputs \"[expr 1 + 2] XCP\"").ignored.len(), 2);
-    // Without groups multicast changes nothing.
+    // Multicast has no effect without groups.
     let text = with("").replace("new Simulator", "new Simulator -multicast on");
     assert!(Script::read("a.tcl", &text).is_ok());
 }
 
-/// A second route between the two nodes, over a third.
+/// Commands that add a second route between the two nodes, over a third node.
 const AROUND: &str =
     "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms DropTail\n$ns duplex-link $c $b 1Mb 1ms DropTail\n";
 
 #[test]
-fn costs_and_equal_routes_matter_where_there_are_several() {
+fn link_costs_are_refused_only_if_there_are_several_routes() {
     for (commands, problem) in [
         ("[$ns link $a $b] cost 2", "costs of links"),
         ("$a set multiPath_ 1", "one route"),
@@ -90,9 +90,9 @@ fn costs_and_equal_routes_matter_where_there_are_several() {
     assert!(Script::read("a.tcl", &with(&format!("{AROUND}{none}"))).is_ok());
 }
 
-/// A variable of a node is ns's own or the script's.
+/// A variable of a node belongs either to ns or to the script.
 #[test]
-fn variables_of_nodes_are_kept_or_refused() {
+fn node_variables_of_ns_are_refused_and_those_of_scripts_kept() {
     assert!(refusal(&with("$a set rtsize_ 3")).contains("\"rtsize_\" of a node"));
     assert!(refusal(&with("$a set dmux_ x")).contains("\"dmux_\" of a node"));
     let script = read(
@@ -108,7 +108,7 @@ fn variables_of_nodes_are_kept_or_refused() {
 }
 
 #[test]
-fn attributes_with_the_value_of_ns_change_nothing() {
+fn attributes_equal_to_the_default_of_ns_are_accepted() {
     let tcp = "set t [new Agent/TCP/Reno]\n$ns attach-agent $a $t\n";
     assert!(
         Script::read(
@@ -128,9 +128,9 @@ fn attributes_with_the_value_of_ns_change_nothing() {
     );
 }
 
-/// What a program would print, the time of day and the environment decide nothing.
+/// A script may print the output of programs, the time of day and the environment, but not test them.
 #[test]
-fn the_machine_decides_nothing() {
+fn a_script_cannot_depend_on_the_machine() {
     assert!(
         Script::read(
             "a.tcl",
@@ -152,7 +152,7 @@ fn files_of_ns_itself_are_built_in() {
 
 /// ns loses a packet if the random variable is below the rate.
 #[test]
-fn an_error_model_may_draw_from_any_interval() {
+fn an_error_model_may_draw_from_any_uniform_interval() {
     let model = "set v [new RandomVariable/Uniform]\n$v set min_ 0\n$v set max_ 100\nset em [new ErrorModel]\n$em set rate_ 10\n$em ranvar $v\n$ns lossmodel $em $a $b";
     assert_eq!(format!("{:?}", read(model).network.links[0].loss), "Some(Independent(Ratio(0.1)))");
 }

@@ -21,7 +21,7 @@ const BASE: &str = "Class Base\n\
     Base instproc hello {x {y 2}} { $self instvar name_ count; incr count; return \"$name_/$x/$y/$count/[$self info class]\" }\n";
 
 #[test]
-fn methods_have_the_variables_of_their_object() {
+fn methods_access_the_variables_of_their_object() {
     for (commands, expected) in [
         ("set o [new Base me]; $o hello q; set name [$o hello w 5]", "me/w/5/2/Base"),
         ("set o [new Base me]; set p [new Base you]; $o hello q; set name [$p hello w]", "you/w/2/1/Base"),
@@ -44,7 +44,7 @@ fn methods_have_the_variables_of_their_object() {
 }
 
 #[test]
-fn next_is_the_method_that_is_hidden() {
+fn next_calls_the_overridden_method() {
     let derived = "Class Derived -superclass Base\n\
         Derived instproc init {a b} { $self next $a; $self set list_ $b }\n\
         Derived instproc hello {x} { set r [$self next $x 7]; return derived/$r }\n\
@@ -64,9 +64,9 @@ fn next_is_the_method_that_is_hidden() {
     assert!(refusal("Class A -superclass B\nClass B -superclass A").contains("above itself"));
 }
 
-/// A class below one of ns makes ns's object, with its attributes.
+/// A subclass of a class of ns creates ns's object, with its attributes.
 #[test]
-fn a_class_may_extend_one_of_ns() {
+fn a_class_may_extend_a_class_of_ns() {
     let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 1ms DropTail\n\
         Class Small -superclass Agent/TCP/Reno\nSmall set window_ 7\n\
         Small instproc half {} { $self instvar window_ half_ packetSize_; set half_ [expr $window_ / 2]; set packetSize_ 500 }\n\
@@ -94,7 +94,7 @@ fn a_class_may_extend_one_of_ns() {
 }
 
 #[test]
-fn what_ns_would_call_is_refused_by_name() {
+fn methods_that_ns_would_call_are_refused_by_name() {
     for (commands, what) in [
         (
             "Agent/Ping instproc recv {from rtt} { puts $rtt }",
@@ -118,7 +118,7 @@ fn what_ns_would_call_is_refused_by_name() {
 }
 
 #[test]
-fn variables_of_callers_are_reached() {
+fn upvar_and_uplevel_access_variables_of_callers() {
     assert_eq!(
         value("proc p {n} { upvar $n v; set v 3; uplevel {set w 9} }\nset z 1\np z\nset name $z/$w"),
         "3/9"
@@ -128,14 +128,14 @@ fn variables_of_callers_are_reached() {
     assert_eq!(value("regsub -all {a(.)} abacad {<\\1&>} r\nset name $r"), "<bab><cac><dad>");
 }
 
-/// Texts and classes have their limits, so that no script takes all memory or time.
+/// Limits keep a script from taking all memory or time.
 #[test]
-fn what_grows_is_limited() {
+fn texts_and_class_hierarchies_are_limited() {
     let growth = "set x [regsub -all . [regsub -all . [regsub -all . [string range abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz 0 end] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&&] abcdefghijklmnopqrstuvwxyz&&&&&&&&&&]";
     assert!(refusal(growth).contains("grows beyond"), "{}", refusal(growth));
     let chains = "foreach c {0 1} {\nClass C$c.0\nfor {set i 1} {$i < 90} {incr i} { Class C$c.$i -superclass C$c.[expr $i - 1] }\n}\n\
         catch {Class C0.0 -superclass C1.89}";
-    assert!(refusal(chains).contains("there are classes below \"C0.0\""), "{}", refusal(chains));
+    assert!(refusal(chains).contains("class \"C0.0\" already has subclasses"), "{}", refusal(chains));
     let classes = "Class C0\nfor {set i 0} {$i < 300} {incr i} { Class C[expr $i + 1] -superclass C$i }";
-    assert!(refusal(classes).contains("classes are above this one"), "{}", refusal(classes));
+    assert!(refusal(classes).contains("superclasses"), "{}", refusal(classes));
 }

@@ -1,4 +1,4 @@
-//! Whatever a script says, it takes neither all memory nor all time, and no panic ends it.
+//! No script takes all memory or time, or causes a panic.
 
 use hol_testbed::{FlowLoad, Script};
 
@@ -15,7 +15,7 @@ fn read(more: &str) -> Result<Script, String> {
 }
 
 #[test]
-fn what_a_script_keeps_is_limited() {
+fn the_memory_of_a_script_is_limited() {
     for (script, refusal) in [
         // Each object copies the defaults of its class.
         (
@@ -49,10 +49,10 @@ fn what_a_script_keeps_is_limited() {
              for {set i 0} {$i < 900} {incr i} {$ns rtmodel-at 1 down $a}",
             "more than 64 MiB",
         ),
-        // A run that begins in a run.
+        // Starts the run during the run.
         ("proc again {} {global ns; $ns run}; $ns at 1 again", "the run has begun before"),
         ("$ns at 1 {catch {$ns run}}", "the run has begun before"),
-        // A name that is compared with no other.
+        // The name is too long to be compared with others for a suggestion.
         ("$ns [string map {{ } x} [long 2]]", "string length"),
         ("$ns [join [long 17] x]", "hol reads ns's methods"),
     ] {
@@ -61,9 +61,9 @@ fn what_a_script_keeps_is_limited() {
     }
 }
 
-/// What ns has and hol lacks is refused, even if a script catches errors.
+/// Features of ns that hol lacks are refused, even if a script catches errors.
 #[test]
-fn catch_does_not_hide_what_hol_lacks() {
+fn catch_does_not_hide_unsupported_commands() {
     for (script, refusal) in [
         ("catch {set q [new Agent/RAP]}", "unsupported agent"),
         ("catch {$ns nosuch}", "unknown command \"nosuch\""),
@@ -91,11 +91,11 @@ fn packets(more: &str) -> u64 {
     match &flow.load {
         FlowLoad::Every { times, .. } => *times,
         FlowLoad::Scripted(all) => all.len() as u64,
-        FlowLoad::Greedy { .. } => panic!("it is not CBR"),
+        FlowLoad::Greedy { .. } => panic!("CBR is not greedy"),
     }
 }
 
-/// As Debian's ns 2.35 does, of which a trace counts them.
+/// The expected numbers are from traces of Debian's ns 2.35.
 #[test]
 fn cbr_sends_as_many_packets_as_in_ns() {
     for (script, expected) in [
@@ -103,13 +103,13 @@ fn cbr_sends_as_many_packets_as_in_ns() {
         ("$c set interval_ 0.01\n$ns at 1 {$c start}\n$ns at 5 {$c stop}", 401),
         ("$c set interval_ 0.01\n$ns at 0 {$c start}\n$ns at 8 {$c stop}", 801),
         ("$c set packetSize_ 500\n$c set rate_ 3Mb\n$ns at 0 {$c start}\n$ns at 4 {$c stop}", 3001),
-        // A start sends a packet before it looks at the number.
+        // A start sends a packet before ns checks the number.
         ("$c set maxpkts_ 0\n$c set interval_ 0.01\n$ns at 0 {$c start}", 1),
         (
             "$c set maxpkts_ 5\n$c set interval_ 0.01\n$ns at 0 {$c start}\n$ns at 1 {$c stop}\n$ns at 2 {$c start}",
             6,
         ),
-        // A change holds from the next packet on, which the script does not reach.
+        // A change takes effect with the next packet, before which the script ends.
         ("$c set maxpkts_ 9\n$c set interval_ 10\n$ns at 0 {$c start}\n$ns at 1 {$c set packetSize_ 99}", 1),
     ] {
         assert_eq!(packets(script), expected, "{script}");

@@ -1,4 +1,4 @@
-//! Scripts of ns 2.35: its defaults, what happens during a run, and what is refused.
+//! Scripts of ns 2.35: defaults, changes during a run, and refused features.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ fn a_script_gets_no_arguments() {
 }
 
 #[test]
-fn defaults_of_classes_hold_for_what_is_made_after_them() {
+fn class_defaults_apply_to_objects_created_later() {
     let text = "Queue set limit_ 20\nQueue/RED set thresh_ 7\nAgent/TCP set window_ 30\nLL set delay_ 25us\n";
     let script = read(&format!("{text}{}", with("set c [$ns node]\n$ns duplex-link $a $c 1Mb 10ms RED")));
     let [tail, red] = &script.network.links[..] else { panic!("two links") };
@@ -91,7 +91,7 @@ fn defaults_of_classes_hold_for_what_is_made_after_them() {
 }
 
 #[test]
-fn codel_is_a_queue() {
+fn codel_and_sfq_codel_are_supported_queues() {
     let link = &network(
         "set c [$ns node]\n$ns duplex-link $a $c 1Mb 1ms CoDel\n$ns duplex-link $c $b 1Mb 1ms sfqCoDel",
     )
@@ -101,7 +101,7 @@ fn codel_is_a_queue() {
 }
 
 #[test]
-fn an_error_model_is_the_loss_of_a_direction() {
+fn an_error_model_becomes_the_loss_of_a_direction() {
     let model = "set em [new ErrorModel]\n$em unit pkt\n$em set rate_ 0.02\n$em ranvar [new RandomVariable/Uniform]\n\
         $em drop-target [new Agent/Null]\n";
     let link = network(&format!("{model}$ns lossmodel $em $a $b")).links.swap_remove(0);
@@ -118,7 +118,7 @@ fn an_error_model_is_the_loss_of_a_direction() {
 }
 
 #[test]
-fn what_happens_to_links_during_the_run_are_events() {
+fn link_changes_during_the_run_become_events() {
     let link = "set l [$ns link $a $b]\n";
     for (script, said) in [
         ("$ns at 2.0 \"$l down\"\n$ns at 6.0 \"$l up\"", &["2s Up", "6s Up"][..]),
@@ -147,7 +147,7 @@ fn what_happens_to_links_during_the_run_are_events() {
 }
 
 #[test]
-fn the_two_directions_of_a_link_may_stand_apart() {
+fn two_simplex_links_make_one_link() {
     let text = "set c [$ns node]\n$ns simplex-link $b $c 2Mb 5ms DropTail\n";
     let link = network(&format!("{text}$ns simplex-link $c $b 1Mb 9ms DropTail")).links.swap_remove(1);
     let down = link.down.unwrap();
@@ -159,7 +159,7 @@ fn the_two_directions_of_a_link_may_stand_apart() {
 }
 
 #[test]
-fn an_agent_that_is_detached_sends_no_more() {
+fn a_detached_agent_sends_nothing() {
     let flow = ftp("TCP", "$ns at 1.4 \"$ns detach-agent $a $src ; $ns detach-agent $b $dst\"");
     assert_eq!((flow.start.to_string(), flow.stop.to_string()), ("1s".into(), "1400ms".into()));
     let text = format!(
@@ -171,7 +171,7 @@ fn an_agent_that_is_detached_sends_no_more() {
 
 /// ns 2.35, ns-default.tcl: a window of 20 packets of 1000 octets, a first window of 2, an RTO of 200 ms at least.
 #[test]
-fn agents_of_tcp_have_the_window_of_ns() {
+fn tcp_agents_have_the_window_of_ns() {
     let plain = ftp("TCP/Sack1", "").transport;
     for option in [
         "sack=true",
@@ -200,7 +200,7 @@ fn agents_of_tcp_have_the_window_of_ns() {
 }
 
 #[test]
-fn cbr_may_change_and_is_cut_by_its_agent() {
+fn cbr_may_change_and_its_agent_divides_packets() {
     let every = |flow: &Flow| match flow.load {
         FlowLoad::Every { size, interval, at_once, .. } => (size, interval.to_string(), at_once),
         _ => panic!("{flow:?}"),
@@ -217,15 +217,15 @@ fn cbr_may_change_and_is_cut_by_its_agent() {
     let FlowLoad::Scripted(packets) =
         cbr("$cbr set packetSize_ 500\n$cbr set interval_ 1\n$ns at 5 \"$cbr set rate_ 8kb\"").load
     else {
-        panic!("it changes");
+        panic!("CBR that changes is scripted");
     };
     assert_eq!(
         (packets.len(), packets[5].0.to_string(), packets[6].0.to_string()),
         (15, "5s".into(), "5500ms".into())
     );
-    // As ns 2.35 does: a change holds from the next packet on, and each start sends a packet.
+    // In ns 2.35 a change takes effect with the next packet, and each start sends a packet.
     let times = |more: &str| {
-        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("it changes") };
+        let FlowLoad::Scripted(packets) = cbr(more).load else { panic!("CBR that changes is scripted") };
         let times = packets.iter().map(|(at, size)| format!("{} {}", at.as_secs_f64(), size + 28));
         times.collect::<Vec<_>>().join(",")
     };
@@ -244,7 +244,7 @@ fn cbr_may_change_and_is_cut_by_its_agent() {
 }
 
 #[test]
-fn what_is_measured_is_recorded_and_decides_nothing() {
+fn measured_values_may_be_printed_but_not_tested() {
     let record = "set f [open out.tr w]\nproc record {} { global ns dst f\n set time 0.5\n set bw [$dst set bytes_]\n \
         puts $f \"[$ns now] [expr $bw / $time * 8 / 1000000]\"\n $dst set bytes_ 0\n $ns at [expr [$ns now] + $time] \"record\" }\n\
         $ns at 0 record\n";
@@ -258,7 +258,7 @@ fn what_is_measured_is_recorded_and_decides_nothing() {
 }
 
 #[test]
-fn files_are_read_from_beside_the_script() {
+fn source_reads_files_next_to_the_script() {
     let files: BTreeMap<&str, &str> =
         [("nodes.tcl", "set a [$ns node]\nset b [$ns node]"), ("bad.tcl", "\nset x $y")].into();
     let beside =
@@ -276,7 +276,7 @@ fn files_are_read_from_beside_the_script() {
 }
 
 #[test]
-fn a_cause_stands_for_all_that_follows_from_it() {
+fn a_refusal_names_its_cause_in_one_line() {
     for (script, cause) in [
         (
             "Mac/802_11 set dataRate_ 11Mb\nset ns [new Simulator]\nset topo [new Topography]\ncreate-god 2",
@@ -297,7 +297,7 @@ fn a_cause_stands_for_all_that_follows_from_it() {
 }
 
 #[test]
-fn what_one_member_of_a_lan_has_is_refused_by_its_name() {
+fn settings_of_one_lan_member_are_refused_by_command() {
     let error = refusal(
         "set c [$ns node]\nset lan [$ns make-lan \"$a $b $c\" 10Mb 1ms]\ntb-set-node-lan-params $a $lan 40ms 10Mb 0.0",
     );
@@ -308,9 +308,9 @@ fn what_one_member_of_a_lan_has_is_refused_by_its_name() {
     );
 }
 
-/// Emulab looks for doubles within a segment only; what is chosen here is free everywhere.
+/// Emulab checks for duplicate addresses only within a segment; hol assigns addresses that are unique in the network.
 #[test]
-fn addresses_that_are_chosen_are_free() {
+fn assigned_addresses_are_unique_in_the_network() {
     let script = read(
         "source tb_compat.tcl\nset ns [new Simulator]\nset hub [$ns node]\nset n1 [$ns node]\nset n2 [$ns node]\nset n3 [$ns node]\n\
          set lan0 [$ns make-lan \"$hub $n1 $n2\" 100Mb 0ms]\nset link0 [$ns duplex-link $hub $n3 100Mb 0ms DropTail]\n\
@@ -321,13 +321,13 @@ fn addresses_that_are_chosen_are_free() {
 }
 
 #[test]
-fn a_script_is_known_by_its_text() {
+fn a_script_is_recognised_by_its_text() {
     assert!(Script::looks_like_script(&with("")));
     assert!(!Script::looks_like_script("title = 'a'\ntransports = ['tcp']\n# set ns [new Simulator]\n"));
 }
 
 #[test]
-fn agents_may_be_told_how_many_packets_they_send() {
+fn advanceby_sets_the_number_of_packets() {
     let flow = read(&with(&format!("{}$ns at 1.0 \"$src advanceby 50\"", ends("TCP/Newreno", "TCPSink"))))
         .flows
         .swap_remove(0);

@@ -1,10 +1,10 @@
-//! Whatever a script says, it is read or refused; whatever is written is read as the same.
+//! Any script is read or refused, and a written network is read back unchanged.
 
 use hol_network::Topology;
 use hol_testbed::{Script, write};
 use proptest::prelude::*;
 
-/// Pieces from which scripts that are almost right can be put together.
+/// Pieces of which almost valid scripts are composed.
 const PIECES: [&str; 95] = [
     "set ",
     "ns",
@@ -107,7 +107,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&PIECES[..]), 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// A script with a few nodes in a row, a LAN, and settings that may differ by direction.
+/// Generates a script with a few nodes in a row, a LAN, and settings that may differ by direction.
 fn networks() -> impl Strategy<Value = String> {
     let link = (1..2_000_000_u32, 0..100_000_u32, 0..100_u32, 1..200_u32, 0..3_usize, 1..100_u32);
     prop::collection::vec(link, 1..6).prop_map(|links| {
@@ -126,7 +126,7 @@ fn networks() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_a_script_says_it_is_read_or_refused_with_its_place(soup in soup()) {
+    fn any_script_is_read_or_refused_with_a_position(soup in soup()) {
         let script = format!("set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 1Mb 5ms RED\n{soup}");
         match Script::read("soup.ns", &script) {
             Ok(script) => {
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn a_network_that_is_written_is_read_as_the_same(script in networks()) {
+    fn a_written_network_is_read_back_unchanged(script in networks()) {
         let network = Script::read("first.ns", &script).unwrap().network;
         let written = write(&Topology::new(&network).unwrap());
         let again = Script::read("again.ns", &written).unwrap().network;

@@ -11,7 +11,7 @@ fn flows(more: &str) -> Vec<Flow> {
     Script::read("a.tcl", &text).unwrap_or_else(|error| panic!("{error}\n{text}")).flows
 }
 
-/// The times of packets in seconds since the beginning of the run, and their sizes with UDP's headers.
+/// Returns the times of packets in seconds since the start of the run, and their sizes with UDP's headers.
 fn packets(flow: &Flow) -> Vec<(f64, u64)> {
     let FlowLoad::Scripted(packets) = &flow.load else { panic!("{flow:?}") };
     packets.iter().map(|(at, size)| ((flow.start + *at).as_secs_f64(), size + 28)).collect()
@@ -22,7 +22,7 @@ fn is_near(one: f64, other: f64) -> bool {
 }
 
 #[test]
-fn sources_send_when_they_send_in_ns() {
+fn random_sources_send_at_the_times_of_ns() {
     let flows = flows(
         "set e [make Application/Traffic/Exponential UDP Null]\nset p [make Application/Traffic/Pareto UDP Null]\n\
          foreach s \"$e $p\" { $ns at 0.1 \"$s start\"\n $ns at 3 \"$s stop\" }\n$ns at 4 {exit 0}",
@@ -39,7 +39,7 @@ fn sources_send_when_they_send_in_ns() {
 }
 
 #[test]
-fn scattered_cbr_and_telnet_draw_in_turn() {
+fn cbr_with_random_intervals_and_telnet_draw_in_the_order_of_ns() {
     let flows = flows(
         "set c [make Application/Traffic/CBR UDP Null]\n$c set random_ 1\n$c set rate_ 16800\n\
          set t [make Application/Telnet TCP TCPSink]\n$t set interval_ 0.2\n\
@@ -71,7 +71,7 @@ fn a_script_draws_the_numbers_of_ns() {
 }
 
 #[test]
-fn what_is_random_has_its_limits() {
+fn invalid_settings_of_random_objects_are_refused() {
     let wrong = |more: &str| {
         let text = format!("set ns [new Simulator]\n{more}");
         Script::read("a.tcl", &text).expect_err(more).to_string()
@@ -82,9 +82,9 @@ fn what_is_random_has_its_limits() {
     assert!(wrong("[new RNG] poisson 3").contains("use uniform"));
 }
 
-/// Packets that a script counts out or sends one by one.
+/// A script may send a given number of packets, or single ones.
 #[test]
-fn packets_may_be_sent_one_by_one() {
+fn send_and_producemore_send_single_packets() {
     let flows = flows(
         "set s [make Application/FTP UDP Null]\nset u [$s agent]\n$ns at 1 \"$u send 500\"\n$ns at 1.5 \"$u send 1200 {some text}\"\n\
          set f [make Application/FTP TCP TCPSink]\nset t [$f agent]\n$ns at 1 \"$t send 2048\"\n$ns at 3 \"$f producemore 2\"\n$ns at 4 {exit 0}",
@@ -101,7 +101,7 @@ fn packets_may_be_sent_one_by_one() {
 
 /// A source that sends for ever at an enormous rate is refused at once.
 #[test]
-fn a_source_has_at_most_so_many_packets() {
+fn a_source_with_too_many_packets_is_refused() {
     let text = "set ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\n$ns duplex-link $a $b 10Mb 1ms DropTail\n\
         set u [$ns create-connection UDP $a Null $b 1]\nset s [new Application/Traffic/Exponential]\n$s attach-agent $u\n\
         $s set rate_ 1e14\n$s set idle_time_ 0\n$ns at 0 \"$s start\"\n$ns at 1000 {exit 0}\n$ns run";
@@ -111,7 +111,7 @@ fn a_source_has_at_most_so_many_packets() {
 
 /// Tcl's own random numbers, which a script may seed.
 #[test]
-fn tcl_draws_the_numbers_of_tcl() {
+fn rand_draws_the_numbers_of_tcl() {
     let seeded = flows(
         "expr srand(7)\nset f [make Application/FTP TCP TCPSink]\n$ns at [expr 2 + rand()] \"$f start\"\n$ns at 4 {exit 0}",
     );
@@ -123,7 +123,7 @@ fn tcl_draws_the_numbers_of_tcl() {
 
 /// FullTcp draws a number before its first packet.
 #[test]
-fn a_connection_of_full_tcp_draws() {
+fn opening_a_full_tcp_connection_draws_a_random_number() {
     let flows = flows(
         "set e [make Application/Traffic/Exponential UDP Null]\nset f [make Application/FTP TCP/FullTcp TCP/FullTcp]\n\
          $ns at 0.1 \"$e start\"\n$ns at 0.2 \"$f start\"\n$ns at 3 \"$e stop\"\n$ns at 4 {exit 0}",
@@ -134,9 +134,9 @@ fn a_connection_of_full_tcp_draws() {
     assert!([0.227_629, 1.392_208, 2.531_959, 2.8338].into_iter().all(begins), "{all:?}");
 }
 
-/// What is due may be cancelled.
+/// `$ns cancel` removes a scheduled command.
 #[test]
-fn events_may_be_cancelled() {
+fn cancelled_events_are_not_executed() {
     let flows = flows(
         "set f [make Application/FTP TCP TCPSink]\nset e [$ns at 1 \"$f start\"]\n$ns at 0.5 \"$ns cancel $e\"\n\
          $ns at 0.5 {$ns after 1.5 \"$f start\"}\n$ns at 4 {exit 0}",

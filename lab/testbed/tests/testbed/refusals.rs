@@ -1,4 +1,5 @@
-//! What hol would do otherwise than ns 2.35 is refused in one sentence, or listed; the rest is what ns does.
+//! A command whose effect in hol would differ from ns 2.35 is refused in one sentence, or listed as ignored; all others have the effect
+//! of ns.
 
 use hol_testbed::{Flow, FlowLoad, Script};
 
@@ -21,13 +22,13 @@ fn flow(more: &str) -> Flow {
     read(more).flows.swap_remove(0)
 }
 
-/// What is listed as ignored.
+/// Returns the commands that are listed as ignored.
 fn ignored(more: &str) -> String {
     read(more).ignored.iter().map(|ignored| format!("{ignored}\n")).collect()
 }
 
 #[test]
-fn what_ns_does_otherwise_is_refused() {
+fn features_that_differ_from_ns_are_refused() {
     for (script, refusal) in [
         // Sizes and numbers without a sensible bound.
         ("set u [ends UDP Null]\n$ns at 1 \"$u send 9000000000000000\"", "send fewer"),
@@ -152,7 +153,7 @@ fn what_ns_does_otherwise_is_refused() {
 }
 
 #[test]
-fn operations_of_links_are_those_of_ns() {
+fn link_commands_have_the_effect_of_ns() {
     let lines = |more: &str| {
         let network = read(more).network;
         let events =
@@ -187,9 +188,9 @@ fn operations_of_links_are_those_of_ns() {
     assert!(error.to_string().contains("costs of links"), "{error}");
 }
 
-/// ns keeps the last link between two nodes, with what is said about it.
+/// ns keeps only the last link between two nodes, with its settings.
 #[test]
-fn the_last_link_between_two_nodes_counts() {
+fn the_last_link_between_two_nodes_replaces_earlier_ones() {
     let more = "set c [$ns node]\n$ns duplex-link $b $c 4Mb 1ms DropTail\n$ns queue-limit $a $b 7\n\
         $ns lossmodel [new ErrorModel] $a $b\n$ns rtmodel-at 1 down $a $b\nset l [$ns duplex-link $b $a 3Mb 1ms DropTail]\n\
         $ns lossmodel [new ErrorModel/List] $b $a\n$ns rtmodel-at 2 down $a $b";
@@ -204,9 +205,9 @@ fn the_last_link_between_two_nodes_counts() {
     assert_eq!(emulab.network.links.len(), 3);
 }
 
-/// The number of packets that ns 2.35 sends of each size, and what it sends them in.
+/// The expected numbers and sizes of packets are those of ns 2.35.
 #[test]
-fn agents_divide_what_applications_write() {
+fn agents_divide_writes_into_packets() {
     let sizes = |more: &str| match flow(more).load {
         FlowLoad::Scripted(packets) => {
             let sizes: std::collections::BTreeSet<u64> = packets.iter().map(|(_, size)| *size).collect();
@@ -251,16 +252,16 @@ fn agents_divide_what_applications_write() {
 }
 
 #[test]
-fn numbers_have_no_overflow() {
+fn a_huge_window_does_not_overflow() {
     let transport =
         flow("set f [over [ends TCP TCPSink] FTP]\n[$f agent] set window_ 1e30\n$ns at 0 \"$f start\"")
             .transport;
     assert!(transport.contains("receive_buffer=1000000000000B"), "{transport}");
 }
 
-/// A class that has a default of its own in ns does not get that of a class above it.
+/// A class with its own default in ns does not inherit that of a superclass.
 #[test]
-fn nearer_defaults_precede() {
+fn defaults_of_nearer_classes_take_precedence() {
     for (script, attribute, expected) in [
         ("Agent set packetSize_ 300", "[[ends TCP TCPSink] set packetSize_]", "1000"),
         ("Agent/TCP set packetSize_ 300", "[[ends TCP/Reno TCPSink] set packetSize_]", "300"),
@@ -281,7 +282,7 @@ fn nearer_defaults_precede() {
 
 /// ns reads a random variable for each packet.
 #[test]
-fn a_random_variable_may_change_behind_its_error_model() {
+fn changing_a_random_variable_changes_its_error_models() {
     let model = "set v [new RandomVariable/Uniform]\nset em [new ErrorModel]\n$em set rate_ 0.5\n$em ranvar $v\n$ns lossmodel $em $a $b\n";
     let loss = |more: &str| format!("{:?}", read(&format!("{model}{more}")).network.links[0].loss);
     assert_eq!(loss(""), "Some(Independent(Ratio(0.5)))");
@@ -292,7 +293,7 @@ fn a_random_variable_may_change_behind_its_error_model() {
 
 /// In ns, losses and RED draw from the generator of random sources.
 #[test]
-fn shared_random_numbers_are_listed() {
+fn sources_that_share_random_numbers_are_listed() {
     let source = "set e [over [ends UDP Null] Traffic/Exponential]\n$ns at 0 \"$e start\"\n";
     let model = "set em [new ErrorModel]\n$ns lossmodel $em $a $b\n";
     let red = "set c [$ns node]\n$ns duplex-link $b $c 1Mb 1ms RED\n";

@@ -1,4 +1,4 @@
-//! What a script sends, from the examples of Marc Greis' tutorial for ns (isi.edu/nsnam/ns/tutorial).
+//! The traffic of scripts, such as the examples of Marc Greis' tutorial for ns (isi.edu/nsnam/ns/tutorial).
 
 use hol_testbed::{Flow, FlowLoad, Script};
 
@@ -121,14 +121,14 @@ fn ms(time: hol_base::Duration) -> f64 {
     time.as_millis_f64()
 }
 
-/// Octets of a packet's data, milliseconds between packets, packets at once.
+/// Returns the octets of a packet's data, the ms between packets, and the number of packets at once.
 fn every(flow: &Flow) -> (u64, f64, u16) {
     let FlowLoad::Every { size, interval, at_once, .. } = flow.load else { panic!("{flow:?}") };
     (size, ms(interval), at_once)
 }
 
 #[test]
-fn packets_at_a_constant_rate_are_a_flow() {
+fn cbr_over_udp_becomes_a_flow() {
     let [flow] = &flows(TWO_NODES)[..] else { panic!("one flow") };
     assert_eq!((&*flow.transport, &*flow.from, &*flow.to, &*flow.place), ("udp", "n0", "n1", "a.ns:32"));
     assert_eq!((ms(flow.start), ms(flow.stop)), (500.0, 4500.0));
@@ -144,7 +144,7 @@ fn a_greedy_flow_and_one_at_a_rate_share_a_bottleneck() {
 }
 
 #[test]
-fn what_a_script_does_to_the_machine_is_listed_and_not_done() {
+fn commands_on_files_and_processes_are_listed_but_not_executed() {
     let ignored = Script::read("a.ns", TWO_NODES).unwrap().ignored;
     let lines: Vec<String> = ignored.iter().map(ToString::to_string).collect();
     assert!(lines[0].starts_with("a.ns:6: open out.nam w: scripts cannot open files"), "{lines:?}");
@@ -156,14 +156,14 @@ fn what_a_script_does_to_the_machine_is_listed_and_not_done() {
 
 /// The handle of a file is a word, which a script may pass on within a text.
 #[test]
-fn a_file_that_is_not_opened_has_a_handle() {
+fn open_returns_a_handle_without_opening_a_file() {
     let record = "set window [open window w]\nproc record {agent file} { global ns\n puts $file \"[$ns now] [$agent set cwnd_]\"\n\
         $ns at [expr [$ns now] + 0.5] \"record $agent $file\" }\n$ns at 0.1 \"record $tcp $window\"\n$ns run";
     assert_eq!(flows(&BOTTLENECK.replace("$ns run", record)).len(), 2);
 }
 
 #[test]
-fn all_that_is_not_understood_is_told_at_once() {
+fn all_unsupported_commands_are_reported_together() {
     let text = TWO_NODES.replace("Agent/UDP", "Agent/DCCP").replace(
         "$ns run",
         "$ns rtmodel-off 1.0 $n0 $n1\nset w [new RandomVariable/Pareto]\n$w median\nwobble\n$ns run",

@@ -34,7 +34,7 @@ fn rows(dir: &Path, world: &str) -> Vec<(String, Vec<Row>)> {
     let points = Results::load(&out).unwrap().points;
     let of = |point: &hol_lab::PointResult| {
         let mut rows = Vec::new();
-        let series = Series::of(&out, point.runs[0].key).unwrap().expect("it is kept");
+        let series = Series::open(&out, point.runs[0].key).unwrap().expect("it is kept");
         series.rows(|row| rows.push(row)).unwrap();
         (point.point.label.clone(), rows)
     };

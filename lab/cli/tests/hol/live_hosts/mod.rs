@@ -101,7 +101,7 @@ fn time_series_have_the_senders_of_both_hosts() {
     let out = hosts.dir().join("out");
     for result in Results::load(&out).unwrap().points {
         let (mut times, mut sides) = (Vec::new(), BTreeSet::new());
-        let series = Series::of(&out, result.runs[0].key).unwrap().expect("it is kept");
+        let series = Series::open(&out, result.runs[0].key).unwrap().expect("it is kept");
         let note = |row: hol_lab::Row| {
             if let SampledObject::Sender { side, .. } = row.subject {
                 sides.insert(side);

@@ -60,15 +60,15 @@ impl Gates {
 
 fn close(gate: &File) -> io::Result<()> {
     drain(gate)?;
-    until_it_would_wait(|| (&*gate).write(&[0; 4096]))
+    repeat_until_would_block(|| (&*gate).write(&[0; 4096]))
 }
 
 fn drain(gate: &File) -> io::Result<()> {
     let mut octets = vec![0; 1 << 16];
-    until_it_would_wait(|| (&*gate).read(&mut octets))
+    repeat_until_would_block(|| (&*gate).read(&mut octets))
 }
 
-fn until_it_would_wait(mut act: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+fn repeat_until_would_block(mut act: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
     loop {
         match act() {
             Err(problem) if problem.kind() == ErrorKind::WouldBlock => return Ok(()),

@@ -11,9 +11,9 @@ use crate::{mailbox, shared_memory};
 /// The memory of a guest, in MiB.
 const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
-const WITH_PROGRAMS: u64 = 1024;
+const MEMORY_WITH_PROGRAMS_MIB: u64 = 1024;
 /// The larger of both sizes, in MiB.
-pub(super) const MAX_MEMORY: u64 = WITH_PROGRAMS;
+pub(super) const MAX_MEMORY: u64 = MEMORY_WITH_PROGRAMS_MIB;
 
 /// QEMU's name for the shared memory.
 const SHARED_MEMORY: &str = "exchange";
@@ -50,7 +50,7 @@ impl MachineHardware {
 
     /// Returns the memory of the machine in MiB.
     const fn memory(self) -> u64 {
-        if self.has_root() { WITH_PROGRAMS } else { MEMORY_MIB }
+        if self.has_root() { MEMORY_WITH_PROGRAMS_MIB } else { MEMORY_MIB }
     }
 
     /// Returns the hardware that every machine of this kind has, so that all machines can be restored from the same
@@ -80,14 +80,14 @@ impl MachineHardware {
         .into_iter()
         .map(str::to_owned)
         .chain(["-nodefaults".to_owned(), "-no-user-config".to_owned()])
-        .chain(self.is_interactive.then(|| self.parts()).into_iter().flatten())
+        .chain(self.is_interactive.then(|| self.memory_parts()).into_iter().flatten())
         .collect()
     }
 
     /// Returns the options for the parts of the memory. The shared memory lies within the guest's memory, so that it is in place when a
     /// snapshot is restored; that of a device would not be mapped yet, which QEMU refuses. QEMU combines memory only from the nodes of a
     /// NUMA machine.
-    fn parts(self) -> Vec<String> {
+    fn memory_parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;
         let part = |name: &str, size: u64| format!("memory-backend-ram,id={name},size={size}");

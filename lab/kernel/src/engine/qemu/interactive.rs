@@ -38,7 +38,7 @@ impl Guest {
 
     /// Returns why the guest ended unexpectedly.
     fn end_reason(&mut self) -> KernelError {
-        let mail = restore::mail(&mut self.machine);
+        let mail = restore::read_mail(&mut self.machine);
         mail.map_or_else(|problem| problem, |mail| exit_reason(&mail).into())
             .with_console(self.machine.console())
     }

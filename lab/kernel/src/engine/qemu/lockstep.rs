@@ -128,7 +128,7 @@ mod tests {
         load(&mut qemu, directory.path()).unwrap();
         let value = |name: &str| {
             let set = qemu.get_envs().find(|(known, _)| *known == name).and_then(|(_, value)| value);
-            set.expect("it is set").to_string_lossy().into_owned()
+            set.expect("the variable is set").to_string_lossy().into_owned()
         };
         let path = directory.path().join("lockstep.so");
         let both = format!("{}:{}", path.display(), directory.path().join("pause.so").display());
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn the_loaders_error_is_reported_without_its_path() {
         let directory = tempfile::tempdir().unwrap();
-        let said = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
+        let messages = "ERROR: ld.so: object '/tmp/x1/lockstep.so' from LD_PRELOAD cannot be preloaded (failed to map \
                     segment from shared object): ignored.\n";
-        let StepExactness::Absent(reason) = read_report(directory.path(), said) else {
-            panic!("it reported nothing")
+        let StepExactness::Absent(reason) = read_report(directory.path(), messages) else {
+            panic!("the loader's error is not reported")
         };
         assert!(reason.contains("failed to map segment") && reason.contains("TMPDIR"), "{reason}");
         assert!(!reason.contains("x1"), "{reason}");

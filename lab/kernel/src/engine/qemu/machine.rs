@@ -136,8 +136,8 @@ impl Machine {
         loop {
             match self.next("answering its monitor", &mut || true)? {
                 Reply::Return(value) => return Ok(value),
-                Reply::Error(said) => {
-                    let fault = MachineFault::Refused { command: command.to_owned(), said };
+                Reply::Error(message) => {
+                    let fault = MachineFault::Refused { command: command.to_owned(), message };
                     return Err(KernelError::from(fault).with_console(self.console()));
                 }
                 Reply::Event(..) | Reply::Other => {}
@@ -225,12 +225,12 @@ impl Machine {
 
     fn crashed(&mut self) -> KernelError {
         let status = self.end().map_or("its exit status is unknown".to_owned(), |status| status.to_string());
-        let said = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
-        let said = match said.trim() {
+        let messages = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
+        let messages = match messages.trim() {
             "" => format!("QEMU printed no message ({status})"),
-            said => format!("{said} ({status})"),
+            messages => format!("{messages} ({status})"),
         };
-        KernelError::Machine { fault: MachineFault::Ended(said), console: self.console() }
+        KernelError::Machine { fault: MachineFault::Ended(messages), console: self.console() }
     }
 
     /// Waits until QEMU, which has closed its output, has ended, and kills its descendants.

@@ -76,11 +76,11 @@ impl Engine for Qemu {
 
 /// Returns the version of this host's QEMU, and its mode.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
-    Ok(of(probe()?, with_programs))
+    Ok(provenance_from(probe()?, with_programs))
 }
 
 /// Returns the provenance that follows from the probe and from earlier self-tests.
-fn of(probe: &Probe, with_programs: bool) -> Provenance {
+fn provenance_from(probe: &Probe, with_programs: bool) -> Provenance {
     let pace = probe.pace(with_programs);
     let stepping = match &probe.stepping {
         StepExactness::Exact if verdict::has_failed(probe, pace) => {
@@ -107,7 +107,7 @@ impl KernelInstance for Guest {
         let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
         let mut machine = self.restore(task, work.path())?;
         let mail = restore::run_to_end(&mut machine, goes_on)?;
-        let mut provenance = of(self.probe, task.root.is_some());
+        let mut provenance = provenance_from(self.probe, task.root.is_some());
         if provenance.stepping == StepExactness::Exact && !lockstep::is_in_step(work.path()) {
             provenance.stepping = StepExactness::Absent(lockstep::NOT_IN_STEP.to_owned());
         }

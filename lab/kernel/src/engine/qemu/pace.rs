@@ -10,7 +10,7 @@ impl ProcessorSpeed {
     /// QEMU's own speed. Every guest boots with it, because booting waits in busy loops, and all runs without the user's programs use it.
     pub(super) const ONE: Self = Self { shift: 0 };
     /// The approximate speed of current processors.
-    pub(super) const TODAY: Self = Self { shift: 3 };
+    pub(super) const CURRENT_PROCESSORS: Self = Self { shift: 3 };
 
     /// Returns the number of bits by which a count of instructions is shifted to give nanoseconds.
     pub(super) const fn shift(self) -> u32 {

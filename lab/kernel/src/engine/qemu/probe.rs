@@ -26,7 +26,11 @@ impl Probe {
     /// Returns the speed of a machine's processor: that of current processors for the user's programs, if
     /// this QEMU supports it; otherwise QEMU's own.
     pub(super) const fn pace(&self, with_programs: bool) -> ProcessorSpeed {
-        if with_programs && self.supports_other_speeds { ProcessorSpeed::TODAY } else { ProcessorSpeed::ONE }
+        if with_programs && self.supports_other_speeds {
+            ProcessorSpeed::CURRENT_PROCESSORS
+        } else {
+            ProcessorSpeed::ONE
+        }
     }
 }
 
@@ -41,12 +45,12 @@ pub(super) fn probe() -> Result<&'static Probe, KernelError> {
         return Ok(found);
     }
     let work = scratch::directory(&std::env::temp_dir(), "hol-probe")?;
-    let found = of(Path::new(QEMU.0), work.path())?;
+    let found = probe_program(Path::new(QEMU.0), work.path())?;
     Ok(PROBE_RESULT.get_or_init(|| found))
 }
 
 /// Probes `qemu`; temporary files go to `directory`.
-fn of(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
+fn probe_program(qemu: &Path, directory: &Path) -> Result<Probe, KernelError> {
     let mut command = program::command(qemu);
     lockstep::load(&mut command, directory)?;
     let loaded = version(&mut command)?;
@@ -93,7 +97,7 @@ mod tests {
         let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\" && chmod 755 \"$0\"";
         let written = Command::new("sh").args(["-c", write]).arg(&qemu).arg(script).status().unwrap();
         assert!(written.success());
-        of(&qemu, directory.path()).unwrap()
+        probe_program(&qemu, directory.path()).unwrap()
     }
 
     fn reason(probe: &Probe) -> &str {

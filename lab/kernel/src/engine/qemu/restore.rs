@@ -15,7 +15,7 @@ use crate::engine::contract::Task;
 use crate::engine::self_test::HostDisturbance;
 use crate::error::MachineFault;
 use crate::job::JOB_FILE_NAME;
-use crate::mailbox::{ADDRESS, HEADER_LENGTH, Head, Mail};
+use crate::mailbox::{ADDRESS, HEADER_LENGTH, Header, Mail};
 
 /// Returns a machine restored from `state`, with a task; its files go to `directory`.
 pub(super) fn machine(
@@ -40,7 +40,7 @@ pub(super) fn machine(
         ));
     }
     set_capabilities(&mut machine, task)?;
-    machine.execute("migrate-incoming", &json!({ "uri": source(state)? }))?;
+    machine.execute("migrate-incoming", &json!({ "uri": incoming_uri(state)? }))?;
     let mut ended = Value::Null;
     machine.wait_for("restoring", |event, data| {
         let over = event == "MIGRATION" && matches!(data["status"].as_str(), Some("completed" | "failed"));
@@ -71,12 +71,12 @@ pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result
 }
 
 /// Returns the argument that makes QEMU load this state.
-fn source(state: &Path) -> Result<String, KernelError> {
+fn incoming_uri(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quoted(state)?))
 }
 
-fn refusal_error(command: &str, said: &str) -> KernelError {
-    MachineFault::Refused { command: command.to_owned(), said: said.to_owned() }.into()
+fn refusal_error(command: &str, message: &str) -> KernelError {
+    MachineFault::Refused { command: command.to_owned(), message: message.to_owned() }.into()
 }
 
 /// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
@@ -85,14 +85,14 @@ pub(super) fn run_to_end(
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Mail, KernelError> {
     let paused = machine.run_until_paused("running", goes_on);
-    paused.and_then(|()| mail(machine)).map_err(|problem| problem.with_console(machine.console()))
+    paused.and_then(|()| read_mail(machine)).map_err(|problem| problem.with_console(machine.console()))
 }
 
 /// Reads the mailbox of a paused machine.
-pub(super) fn mail(machine: &mut Machine) -> Result<Mail, KernelError> {
+pub(super) fn read_mail(machine: &mut Machine) -> Result<Mail, KernelError> {
     let guest = |problem: String| KernelError::from(MachineFault::Guest(problem));
     let head =
-        Head::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
-    let octets = machine.memory(ADDRESS, head.whole())?;
-    head.open(&octets).map_err(|e| guest(e.to_string()))
+        Header::parse(&machine.memory(ADDRESS, HEADER_LENGTH as u64)?).map_err(|e| guest(e.to_string()))?;
+    let octets = machine.memory(ADDRESS, head.total_length())?;
+    head.split(&octets).map_err(|e| guest(e.to_string()))
 }

@@ -121,7 +121,7 @@ impl Snapshot {
         }
         drop(machine);
         if probe.stepping == StepExactness::Exact {
-            let answer = |job: &[u8], host| answer(&fresh, &Task { job, ..task }, probe, host);
+            let answer = |job: &[u8], host| run_self_test(&fresh, &Task { job, ..task }, probe, host);
             verdict::record(probe, probe.pace(task.root.is_some()), self_test::differs(answer)?)?;
         }
         fs::rename(&fresh, &self.state).map_err(|e| KernelError::file("create", &self.state, e))?;
@@ -146,7 +146,12 @@ impl Snapshot {
 }
 
 /// Returns the mail of a machine that was restored from `state` for a task.
-fn answer(state: &Path, task: &Task<'_>, probe: &Probe, host: HostDisturbance) -> Result<Mail, KernelError> {
+fn run_self_test(
+    state: &Path,
+    task: &Task<'_>,
+    probe: &Probe,
+    host: HostDisturbance,
+) -> Result<Mail, KernelError> {
     let work = scratch::directory(&std::env::temp_dir(), "hol-run")?;
     let mut machine = restore::machine(state, task, work.path(), probe, host)?;
     restore::run_to_end(&mut machine, &mut || true)

@@ -51,9 +51,9 @@ fn a_guest_that_mounts_the_host_finds_its_own_directory_and_no_other() {
     let mut process = bootable.boot(work.path(), &task).unwrap();
     process.wait(&mut || true).unwrap();
     let console = process.console();
-    let said = console.whole();
-    assert!(said.contains("own: mine") && !said.contains("no mount"), "{said}");
-    assert!(!["stolen", "written", "created"].iter().any(|word| said.contains(word)), "{said}");
-    assert_eq!(said.matches("ermission denied").count(), 3, "{said}");
+    let output = console.full_text();
+    assert!(output.contains("own: mine") && !output.contains("no mount"), "{output}");
+    assert!(!["stolen", "written", "created"].iter().any(|word| output.contains(word)), "{output}");
+    assert_eq!(output.matches("ermission denied").count(), 3, "{output}");
     assert!(!other.path().join("new").exists());
 }

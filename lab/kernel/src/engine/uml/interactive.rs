@@ -72,8 +72,10 @@ impl InteractiveGuest for Guest {
     }
 
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError> {
-        let said = self.work.path().join(MESSAGE_COUNT_FILE);
-        if fs::metadata(&said).map_err(|e| KernelError::file("read", &said, e))?.len() == self.messages_read {
+        let counter = self.work.path().join(MESSAGE_COUNT_FILE);
+        if fs::metadata(&counter).map_err(|e| KernelError::file("read", &counter, e))?.len()
+            == self.messages_read
+        {
             return if self.process.has_ended(CHECK_INTERVAL) { Err(self.end_reason()) } else { Ok(None) };
         }
         self.process.set_paused(true);

@@ -39,7 +39,7 @@ pub(super) struct Uml;
 impl Engine for Uml {
     /// Returns the provenance. Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
-        Ok(of(image, with_programs))
+        Ok(provenance(image, with_programs))
     }
 
     /// Accepts every scenario: User-Mode Linux supports everything that a kernel can do.
@@ -48,7 +48,7 @@ impl Engine for Uml {
     }
 
     fn memory(&self) -> u64 {
-        process::WITH_PROGRAMS
+        process::MEMORY_WITH_PROGRAMS_MIB
     }
 
     fn cost(&self) -> Cost {
@@ -61,7 +61,7 @@ impl Engine for Uml {
     }
 }
 
-fn of(image: &Image, with_programs: bool) -> Provenance {
+fn provenance(image: &Image, with_programs: bool) -> Provenance {
     Provenance {
         engine: "uml".to_owned(),
         version: image.version().to_owned(),
@@ -92,7 +92,7 @@ impl KernelInstance for Bootable {
         let work = self.make_run_directory(task)?;
         let mut process = self.boot(work.path(), task)?;
         let mail = process.last_mail(goes_on)?;
-        let provenance = of(&self.image, task.root.is_some());
+        let provenance = provenance(&self.image, task.root.is_some());
         Ok(TaskResult { mail, console: process.console(), provenance })
     }
 

@@ -25,7 +25,7 @@ use crate::mailbox::Mail;
 /// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
 const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
-pub(super) const WITH_PROGRAMS: u64 = 1024;
+pub(super) const MEMORY_WITH_PROGRAMS_MIB: u64 = 1024;
 
 /// The name of the link to the guest's initial file system, in the run's directory.
 pub(super) const SYSTEM_LINK: &str = "system";
@@ -86,7 +86,7 @@ impl Process {
         };
         let processor = Processor::reserve();
         let mut command = Command::new(linux);
-        let size = task.root.map_or(MEMORY_MIB, |_| WITH_PROGRAMS);
+        let size = task.root.map_or(MEMORY_MIB, |_| MEMORY_WITH_PROGRAMS_MIB);
         command.args(command_line(size)).current_dir(directory);
         let run = |problem| KernelError::file("run", linux, problem);
         command.stdin(Stdio::null()).stdout(file(CONSOLE_FILE)?).stderr(file(MESSAGES_FILE)?);
@@ -114,8 +114,8 @@ impl Process {
     pub(super) fn last_mail(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<Mail, KernelError> {
         let status = self.wait(goes_on)?;
         mail(&self.directory.join(MAIL_FILE)).map_err(|problem| {
-            let said = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
-            KernelError::from(MachineFault::Ended(said)).with_console(self.console())
+            let reason = format!("User-Mode Linux ended with {status} and {problem}{}", self.messages());
+            KernelError::from(MachineFault::Ended(reason)).with_console(self.console())
         })
     }
 
@@ -131,16 +131,16 @@ impl Process {
 
     /// Returns the guest's console output.
     pub(super) fn console(&self) -> Console {
-        let said = fs::read(self.directory.join(CONSOLE_FILE)).unwrap_or_default();
-        let said = String::from_utf8_lossy(&said);
-        let lines = said.split_inclusive('\n').filter(|line| !line.contains(NO_TERMINAL));
+        let output = fs::read(self.directory.join(CONSOLE_FILE)).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output);
+        let lines = output.split_inclusive('\n').filter(|line| !line.contains(NO_TERMINAL));
         Console::new(lines.collect::<String>().as_bytes())
     }
 
     /// Returns the last message that the kernel printed before it had a console.
     fn messages(&self) -> String {
-        let said = fs::read_to_string(self.directory.join(MESSAGES_FILE)).unwrap_or_default();
-        said.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
+        let messages = fs::read_to_string(self.directory.join(MESSAGES_FILE)).unwrap_or_default();
+        messages.lines().last().map(|line| format!(" ({line})")).unwrap_or_default()
     }
 }
 

@@ -50,8 +50,8 @@ impl HostChannel for Uml {
 
     fn send(&self, message: &[u8]) -> Result<(), GuestError> {
         let written = fs::write(path_of(MESSAGE_FILE), message).and_then(|()| {
-            let said = File::options().write(true).open(path_of(MESSAGE_COUNT_FILE))?;
-            said.set_len(said.metadata()?.len() + 1)
+            let counter = File::options().write(true).open(path_of(MESSAGE_COUNT_FILE))?;
+            counter.set_len(counter.metadata()?.len() + 1)
         });
         written.map_err(|e| format!("cannot write to {RUN_DIRECTORY}: {e}"))?;
         wait_for_turn()

@@ -44,7 +44,7 @@ pub(super) fn mount_root(source: &str) -> Result<(), GuestError> {
 impl Container {
     /// Creates the container of a node in its network, with `hosts` as its /etc/hosts.
     pub(super) fn make(node: &str, network: &NetworkNamespace, hosts: &str) -> Result<Self, GuestError> {
-        // In a thread that ends afterwards, so that the other threads keep their mount namespace.
+        // The work is done in a thread that ends afterwards, so that the other threads keep their mount namespace.
         thread::scope(|scope| {
             let made = scope.spawn(|| set_up(node, network, hosts).map_err(|problem| problem.to_string()));
             let ([mount_namespace, uts_namespace, ipc_namespace], pid_namespace) =

@@ -46,7 +46,8 @@ impl PidNamespace {
 
     /// Starts a process in the PID namespace.
     pub(super) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        // In a thread that ends afterwards: the children of a thread that enters a PID namespace are in that namespace from then on.
+        // The work is done in a thread that ends afterwards, because all further children of a thread that enters a PID namespace are in that
+        // namespace.
         thread::scope(|scope| {
             let spawned = scope.spawn(|| {
                 setns(&self.namespace, CloneFlags::CLONE_NEWPID)?;

@@ -99,16 +99,16 @@ fn add_files(
     name: &Path,
     left: &mut u64,
 ) -> Result<(), String> {
-    let said = |problem: io::Error| format!("{}: {problem}", name.display());
+    let io_error = |problem: io::Error| format!("{}: {problem}", name.display());
     let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = entries.map_err(said)?;
+    let mut entries = entries.map_err(io_error)?;
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
-        let (kind, name) = (entry.file_type().map_err(said)?, name.join(entry.file_name()));
+        let (kind, name) = (entry.file_type().map_err(io_error)?, name.join(entry.file_name()));
         if kind.is_dir() {
             add_files(archive, &entry.path(), &name, left)?;
         } else if kind.is_file() {
-            let length = entry.metadata().map_err(said)?.len();
+            let length = entry.metadata().map_err(io_error)?.len();
             let Some(rest) = left.checked_sub(length.max(1)) else {
                 return Err(format!(
                     "{} and the files collected before it together exceed {} MiB",
@@ -117,7 +117,7 @@ fn add_files(
                 ));
             };
             *left = rest;
-            archive.append_path_with_name(entry.path(), &name).map_err(said)?;
+            archive.append_path_with_name(entry.path(), &name).map_err(io_error)?;
         }
     }
     Ok(())

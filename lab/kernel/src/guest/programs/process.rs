@@ -206,8 +206,8 @@ impl Process {
             return "; it exceeded the memory of its node".to_owned();
         }
         let [stdout, stderr] = self.output();
-        let said = if stderr.trim().is_empty() { stdout } else { stderr };
-        let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
+        let output = if stderr.trim().is_empty() { stdout } else { stderr };
+        let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = lines[lines.len().saturating_sub(3)..].join(" / ");
         if last.is_empty() { String::new() } else { format!("; its standard error: {last}") }
     }

@@ -11,7 +11,7 @@ use super::process::Process;
 use super::run_state::{Programs, describe};
 
 impl Programs<'_> {
-    /// Returns the programs for whose end the run waits as a flow with one record each.
+    /// Returns a flow with one record for each program that has to end before the run ends.
     pub(super) fn flow_run(
         &self,
         epoch: u64,

@@ -35,7 +35,7 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Returns the programs for whose end the run waits.
+    /// Returns the indexes of the programs that have to end before the run ends.
     pub(super) fn awaited_programs(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
         programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)

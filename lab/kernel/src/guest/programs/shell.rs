@@ -37,7 +37,7 @@ pub(in crate::guest) struct Shell<'s> {
     begin: Clock,
     /// The beginning of the session by the wall clock, in ns since 1970.
     epoch: u64,
-    /// The lines of which processes still run.
+    /// The command lines that still have running processes.
     lines: Vec<Process>,
     /// Number of lines started.
     started_lines: usize,
@@ -193,7 +193,7 @@ impl<'s> Shell<'s> {
         Ok(())
     }
 
-    /// Removes lines all of whose processes have ended, with their output.
+    /// Removes each line whose processes have all ended, and its output.
     fn remove_finished_lines(&mut self) {
         self.lines.iter().filter(|line| line.has_no_processes()).for_each(Process::remove_output);
         self.lines.retain(|line| !line.has_no_processes());
