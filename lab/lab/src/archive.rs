@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hol_base::Duration;
 
 use crate::error::LabError;
-use crate::experiment::RecordsKept;
+use crate::experiment_file::RecordsKept;
 use crate::manifest::Manifest;
 use crate::point::{Point, RunKey};
 use crate::records::RecordsFile;

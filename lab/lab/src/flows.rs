@@ -2,7 +2,7 @@
 
 use hol_measure::Interval;
 
-use crate::results::PointResult;
+use crate::point_result::PointResult;
 use crate::run_result::RunResult;
 
 impl PointResult {

@@ -7,7 +7,8 @@ use hol_base::Duration;
 use hol_measure::nanoseconds;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Experiment, RecordsKept};
+use crate::experiment::Experiment;
+use crate::experiment_file::RecordsKept;
 use crate::figure::FigureRequest;
 use crate::origin::Origin;
 use crate::point::Point;

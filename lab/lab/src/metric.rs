@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::defined_metric::DefinedMetric;
 use crate::flows::throughput;
 use crate::point::Point;
-use crate::results::PointResult;
+use crate::point_result::PointResult;
 use crate::run_result::RunResult;
 
 /// A metric: one number for each repetition of a point.
@@ -455,6 +455,18 @@ fn mean(interval: Option<Interval>) -> Value {
 
 fn half_width(interval: Option<Interval>) -> Value {
     json!(interval.map(|interval| interval.half_width))
+}
+
+impl PointResult {
+    /// Returns the value of each repetition.
+    pub fn values(&self, metric: Metric) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| metric.of_run(&self.point, run)).collect()
+    }
+
+    /// Returns the mean over the repetitions that have a value.
+    pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
+        self.interval_over_runs(|run| metric.of_run(&self.point, run))
+    }
 }
 
 impl Metric {

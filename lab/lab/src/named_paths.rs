@@ -8,9 +8,10 @@ use hol_network::NamedPath;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::dotted_key::replaced;
 use crate::error::InputError;
 use crate::link_tables::for_each_link;
-use crate::source::{Source, replaced};
+use crate::source::Source;
 
 /// Keys of a `[network]` that consists of links, each of which may have its own `path`.
 const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];

@@ -1,13 +1,10 @@
 //! The resources of a machine that an experiment may use.
 
 use std::fs;
-use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 
 use hol_network::NetworkSpec;
-use hol_scenario::Root;
 
-use crate::experiment::ExperimentFile;
 use crate::worlds::WorldName;
 
 /// The prefix of files of the project.
@@ -54,20 +51,8 @@ impl Default for Permission {
 }
 
 impl Permission {
-    /// Checks a file; returns the position of the part that is not permitted, and the problem.
-    pub(crate) fn check(&self, file: &ExperimentFile) -> Result<(), (Range<usize>, String)> {
-        const PROGRAMS_REFUSED: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \
-            to start the server with --programs";
-        let own_root = (*file.root.get_ref() != Root::Host).then(|| file.root.span());
-        let program = file.programs.first().map(|program| program.span());
-        if let Some(span) = program.or(own_root).filter(|_| !self.programs) {
-            return Err((span, PROGRAMS_REFUSED.to_owned()));
-        }
-        self.check_world(file.world.get_ref()).map_err(|problem| (file.world.span(), problem))?;
-        self.check_network(file.network.get_ref()).map_err(|problem| (file.network.span(), problem))
-    }
-
-    fn check_world(&self, world: &WorldName) -> Result<(), String> {
+    /// Checks the world of a point.
+    pub(crate) fn check_world(&self, world: &WorldName) -> Result<(), String> {
         let is_granted = |live: &Vec<String>| live.contains(&world.to_string());
         if world.family() != LIVE_WORLD || self.live.as_ref().is_none_or(is_granted) {
             return Ok(());

@@ -7,7 +7,7 @@ use hol_workloads::Kind;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::experiment::ExperimentFile;
+use crate::experiment_file::ExperimentFile;
 
 /// Returns the JSON Schema (draft 7, which TOML editors support) of an experiment file. Every key has a description with its unit and
 /// default.

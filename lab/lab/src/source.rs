@@ -13,6 +13,7 @@ use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::dotted_key::{assign, key_path, leaf};
 use crate::error::{InputError, LabError};
 use crate::origin::{sha256, sha256_of_file};
 use crate::other_tool::describe_other_tool;
@@ -224,7 +225,8 @@ impl Source {
         if let Some((span, script)) = self.script()? {
             table.remove("topology");
             let network = self.network.get_or_init(|| topology::network_text(&script));
-            topology::merge(&mut table, network, &span, self)?;
+            topology::merge(&mut table, network, &span)
+                .map_err(|(span, problem)| self.error(&span, problem))?;
         }
         for set in self.overrides.iter().filter(|set| set.path != ["topology"]) {
             let (span, value) = leaf(parse(&set.document)?, set.path.len());
@@ -239,7 +241,8 @@ impl Source {
             self.overrides.iter().rev().filter(|set| set.path == ["topology"]).map(|set| &set.document);
         for document in documents.chain([&self.text]) {
             let table = DeTable::parse(document).map_err(|e| self.explain(e))?.into_inner();
-            if let Some(name) = topology::script_name(&table, self)? {
+            let name = topology::script_name(&table).map_err(|(span, problem)| self.error(&span, problem))?;
+            if let Some(name) = name {
                 let text = self.file(name.get_ref()).map_err(|problem| self.error(&name.span(), problem))?;
                 let is_own = self.files.iter().any(|(known, _)| known == name.get_ref());
                 let directory =
@@ -400,101 +403,6 @@ impl Source {
         let column = before[line_start..].chars().count() + 1;
         format!("{}:{line}:{column}", self.name)
     }
-}
-
-/// Splits a dotted key, which may contain quotes; `None` if it is invalid.
-pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
-    let document = format!("{key} = 0");
-    let mut table = DeTable::parse(&document).ok()?.into_inner();
-    let mut path = Vec::new();
-    loop {
-        let mut entries = table.into_iter();
-        let (name, value) = entries.next().filter(|_| entries.len() == 0)?;
-        path.push(name.into_inner().into_owned());
-        match value.into_inner() {
-            DeValue::Table(inner) => table = inner,
-            DeValue::Integer(_) => return Some(path),
-            _ => return None,
-        }
-    }
-}
-
-/// Returns the only value at `depth`, and the position of its key.
-fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<'_>>) {
-    for _ in 1..depth {
-        match table.into_iter().next().map(|(_, value)| value.into_inner()) {
-            Some(DeValue::Table(inner)) => table = inner,
-            other => panic!("a dotted key has tables inside, not {other:?}"),
-        }
-    }
-    let (key, value) = table.into_iter().next().expect("the document has one key");
-    (key.span(), value)
-}
-
-/// Assigns `value` to `path` and creates missing tables. In a list, a number is an index and another word a `name`; a list with one
-/// element needs neither.
-pub(crate) fn assign<'s>(
-    table: &mut DeTable<'s>,
-    path: &[String],
-    key_span: &Range<usize>,
-    value: Spanned<DeValue<'s>>,
-) -> Result<(), String> {
-    let (key, rest) = path.split_first().expect("a key has at least one part");
-    let spanned_key = Spanned::new(key_span.clone(), key.clone().into());
-    if rest.is_empty() {
-        // Removed first, because a map would keep the old key with its position.
-        table.remove(&spanned_key);
-        table.insert(spanned_key, value);
-        return Ok(());
-    }
-    let inner = table
-        .entry(spanned_key)
-        .or_insert_with(|| Spanned::new(key_span.clone(), DeValue::Table(DeTable::new())));
-    match inner.as_mut() {
-        DeValue::Table(table) => assign(table, rest, key_span, value),
-        DeValue::Array(list) => {
-            let length = list.len();
-            let named = list.iter().position(|element| is_called(element, &rest[0]));
-            let (element, inside) = match rest[0].parse::<usize>().ok().or(named) {
-                Some(index) => (list.get_mut(index), &rest[1..]),
-                // A list with one element needs no index.
-                None if length == 1 => (list.first_mut(), rest),
-                None => (None, rest),
-            };
-            match (element.map(Spanned::as_mut), inside) {
-                (Some(DeValue::Table(table)), inside) if !inside.is_empty() => {
-                    assign(table, inside, key_span, value)
-                }
-                _ => Err(format!(
-                    "{key:?} is a list of {length} elements; write {key}.0.name for a key of its first element"
-                )),
-            }
-        }
-        _ => Err(format!(
-            "{key:?} is not a table, so {:?} cannot be set in it; remove the rest of the key",
-            rest.join(".")
-        )),
-    }
-}
-
-/// Returns the table with every position set to `span`.
-pub(crate) fn replaced<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
-    let entries = table.into_iter();
-    entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
-}
-
-fn moved<'s>(value: Spanned<DeValue<'s>>, span: &Range<usize>) -> Spanned<DeValue<'s>> {
-    let value = match value.into_inner() {
-        DeValue::Table(table) => DeValue::Table(replaced(table, span)),
-        DeValue::Array(list) => DeValue::Array(list.into_iter().map(|value| moved(value, span)).collect()),
-        plain => plain,
-    };
-    Spanned::new(span.clone(), value)
-}
-
-fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
-    let own = element.get_ref().get("name").and_then(|own| own.get_ref().as_str());
-    own == Some(name)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use hol_network::{LossSpec, Settings};
 use hol_stack::Kind;
 
 use crate::point::Point;
-use crate::results::PointResult;
+use crate::point_result::PointResult;
 use crate::run_result::{Counts, RunResult};
 
 /// The smallest timeout of stacks without a minimum RTO, such as QUIC: the allowance for delayed acknowledgements (RFC 9002 section 6.2).

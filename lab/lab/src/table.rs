@@ -6,8 +6,8 @@ use hol_measure::{CONFIDENCE, Interval, MeanDelayBreakdown, quantile};
 use serde_json::{Map, Value, json};
 
 use crate::metric::{Metric, TABLE};
+use crate::point_result::PointResult;
 use crate::quantity::Quantity;
-use crate::results::PointResult;
 
 /// A row: name and value of each column, in order.
 pub type Row = Vec<(String, Value)>;

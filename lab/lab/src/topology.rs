@@ -9,24 +9,23 @@ use hol_testbed::Script;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::error::InputError;
-use crate::source::{Source, assign, replaced};
+use crate::dotted_key::{assign, replaced};
+
+/// The position of a mistake, and its description.
+type Mistake = (Range<usize>, String);
 
 /// Keys that only the script sets.
 const SCRIPT_KEYS: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
 
 /// Returns the name of the script in `table`, and its position.
-pub(crate) fn script_name(
-    table: &DeTable<'_>,
-    source: &Source,
-) -> Result<Option<Spanned<String>>, InputError> {
+pub(crate) fn script_name(table: &DeTable<'_>) -> Result<Option<Spanned<String>>, Mistake> {
     let Some(value) = table.get("topology") else { return Ok(None) };
     match value.get_ref() {
         DeValue::String(name) => Ok(Some(Spanned::new(value.span(), name.to_string()))),
-        _ => Err(source.error(
-            &value.span(),
-            "`topology` must be the name of an ns script, such as topology = \"testlink.ns\"",
-        )),
+        _ => {
+            let problem = "`topology` must be the name of an ns script, such as topology = \"testlink.ns\"";
+            Err((value.span(), problem.to_owned()))
+        }
     }
 }
 
@@ -40,24 +39,23 @@ pub(crate) fn merge<'s>(
     table: &mut DeTable<'s>,
     network: &'s str,
     span: &Range<usize>,
-    source: &Source,
-) -> Result<(), InputError> {
+) -> Result<(), Mistake> {
     let network = DeTable::parse(network).expect("the network is a table").into_inner();
     let mut network = replaced(network, span);
     if let Some(own) = table.remove("network") {
         let DeValue::Table(own) = own.into_inner() else {
-            return Err(source
-                .error(span, "beside `topology`, `network` must be a table, as in [network.links.NAME]"));
+            let problem = "beside `topology`, `network` must be a table, as in [network.links.NAME]";
+            return Err((span.clone(), problem.to_owned()));
         };
         for (key, value) in own {
             if let ("links" | "lans", DeValue::Table(_)) = (key.get_ref().as_ref(), value.get_ref()) {
-                refine(&mut network, key.get_ref(), value.into_inner(), source)?;
+                refine(&mut network, key.get_ref(), value.into_inner())?;
                 continue;
             }
             if SCRIPT_KEYS.contains(&key.get_ref().as_ref()) {
                 let problem =
                     format!("the script of `topology` already defines {:?}; remove this key", key.get_ref());
-                return Err(source.error(&key.span(), problem));
+                return Err((key.span(), problem));
             }
             network.remove(&key);
             network.insert(key, value);
@@ -71,27 +69,21 @@ pub(crate) fn merge<'s>(
 }
 
 /// Merges the keys of single links or LANs, by name, into the script's.
-fn refine<'s>(
-    network: &mut DeTable<'s>,
-    list: &str,
-    own: DeValue<'s>,
-    source: &Source,
-) -> Result<(), InputError> {
+fn refine<'s>(network: &mut DeTable<'s>, list: &str, own: DeValue<'s>) -> Result<(), Mistake> {
     let DeValue::Table(own) = own else { return Ok(()) };
     for (name, settings) in own {
         let DeValue::Table(settings) = settings.into_inner() else {
             let problem = format!("{0:?} is a link or LAN; write [network.{list}.{0}]", name.get_ref());
-            return Err(source.error(&name.span(), problem));
+            return Err((name.span(), problem));
         };
         for (key, value) in settings {
             if key.get_ref() == "path" {
                 let problem = "`path` has no effect, because the script sets the rate, delay and queue of its links; set single keys \
                     instead";
-                return Err(source.error(&key.span(), problem));
+                return Err((key.span(), problem.to_owned()));
             }
             let path = [list, name.get_ref(), key.get_ref()].map(str::to_owned);
-            assign(network, &path, &key.span(), value)
-                .map_err(|problem| source.error(&name.span(), problem))?;
+            assign(network, &path, &key.span(), value).map_err(|problem| (name.span(), problem))?;
         }
     }
     Ok(())
@@ -101,8 +93,9 @@ fn refine<'s>(
 mod tests {
     use hol_network::Topology;
 
-    use super::*;
+    use crate::error::InputError;
     use crate::experiment::Experiment;
+    use crate::source::Source;
 
     const SCRIPT: &str = "set ns [new Simulator]\nset client [$ns node]\nset server [$ns node]\n\
         set testlink [$ns duplex-link $client $server 0.4Mb 25ms DropTail]\ntb-set-hardware $client pc850\n";

@@ -11,8 +11,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::axes::Assignment;
+use crate::dotted_key::span_of_named_key;
 use crate::error::InputError;
-use crate::experiment::span_of_named_key;
 use crate::link_tables::for_each_link;
 use crate::source::Source;
 

@@ -7,9 +7,9 @@ use hol_stack::Kind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::axes::label;
 use crate::error::InputError;
 use crate::source::Source;
+use crate::value_label::label;
 
 /// Returns whether a key is an option of a transport.
 pub(crate) fn is_option(path: &[String]) -> bool {

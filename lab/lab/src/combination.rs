@@ -1,0 +1,36 @@
+//! An experiment's table at one combination of the axes.
+
+use toml::de::DeTable;
+
+use crate::axes::Assignment;
+use crate::error::InputError;
+use crate::named_paths;
+use crate::round_trips;
+use crate::source::Source;
+
+/// Returns the experiment with the values of one combination of the axes, as its types read it.
+pub(crate) fn with_values<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<DeTable<'s>, InputError> {
+    resolved(with_step(table, step, source)?, source)
+}
+
+/// Returns the experiment with the values of one combination of the axes, as its author wrote it.
+pub(crate) fn with_step<'s>(
+    table: &DeTable<'s>,
+    step: &[Assignment<'s>],
+    source: &Source,
+) -> Result<DeTable<'s>, InputError> {
+    let mut table = table.clone();
+    step.iter().try_for_each(|set| set.apply(&mut table, source))?;
+    Ok(table)
+}
+
+/// Returns the experiment with delays in place of round-trip times, and settings in place of named paths.
+pub(crate) fn resolved<'s>(mut table: DeTable<'s>, source: &Source) -> Result<DeTable<'s>, InputError> {
+    round_trips::replace_rtt(&mut table, source)?;
+    named_paths::resolve_paths(&mut table, source)?;
+    Ok(table)
+}

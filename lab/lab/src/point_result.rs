@@ -1,0 +1,186 @@
+//! A point with its runs, and the values over all of them.
+
+use std::sync::Arc;
+
+use hol_base::{Digest, Digester};
+use hol_measure::{
+    Bounds, CONFIDENCE, Distribution, Interval, MeanDelayBreakdown, Summary, TotalDelayBreakdown, is_steady,
+};
+use hol_workloads::SizeClass;
+
+use crate::defined_metric::DefinedMetric;
+use crate::point::Point;
+use crate::run_result::RunResult;
+use crate::run_results::RunResults;
+
+/// A point with its runs.
+#[derive(Debug, Clone)]
+pub struct PointResult {
+    /// The point.
+    pub point: Point,
+    /// Runs of the point in the order of the repetitions.
+    pub runs: Vec<Arc<RunResult>>,
+    /// Whether the point has all the repetitions that it needs.
+    pub complete: bool,
+}
+
+/// The results of a class of message sizes, over all repetitions.
+#[derive(Debug, Clone, Default)]
+pub struct ClassResult {
+    /// Response times of the messages.
+    pub latency: Distribution,
+    /// Mean response time of each repetition that has one, in ms.
+    pub means_ms: Vec<f64>,
+}
+
+impl PointResult {
+    /// Creates the result of a point from its first `needed` runs, as far as they are finished.
+    pub(crate) fn new(point: &Point, needed: u32, finished: &RunResults) -> Self {
+        let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed as usize).cloned().collect();
+        Self { point: point.clone(), complete: runs.len() == needed as usize, runs }
+    }
+
+    /// Returns the mean latency of each repetition, in ms; `None` if no message was completed.
+    pub fn means_ms(&self) -> Vec<Option<f64>> {
+        self.runs.iter().map(|run| run.summary.latency.mean_ms()).collect()
+    }
+
+    /// Returns the mean latency with its 95 % confidence interval over the repetitions, in ms; `None` if no message was completed.
+    pub fn mean_ms(&self) -> Option<Interval> {
+        let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
+        Interval::of(&means, CONFIDENCE)
+    }
+
+    /// Returns the mean latency over the repetitions, in ms, with an interval that accounts for their skewness and for timeouts too rare to
+    /// have occurred; `None` if no message was completed.
+    pub fn shaped_mean_ms(&self) -> Option<Bounds> {
+        let means: Vec<f64> = self.means_ms().into_iter().flatten().collect();
+        Some(Bounds::of_mean(&means, CONFIDENCE)?.allowing(self.allowance()))
+    }
+
+    /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because
+    /// the slowest messages are missing.
+    pub fn sorted_means_ms(&self) -> Vec<f64> {
+        let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stop_reason.is_none());
+        let mut means: Vec<f64> = self.runs.iter().map(|run| mean(run).unwrap_or(f64::INFINITY)).collect();
+        means.sort_by(f64::total_cmp);
+        means
+    }
+
+    /// Returns the median of the repetitions' mean latencies, in ms.
+    pub fn median_run_ms(&self) -> Option<Bounds> {
+        Bounds::of_median(&self.sorted_means_ms(), CONFIDENCE)
+    }
+
+    /// Returns the number of runs that did not carry their load.
+    pub fn collapsed_runs(&self) -> usize {
+        let is_due = self.point.offered_rate() > 0.0 && !self.point.path_changes();
+        self.runs.iter().filter(|run| run.has_collapsed() || (is_due && run.summary.backlog_grew())).count()
+    }
+
+    /// Returns whether longer runs would have the same mean latency, as far as the results show. True for
+    /// programs, which are finite.
+    pub fn is_steady(&self) -> bool {
+        if self.point.workload.is_programs() {
+            return true;
+        }
+        let halves = self.runs.iter().filter_map(|run| run.summary.halves.means_ms());
+        is_steady(&halves.collect::<Vec<_>>())
+    }
+
+    /// Returns whether the mean is as precise as the experiment requires; `None` if it requires no
+    /// precision.
+    pub fn is_precise(&self) -> Option<bool> {
+        let asked = self.point.precision?.value();
+        Some(self.mean_ms().is_some_and(|mean| mean.relative() <= asked))
+    }
+
+    /// Returns the distribution of the latencies of all repetitions.
+    pub fn latency(&self) -> Distribution {
+        let mut all = Distribution::default();
+        self.runs.iter().for_each(|run| all.merge(&run.summary.latency));
+        all
+    }
+
+    /// Returns the results of each class of message sizes, by name; none if all sizes are the same, or if an
+    /// older version wrote the runs.
+    pub fn classes(&self) -> Vec<(String, ClassResult)> {
+        let of_class = |(index, class): (usize, SizeClass)| {
+            let runs: Option<Vec<&Summary>> = self.runs.iter().map(|run| run.classes.get(index)).collect();
+            let mut of_class = ClassResult::default();
+            for run in runs? {
+                of_class.latency.merge(&run.latency);
+                of_class.means_ms.extend(run.latency.mean_ms());
+            }
+            Some((class.name, of_class))
+        };
+        self.point.workload.classes().into_iter().enumerate().filter_map(of_class).collect()
+    }
+
+    /// Returns the mean delay of a completed message by component, in ms; `None` if no message was
+    /// completed.
+    pub fn split_ms(&self) -> Option<MeanDelayBreakdown> {
+        let mut total = TotalDelayBreakdown::default();
+        self.runs.iter().for_each(|run| total.merge(&run.summary.split));
+        let completed = self.completed();
+        (completed > 0).then(|| total.mean(completed))
+    }
+
+    /// Returns the number of messages that were due.
+    pub fn offered(&self) -> u64 {
+        self.sum(|run| run.summary.offered)
+    }
+    /// Returns the number of messages that were delivered (and answered).
+    pub fn completed(&self) -> u64 {
+        self.sum(|run| run.summary.completed)
+    }
+    /// Returns the number of messages that were due and not completed.
+    pub fn failed(&self) -> u64 {
+        self.offered() - self.completed()
+    }
+    /// Returns the number of packets that the hosts sent.
+    pub fn packets(&self) -> u64 {
+        self.sum(|run| run.packets)
+    }
+    /// Returns the metrics that programs report.
+    pub fn defined(&self) -> impl Iterator<Item = DefinedMetric> {
+        self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
+    }
+    /// Returns the number of runs in which nothing was delivered after a disruption of the path.
+    pub fn unrecovered_runs(&self) -> usize {
+        self.runs.iter().filter(|run| !run.has_recovered()).count()
+    }
+    /// Returns the wall-clock time of the point's runs, in seconds.
+    pub fn wall_s(&self) -> f64 {
+        self.runs.iter().map(|run| run.wall_s).sum()
+    }
+
+    /// Returns the digest over all runs.
+    pub fn digest(&self) -> Digest {
+        digest_of(&self.runs)
+    }
+
+    /// Returns why a run ended early, if any run did.
+    pub fn stop_reason(&self) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.stop_reason.as_deref())
+    }
+
+    /// Returns the mean of a value over all runs, with its confidence interval.
+    pub(crate) fn interval_over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
+        Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    fn sum(&self, count: impl Fn(&RunResult) -> u64) -> u64 {
+        self.runs.iter().map(|run| count(run)).sum()
+    }
+}
+
+/// Returns the digest over all these runs.
+pub(crate) fn digest_of<'r>(runs: impl IntoIterator<Item = &'r Arc<RunResult>>) -> Digest {
+    let mut digester = Digester::new();
+    for run in runs {
+        let Digest(digest) = run.summary.digest;
+        digester.add_all([digest as u64, (digest >> 64) as u64]);
+    }
+    digester.finish()
+}
