@@ -11,7 +11,7 @@ use crate::report::Report;
 const BAR_HEIGHT: f64 = 14.0;
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
-const LEFT: f64 = 110.0;
+const LEFT_MARGIN: f64 = 110.0;
 const LETTER_WIDTH: f64 = 6.8;
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
@@ -32,9 +32,9 @@ const fn meaning(cause: DelayComponent) -> &'static str {
 pub fn html(report: &Report) -> String {
     let drawn = selected_points(report, &report.layout.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
-        .filter_map(|(index, (place, filter))| {
+        .filter_map(|(index, (conditions, filter))| {
             let cells = report.data.cells.iter().filter(|cell| filter.selects(cell) && cell.split.is_some());
-            Some((place.clone(), figure(index, &place, &cells.collect::<Vec<_>>())?))
+            Some((conditions.clone(), figure(index, &conditions, &cells.collect::<Vec<_>>())?))
         })
         .collect();
     if figures.is_empty() {
@@ -46,11 +46,11 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
+fn figure(index: usize, conditions: &str, cells: &[&Cell]) -> Option<String> {
     if cells.is_empty() {
         return None;
     }
-    let at = if place.is_empty() { String::new() } else { format!(", {place}") };
+    let at = if conditions.is_empty() { String::new() } else { format!(", {conditions}") };
     let title = format!("Components of the mean delay, both directions together{at}");
     let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
     Some(format!(
@@ -69,7 +69,7 @@ fn parts(cell: &Cell) -> [f64; 5] {
 fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
     let top = causes_height(WIDTH, meaning) + 14.0;
     let letters = cells.iter().map(|cell| cell.transport.chars().count()).max().unwrap_or(0);
-    let left = (LETTER_WIDTH * letters as f64 + 20.0).max(LEFT);
+    let left = (LETTER_WIDTH * letters as f64 + 20.0).max(LEFT_MARGIN);
     let span = WIDTH - left - TIME_WIDTH;
     let mut svg = Svg::new(id, WIDTH, top + LINE_HEIGHT * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);

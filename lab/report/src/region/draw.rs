@@ -4,10 +4,10 @@ use super::{Region, RegionField, TransportRegion};
 use crate::plot::{Anchor, Svg, number};
 
 const WIDTH: f64 = 880.0;
-const LEFT: f64 = 62.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = 46.0;
-const GAP: f64 = 22.0;
+const LEFT_MARGIN: f64 = 62.0;
+const TOP_MARGIN: f64 = 26.0;
+const BOTTOM_MARGIN: f64 = 46.0;
+const PANEL_GAP: f64 = 22.0;
 /// Maximum number of regions in a row.
 const MAX_IN_ROW: usize = 3;
 const CELL_HEIGHT: f64 = 18.0;
@@ -48,7 +48,7 @@ impl Region {
     }
 
     fn height(&self) -> f64 {
-        TOP + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM
+        TOP_MARGIN + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM_MARGIN
     }
 
     /// Returns the value of an axis at an index.
@@ -59,7 +59,7 @@ impl Region {
 
     fn draw_transport(&self, svg: &mut Svg, transport: &TransportRegion, (x, y): (f64, f64)) {
         let (columns, rows) = (self.axes[0].steps.len(), self.axes[1].steps.len());
-        let (wide, left, top) = ((self.width() - LEFT - GAP) / columns as f64, x + LEFT, y + TOP);
+        let (wide, left, top) = ((self.width() - LEFT_MARGIN - PANEL_GAP) / columns as f64, x + LEFT_MARGIN, y + TOP_MARGIN);
         let area = transport.area.map_or("not measured".to_owned(), |area| format!("{area} %"));
         let title = format!("{}: {area}", transport.label);
         svg.text("panel", (left, top - 9.0), Anchor::Start, &title);

@@ -8,7 +8,7 @@ use crate::plot::{Anchor, Svg};
 const WIDTH: f64 = 910.0;
 const CLIENT_X: f64 = 190.0;
 const SERVER_X: f64 = 530.0;
-const TOP: f64 = 56.0;
+const TOP_MARGIN: f64 = 56.0;
 /// The vertical distance in pixels that a packet covers on its way.
 const PACKET_RISE: f64 = 90.0;
 /// The position of the first bar, and the width of each.
@@ -25,7 +25,7 @@ pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let end = trace.deliveries.iter().map(|d| d.delivered).max().unwrap_or(start);
     let way = way_ms(trace);
     let scale = PACKET_RISE / way;
-    let y = |time: Time| TOP + 12.0 + scale * time.saturating_since(start).as_millis_f64();
+    let y = |time: Time| TOP_MARGIN + 12.0 + scale * time.saturating_since(start).as_millis_f64();
     let bottom = y(end) + 24.0;
     // Deliveries at the same time are named below each other, the last of them below the end.
     let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
@@ -81,7 +81,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
     let digits = (1.0 - way.log10().floor()).max(0.0) as usize;
     let digits = if way.fract() < 1e-9 { 0 } else { digits };
     for count in 0.. {
-        let y = TOP + 12.0 + PACKET_RISE * f64::from(count);
+        let y = TOP_MARGIN + 12.0 + PACKET_RISE * f64::from(count);
         if y > bottom - 10.0 {
             break;
         }
@@ -89,7 +89,7 @@ fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
         let ms = way * f64::from(count);
         svg.text("tick", (46.0, y + 3.5), Anchor::End, &format!("{ms:.digits$}"));
     }
-    svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
+    svg.line("tick-mark", (58.0, TOP_MARGIN + 12.0), (58.0, bottom - 10.0));
 }
 
 /// Draws a packet as an arrow; its name is at the fraction `share` of the arrow.

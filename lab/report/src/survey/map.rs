@@ -6,13 +6,13 @@ use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
-const LEFT: f64 = 78.0;
-const TOP: f64 = 34.0;
+const LEFT_MARGIN: f64 = 78.0;
+const TOP_MARGIN: f64 = 34.0;
 /// The position of the first entry of the key.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
 /// The height of a line of the key.
 const LINE_HEIGHT: f64 = 18.0;
-const BOTTOM: f64 = 46.0;
+const BOTTOM_MARGIN: f64 = 46.0;
 const WIDTH: f64 = 880.0;
 /// The largest width of a cell of the map.
 const MAX_CELL_WIDTH: f64 = 96.0;
@@ -179,11 +179,11 @@ impl Map {
     /// Returns the drawing, called `id`.
     pub fn draw(&self, id: &str) -> Svg {
         let (columns, rows) = (self.x.len(), self.y.len());
-        let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
-        let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
+        let width = ((WIDTH - LEFT_MARGIN - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
+        let needed = (LEFT_MARGIN + width * columns as f64 + 20.0).max(self.key_width());
         let key = self.key(needed);
-        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
-        let height = top + CELL_HEIGHT * rows as f64 + BOTTOM;
+        let top = TOP_MARGIN + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
+        let height = top + CELL_HEIGHT * rows as f64 + BOTTOM_MARGIN;
         let mut svg = Svg::new(id, needed, height, &self.caption);
         for ((label, style), (x, y)) in key {
             svg.group(style.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
@@ -191,9 +191,9 @@ impl Map {
         }
         for (row, fields) in self.fields.iter().enumerate() {
             let y = top + CELL_HEIGHT * (rows - 1 - row) as f64;
-            svg.text("tick", (LEFT - 8.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.y[row]);
+            svg.text("tick", (LEFT_MARGIN - 8.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.y[row]);
             for (column, field) in fields.iter().enumerate() {
-                let corner = (LEFT + width * column as f64, y);
+                let corner = (LEFT_MARGIN + width * column as f64, y);
                 self.field(
                     &mut svg,
                     field.as_ref(),
@@ -208,11 +208,11 @@ impl Map {
         let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
         for (column, label) in self.x.iter().enumerate().step_by(every) {
-            svg.text("tick", (LEFT + width * (column as f64 + 0.5), bottom + 16.0), Anchor::Middle, label);
+            svg.text("tick", (LEFT_MARGIN + width * (column as f64 + 0.5), bottom + 16.0), Anchor::Middle, label);
         }
         svg.text(
             "axis",
-            (LEFT + width * columns as f64 / 2.0, bottom + 33.0),
+            (LEFT_MARGIN + width * columns as f64 / 2.0, bottom + 33.0),
             Anchor::Middle,
             &self.labels[0],
         );
