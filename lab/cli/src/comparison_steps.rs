@@ -6,7 +6,7 @@
 use hol_base::Duration;
 use hol_lab::{Experiment, Point, PointResult, Repetitions};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, lead};
+use hol_report::survey::{Contest, main_metric};
 
 /// Packets simulated per second of processor time, approximately.
 const PACKETS_PER_SECOND: f64 = 1.4e6;
@@ -51,7 +51,7 @@ impl ComparisonSteps {
     /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
     pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
-        let metric = lead(cells.iter());
+        let metric = main_metric(cells.iter());
         let is_decisive =
             cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_decisive());
         let taken: f64 = results.iter().map(packet_count).sum();

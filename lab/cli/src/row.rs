@@ -200,7 +200,7 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
         let quantile =
             |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
         let mean = cell.shaped_mean(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
-        let failed = grouped(cell.lost());
+        let failed = grouped(cell.lost_messages());
         vec![cell.transport.clone(), mean, quantile(0.5), quantile(0.99), quantile(0.999), failed]
     };
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())

@@ -8,7 +8,7 @@ use hol_base::Seed;
 use hol_lab::{Archive, Experiment, Metric, PointResult, Source};
 use hol_measure::{Bounds, CONFIDENCE};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, Outcome, lead};
+use hol_report::survey::{Contest, Outcome, main_metric};
 
 use crate::compare::run_experiment;
 use crate::comparison_steps::with_repetitions;
@@ -230,7 +230,7 @@ impl Statistics {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
                 let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
-                let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
+                let contest = Contest::new(main_metric(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
                     let bounds = Bounds::of_mean(&means_ms(&cells[of]), CONFIDENCE);
                     let bounds =

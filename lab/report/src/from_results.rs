@@ -31,9 +31,9 @@ impl From<&PointResult> for Cell {
             outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
             outage_curve: result.runs.first().and_then(|run| run.outage_curve.as_deref().cloned()),
             latency: result.latency(),
-            split: split(result),
+            delay_breakdown: delay_breakdown(result),
             stop_reason: result.stop_reason().map(str::to_owned),
-            early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
+            ended_early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
             load: load(result),
             is_steady: result.is_steady(),
             timeouts: result.stalls(),
@@ -61,9 +61,9 @@ impl From<&Point> for Cell {
             outages: Vec::new(),
             outage_curve: None,
             latency: Distribution::default(),
-            split: None,
+            delay_breakdown: None,
             stop_reason: None,
-            early: Vec::new(),
+            ended_early: Vec::new(),
             load: None,
             is_steady: true,
             timeouts: None,
@@ -125,7 +125,7 @@ fn flows(result: &PointResult) -> Option<Flows> {
 }
 
 /// Returns the mean time in each stage, if the records contain the times at which messages were sent and arrived.
-fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
+fn delay_breakdown(result: &PointResult) -> Option<MeanDelayBreakdown> {
     result.runs.iter().all(|run| run.has_delivery_times).then(|| result.split_ms().unwrap_or_default())
 }
 

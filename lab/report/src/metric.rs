@@ -72,17 +72,17 @@ impl Cell {
     }
 
     /// Returns the number of repetitions without a value, which are not in the mean.
-    pub fn missing(&self, metric: Metric) -> usize {
+    pub fn runs_without_value(&self, metric: Metric) -> usize {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
     /// Returns the number of repetitions that did not carry their load or have no value.
-    pub fn collapsed_of(&self, metric: Metric) -> usize {
-        if metric.info().needs_load { self.collapsed() } else { self.missing(metric) }
+    pub fn collapsed_runs_of(&self, metric: Metric) -> usize {
+        if metric.info().needs_load { self.collapsed_runs() } else { self.runs_without_value(metric) }
     }
 
     /// Explains in a few words why the metric has no mean.
-    pub fn why_none(&self) -> &'static str {
+    pub fn describe_missing_mean(&self) -> &'static str {
         if !self.is_mostly_completed() {
             "most runs ended early"
         } else if self.is_steady {
@@ -130,18 +130,18 @@ mod tests {
         let mut cell = flow("TCP", &[], &[100.0, 110.0, 120.0], 385.0);
         set(&mut cell, Metric::Throughput, vec![Some(100.0), Some(110.0), None]);
         let mean = cell.mean_of(Metric::Throughput).unwrap();
-        assert_eq!((mean.mean, mean.n, cell.missing(Metric::Throughput)), (105.0, 2, 1));
+        assert_eq!((mean.mean, mean.n, cell.runs_without_value(Metric::Throughput)), (105.0, 2, 1));
     }
 
     #[test]
     fn few_runs_that_end_early_are_in_no_mean_and_most_of_them_leave_none() {
         let mut cell = cell("SCTP-8", 1.0, 100.0, &[21.0, 21.2, 900.0]);
-        (cell.stop_reason, cell.early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
+        (cell.stop_reason, cell.ended_early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
         let mean = cell.mean_of(Metric::ResponseTime).unwrap();
         assert!((mean.mean - 21.1).abs() < 1e-9 && mean.n == 2, "{mean:?}");
-        assert_eq!((cell.missing(Metric::ResponseTime), cell.collapsed()), (1, 1));
+        assert_eq!((cell.runs_without_value(Metric::ResponseTime), cell.collapsed_runs()), (1, 1));
         assert_eq!(cell.median(Metric::ResponseTime).unwrap().value, 21.2);
-        cell.early = vec![false, true, true];
+        cell.ended_early = vec![false, true, true];
         assert_eq!(cell.mean_of(Metric::ResponseTime), None);
     }
 

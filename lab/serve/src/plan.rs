@@ -74,7 +74,7 @@ impl PlanAxis {
         let numbers = axis.numbers.as_ref().map(|(_, numbers)| numbers);
         let value = |step| {
             let number = numbers.map(|numbers| numbers.values[step]);
-            PlanValue { text: axis.values(step), number }
+            PlanValue { text: axis.format_values(step), number }
         };
         Self {
             keys: axis.keys.clone(),

@@ -6,7 +6,7 @@ use hol_lab::Metric;
 use hol_lab::{Archive, Experiment, Plan, Point, PointResult, Repetitions, RunResults, Source, execute};
 use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
-use hol_report::survey::{Axis, Contest, Outcome, lead};
+use hol_report::survey::{Axis, Contest, Outcome, main_metric};
 
 use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
@@ -127,12 +127,13 @@ impl Sampler<'_> {
                     the same axes"
                 )));
             };
-            let metric = lead(cells.iter());
-            let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);
+            let metric = main_metric(cells.iter());
+            let contest = Contest::with_margin(metric, cell, reference).corrected_for(TEST_COUNT);
             let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
             if winner != Winner::Unsure || repetitions >= max || !is_known {
-                let (by, losses) = (contest.describe_difference(), contest.losses().filter(|_| is_known));
-                let seen = ProbeNumbers { x, metric, by, losses, lost: contest.lost(), is_known };
+                let (by, losses) =
+                    (contest.describe_difference(), contest.describe_losses().filter(|_| is_known));
+                let seen = ProbeNumbers { x, metric, by, losses, lost: contest.loss_difference(), is_known };
                 return Ok((Probe { x, winner }, seen));
             }
             repetitions = (repetitions * 2).min(max);

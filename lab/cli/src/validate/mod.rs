@@ -299,7 +299,7 @@ fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
 fn row(compared: &ComparedPoint) -> Vec<String> {
     let ComparedPoint { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
-    for check in compared.judged() {
+    for check in compared.judged_checks() {
         row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), check_cells));
     }
     row.extend([format!("{}/{}", kernel.collapsed, model.collapsed), compared.verdict().to_owned()]);

@@ -117,7 +117,7 @@ mod tests {
         assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
         assert!(finding.text.contains("1 are outside, 1 are not precise enough"), "{finding:?}");
         let mut stopped = outside;
-        (stopped.stop_reason, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
+        (stopped.stop_reason, stopped.ended_early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;
         unsteady.is_steady = false;
         let finding = of(&[&inside, &stopped, &unsteady]);

@@ -241,7 +241,8 @@ mod tests {
     fn a_measurement_that_was_aborted_is_worse_than_one_that_was_not() {
         let tcp = cell("TCP", 5.0, 100.0, &[135.0, 136.0, 134.0, 135.5]);
         let mut sctp = cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 24.9, 25.0]);
-        (sctp.stop_reason, sctp.early) = (Some("behind schedule".into()), vec![true, true, true, false]);
+        (sctp.stop_reason, sctp.ended_early) =
+            (Some("behind schedule".into()), vec![true, true, true, false]);
         let data = dataset(vec![sctp, tcp]);
         let check = FasterTransport { aborted_is_worse: true, ..check(0.9) };
         let finding = check.evaluate(&view(&data));

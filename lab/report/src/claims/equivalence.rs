@@ -119,8 +119,8 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
     let mut text =
         format!("equivalent at {same} of {} points; largest difference {largest:.3} {unit}", compared.len());
     if distance.is_finite() {
-        let furthest = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
-        text += &format!(", largest Kolmogorov–Smirnov distance {furthest:.4}");
+        let largest_distance = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
+        text += &format!(", largest Kolmogorov–Smirnov distance {largest_distance:.4}");
     }
     let row = |one: &ComparedPoint<'_>| {
         let (cell, difference) = (one.cell, one.comparison.difference);

@@ -166,7 +166,7 @@ mod tests {
     fn a_point_completes_if_half_of_its_runs_do() {
         let holds = |early: [bool; 2]| {
             let mut cell = cell("TCP", 10.0, 100.0, &[20.0, 20.0]);
-            cell.early = early.to_vec();
+            cell.ended_early = early.to_vec();
             let check = CompletedRuns { transports: tcp(), at: Filter::default() };
             check.evaluate(&view(&dataset(vec![cell]))).holds
         };

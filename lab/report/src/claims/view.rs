@@ -6,7 +6,7 @@ use std::fmt;
 use hol_measure::{Allowance, CONFIDENCE, Comparison, SignedRanks, compare_ratios, compare_with_allowances};
 use serde::Deserialize;
 
-use crate::data::{Cell, Dataset, Filter, short};
+use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::figures::StackView;
 use hol_lab::Metric;
 
@@ -74,7 +74,7 @@ impl fmt::Display for ComparedWith {
         match self {
             Self::Transport(transport) => f.write_str(transport),
             Self::Axes(values) => {
-                let named = values.iter().map(|(key, value)| format!("{} {value}", short(key)));
+                let named = values.iter().map(|(key, value)| format!("{} {value}", last_key_part(key)));
                 f.write_str(&named.collect::<Vec<_>>().join(", "))
             }
         }

@@ -2,7 +2,7 @@
 
 use super::series::{basis, ccdf, means, over_time};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
-use crate::data::{Cell, Dataset, Filter, short};
+use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::plot::{Axis, Scale, Series, SeriesStyle, number};
 
 /// Returns the figure that `spec` describes; `None` if the data have no point of it.
@@ -182,7 +182,7 @@ fn axis_position<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
 }
 
 fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
-    let name = short(key);
+    let name = last_key_part(key);
     let unit =
         data.cells.iter().find(|cell| filter.selects(cell)).map_or("", |cell| axis_position(cell, key).1);
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }

@@ -165,7 +165,7 @@ pub(crate) mod tests {
             cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 25.2]),
         ]);
         let view = StackView { title: "today".into(), suffix: String::new() };
-        let layout = StudyFigures { views: vec![view], ..StudyFigures::default() };
+        let study_figures = StudyFigures { views: vec![view], ..StudyFigures::default() };
         let claims = toml::from_str::<StudyClaims>(CLAIMS).unwrap();
         let axes = ["1%", "5%"].map(|loss| vec![("network.loss".to_owned(), loss.to_owned())]);
         let survey = Survey::new("exp1", &axes.each_ref().map(Vec::as_slice), &data);
@@ -175,7 +175,7 @@ pub(crate) mod tests {
             over_time: Vec::new(),
             regions: Vec::new(),
             surveys: vec![survey.results()],
-            judged: judge(&claims, &layout.views, &[], &data),
+            judged_claims: judge(&claims, &study_figures.views, &[], &data),
             kernel: None,
             diagrams: Vec::new(),
             other_measurements: vec![
@@ -186,10 +186,10 @@ pub(crate) mod tests {
                 .unwrap(),
             ],
             provenance: provenance(),
-            share: 1.0,
+            planned_share: 1.0,
             data,
-            layout,
-            absent: Vec::new(),
+            study_figures,
+            absent_stacks: Vec::new(),
             claims,
         }
     }
@@ -263,8 +263,8 @@ pub(crate) mod tests {
     fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
         let mut report = report();
         assert!(!report.html().contains("quick run"));
-        report.share = 0.05;
-        report.judged[0].findings[0].1.holds = None;
+        report.planned_share = 0.05;
+        report.judged_claims[0].findings[0].1.holds = None;
         let html = report.html();
         let quick = html.find("A quick run with a twentieth of the study").expect("it is said");
         assert!(quick < html.find("class=\"question\"").unwrap());

@@ -16,7 +16,7 @@ pub fn headlines(report: &Report) -> String {
 }
 
 fn headline(survey: &SurveyResults) -> String {
-    let first = survey.headline.outages.iter().chain(&survey.headline.lead);
+    let first = survey.headline.outages.iter().chain(&survey.headline.main_sentences);
     let lead: String = first.map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
     let lines: String =
         survey.headline.lines.iter().map(|line| format!("<li>{}</li>", sentence(line))).collect();

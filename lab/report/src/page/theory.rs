@@ -32,11 +32,16 @@ struct TheoryComparison {
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let experiments: Vec<&str> = report.layout.closed_form_experiments.iter().map(String::as_str).collect();
+    let experiments: Vec<&str> =
+        report.study_figures.closed_form_experiments.iter().map(String::as_str).collect();
     let mut text = String::new();
-    for stack in &report.layout.views {
-        let others =
-            report.layout.views.iter().map(|v| v.suffix.as_str()).filter(|s| s.len() > stack.suffix.len());
+    for stack in &report.study_figures.views {
+        let others = report
+            .study_figures
+            .views
+            .iter()
+            .map(|v| v.suffix.as_str())
+            .filter(|s| s.len() > stack.suffix.len());
         let others: Vec<&str> = others.collect();
         let mine = |cell: &&Cell| {
             cell.transport.ends_with(&stack.suffix)

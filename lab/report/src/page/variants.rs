@@ -13,7 +13,7 @@ type Row<'a> = (&'a StackView, Vec<Finding>);
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let (layout, trials) = (&report.layout, &report.claims.trials);
+    let (layout, trials) = (&report.study_figures, &report.claims.trials);
     let tried = |variant| {
         let view = View { data: &report.data, stack: variant };
         trials.iter().map(|trial| trial.check.evaluate(&view)).collect::<Vec<_>>()

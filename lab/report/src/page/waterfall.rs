@@ -7,7 +7,7 @@ use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Scale, Svg, causes, escape, number};
+use crate::plot::{Anchor, Scale, Svg, component_key, escape, number};
 use crate::report::Report;
 
 const WIDTH: f64 = 880.0;
@@ -25,7 +25,7 @@ const MAX_BAR_HEIGHT: f64 = 9.0;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let drawn = selected_points(report, &report.layout.waterfalls).into_iter().enumerate();
+    let drawn = selected_points(report, &report.study_figures.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
         .filter_map(|(index, (conditions, filter))| {
             let cells = report.data.cells.iter().filter(|cell| filter.selects(cell));
@@ -59,11 +59,12 @@ fn figure(index: usize, conditions: &str, pages: &[(&Cell, &Waterfall)]) -> Opti
 
 fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let height = |page: &Waterfall| bar_height(page) * page.files.len() as f64;
-    let bottom = pages.iter().fold(TOP_MARGIN, |bottom, (_, page)| bottom + height(page).max(22.0) + PAGE_GAP);
+    let bottom =
+        pages.iter().fold(TOP_MARGIN, |bottom, (_, page)| bottom + height(page).max(22.0) + PAGE_GAP);
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
     let x = |ms: f64| LEFT_MARGIN + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    causes(&mut svg, WIDTH, DelayComponent::label_for_file);
+    component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
         svg.line("grid", (x(tick.value), TOP_MARGIN - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
@@ -121,7 +122,8 @@ fn duration_text(page: &Waterfall) -> String {
 }
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
-    let heads = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", cause.label_for_file())).concat();
+    let heads =
+        DelayComponent::ALL.map(|component| format!("<th>{}</th>", component.label_for_file())).concat();
     let rows: String = pages
         .iter()
         .flat_map(|(cell, page)| {
@@ -135,17 +137,17 @@ fn table(pages: &[(&Cell, &Waterfall)]) -> String {
 
 fn row(transport: &str, file: usize, bar: &WaterfallFile) -> String {
     let ms = |ms: f64| format!("<td>{ms:.2}</td>");
-    let of = |cause| {
-        let spans = bar.spans.iter().filter(|span| span.cause == cause);
+    let of = |component| {
+        let spans = bar.spans.iter().filter(|span| span.cause == component);
         spans.fold(0.0, |ms, span| ms + span.lasts.as_millis_f64())
     };
-    let causes = DelayComponent::ALL.map(|cause| ms(of(cause))).concat();
-    let there =
+    let components = DelayComponent::ALL.map(|component| ms(of(component))).concat();
+    let complete =
         if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
     let WaterfallFile { octets, stream, .. } = bar;
     let known = ms(bar.known.as_millis_f64());
     format!(
-        "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{causes}{there}</tr>",
+        "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{components}{complete}</tr>",
         escape(transport)
     )
 }

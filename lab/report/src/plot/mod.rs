@@ -21,7 +21,7 @@ pub use axis::Axis;
 pub use ccdf::Ccdf;
 pub use curves::{curves, marks};
 pub use edge::Edge;
-pub use legend::{causes, causes_height, key, side_labels};
+pub use legend::{component_key, component_key_height, key, side_labels};
 pub use literal::literal_colour;
 pub use mark::{Mark, mark_key};
 pub use outage_curve::{OutageCurve, events};

@@ -35,11 +35,11 @@ pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
 
 /// Returns the metrics that have a figure, the main one first.
 fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
-    let lead = survey.lead();
+    let main = survey.main_metric();
     let has_flows = survey.cells().any(|cell| cell.flows.is_some());
     let competes =
         survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
-    let loses = survey.cells().any(|cell| cell.lost() > 0);
+    let loses = survey.cells().any(|cell| cell.lost_messages() > 0);
     let plays = survey.cells().any(Cell::is_played);
     let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
     let others = [
@@ -49,7 +49,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::Playable, plays),
         (Metric::Glitches, plays),
         (Metric::ResponseTime, true),
-        (Metric::Tail, lead == Metric::ResponseTime),
+        (Metric::Tail, main == Metric::ResponseTime),
         (Metric::Throughput, has_flows),
         (Metric::Fairness, competes),
         (Metric::Delivered, loses),
@@ -58,7 +58,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     ];
     let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
     let defined = super::defined(survey.cells()).into_iter().map(Metric::Defined);
-    [lead].into_iter().chain(defined.chain(others).filter(|metric| *metric != lead)).collect()
+    [main].into_iter().chain(defined.chain(others).filter(|metric| *metric != main)).collect()
 }
 
 /// Returns a metric over the horizontal axis: a figure for each combination of the third and further axes.
@@ -113,7 +113,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     let one = || vec![(String::new(), Vec::new())];
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
-        let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
+        let titles: Vec<String> = steps.iter().map(|step| axis.describe_step_briefly(*step)).collect();
         shorten(&titles, letters_above(steps.len()))
             .into_iter()
             .zip(steps.into_iter().map(|step| vec![step]))
@@ -158,7 +158,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         return Some(Axis::new(Scale::Names(names), ""));
     };
     let Some((_, numbers)) = &axis.numbers else {
-        let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
+        let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.format_values(step)).collect();
         return Some(Axis::new(Scale::Names(shorten(&names, MAX_LETTERS_BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);

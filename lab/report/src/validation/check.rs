@@ -18,9 +18,9 @@ pub const MEAN_TOLERANCE: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
 /// The tolerance of 99th percentiles.
 pub const P99_TOLERANCE: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
 /// The tolerance of the throughput of a flow without competitors.
-pub const ALONE_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
+pub const SINGLE_FLOW_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
 /// The tolerance of the throughput of a flow with competitors.
-pub const SHARED_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
+pub const COMPETING_FLOWS_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
 /// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Check {
     /// The largest acceptable difference.
     pub tolerance: f64,
     /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
-    ends: (f64, f64),
+    kernel_range: (f64, f64),
     /// The one-sided uncertainty of the kernel's median.
     uncertainty: f64,
     /// The number of the kernel's repetitions.
@@ -54,7 +54,7 @@ impl Check {
             difference: difference(kernel, model)?,
             ranks: RankSum::of(&kernel.values, &model.values),
             tolerance: absolute.max(share * of_kernel.value),
-            ends: kernel.ends()?,
+            kernel_range: kernel.range()?,
             uncertainty: uncertainty(kernel, model)?,
             repetitions: kernel.values.len(),
         })
@@ -75,7 +75,7 @@ impl Check {
     /// Returns whether the medians differ by no more than the tolerance, or whether the model's is inside
     /// the kernel's interval and a rank test shows no difference.
     pub fn agrees(&self) -> bool {
-        let (low, high) = self.ends;
+        let (low, high) = self.kernel_range;
         let inside = (low..=high).contains(&self.model.value);
         self.excess() <= 1.0 || (inside && !self.ranks_differ())
     }
@@ -117,7 +117,7 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
 /// interval, the distance to the extreme runs is used.
 fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
-        let (value, (low, high)) = (runs.median?.value, runs.ends()?);
+        let (value, (low, high)) = (runs.median?.value, runs.range()?);
         Some((value - low).max(high - value))
     };
     let (n, m) = (kernel.values.len() as f64, model.values.len() as f64);

@@ -49,7 +49,7 @@ impl ComparedPoint {
             Some(check) => describe_check(name, unit, more, &check),
             None => format!("{name}: one world has no value in most of its runs."),
         };
-        let mut sentences: Vec<String> = names.iter().zip(self.judged()).map(sentence).collect();
+        let mut sentences: Vec<String> = names.iter().zip(self.judged_checks()).map(sentence).collect();
         if self.metric != Metric::Throughput && (self.collapses.kernel.0 > 0 || self.collapses.model.0 > 0) {
             sentences.push(self.collapses.sentence());
         }

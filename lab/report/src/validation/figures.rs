@@ -70,7 +70,8 @@ fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
     let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
-    let width = ((WIDTH - LEFT_MARGIN - NAMES_WIDTH * count - LEFT_MARGIN * (count - 1.0)) / count).min(560.0);
+    let width =
+        ((WIDTH - LEFT_MARGIN - NAMES_WIDTH * count - LEFT_MARGIN * (count - 1.0)) / count).min(560.0);
     for (index, variant) in variants.iter().enumerate() {
         let left = LEFT_MARGIN + (width + NAMES_WIDTH + LEFT_MARGIN) * index as f64;
         let frame = Frame { left, top: TOP_MARGIN, width, height: HEIGHT - TOP_MARGIN - BOTTOM_MARGIN };
@@ -173,7 +174,12 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let times = || curves.iter().flat_map(|curve| curve.points.iter().map(|(ms, _)| *ms));
     let min = times().fold(f64::INFINITY, f64::min).min(compared.conditions.rtt_ms().max(0.1));
     let max = times().fold(10.0 * min, f64::max);
-    let frame = Frame { left: LEFT_MARGIN, top: TOP_MARGIN, width: 560.0, height: HEIGHT - TOP_MARGIN - BOTTOM_MARGIN };
+    let frame = Frame {
+        left: LEFT_MARGIN,
+        top: TOP_MARGIN,
+        width: 560.0,
+        height: HEIGHT - TOP_MARGIN - BOTTOM_MARGIN,
+    };
     let x = Axis::new(Scale::Log { min: 0.9 * min, max: 1.1 * max }, "response time (ms)");
     let y = Axis::new(Scale::Log { min: 1e-4, max: 1.0 }, "share of transactions that took longer");
     let panel = Panel { frame, x, y };

@@ -21,7 +21,7 @@ const FLAGS: [(&str, &str); 8] = [
 ];
 
 impl ComparedPoint {
-    /// Returns the commands that write the packets of the repetition [`furthest`](Self::furthest): in the
+    /// Returns the commands that write the packets of the repetition [`furthest_repetition`](Self::furthest_repetition): in the
     /// kernel, in the model.
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
@@ -34,7 +34,7 @@ impl ComparedPoint {
     /// Returns `hol trace` with every setting that is not the default.
     fn trace_command(&self, transport: &TransportSpec) -> String {
         let Point { messages, repetitions, seed, workload, .. } = &self.point;
-        let network = self.point.network_of(self.furthest);
+        let network = self.point.network_of(self.furthest_repetition);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
         let usual = default_of_kind(workload);
         let mut text = format!("hol trace {}", quote(&transport.to_string()));
@@ -49,8 +49,10 @@ impl ComparedPoint {
                 }
             }
         }
-        let (min, furthest) = (repetitions.min, self.furthest);
-        text + &format!(" --count {messages} --repetitions {min} --seed {seed} --repetition {furthest}")
+        let (min, furthest_repetition) = (repetitions.min, self.furthest_repetition);
+        text + &format!(
+            " --count {messages} --repetitions {min} --seed {seed} --repetition {furthest_repetition}"
+        )
     }
 }
 
