@@ -190,7 +190,7 @@ impl Trace {
         file.write_all(picture.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| cannot_write(path, &error))?;
-        report_written(path, &format!("{}, of {}", sequence.counts(), self.which_run(point)));
+        report_written(path, &format!("{}, of {}", sequence.describe_counts(), self.which_run(point)));
         Ok(())
     }
 

@@ -19,7 +19,7 @@ pub struct FasterTransport {
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
-    #[serde(default = "nine_tenths")]
+    #[serde(default = "default_share")]
     share: f64,
     /// The metric.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct DifferentMeans {
     metric: Metric,
 }
 
-const fn nine_tenths() -> f64 {
+const fn default_share() -> f64 {
     0.9
 }
 

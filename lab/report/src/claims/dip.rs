@@ -20,13 +20,14 @@ pub struct Dip {
     share: f64,
     /// The number of points at which the drop has to occur.
     #[serde(default)]
-    points: Points,
+    points: RequiredPoints,
 }
 
 /// The points at which the throughput has to drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Points {
+enum RequiredPoints {
+    /// At every point.
     #[default]
     All,
     /// At one or more points, as in a search.
@@ -61,9 +62,9 @@ impl Dip {
             100.0 * deepest
         );
         let holds = match self.points {
-            Points::All => count == falls.len(),
-            Points::Some => count > 0,
-            Points::None => count == 0,
+            RequiredPoints::All => count == falls.len(),
+            RequiredPoints::Some => count > 0,
+            RequiredPoints::None => count == 0,
         };
         Finding::new(holds, text).with_rows(falls.into_iter().map(|(_, row)| row).collect())
     }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
     use crate::testing::{dataset, flow, view};
 
-    fn holds(points: Points, here: f64) -> Option<bool> {
+    fn holds(points: RequiredPoints, here: f64) -> Option<bool> {
         let [here, there] = [("10ms", here), ("0ms", 375.0)]
             .map(|(interval, kbps)| flow("TCP", &[("interval", interval), ("queue", "12p")], &[kbps], 385.0));
         let check = Dip {
@@ -89,9 +90,11 @@ mod tests {
 
     #[test]
     fn a_fall_is_found_where_there_is_one() {
-        for (points, fallen, even) in
-            [(Points::All, true, false), (Points::Some, true, false), (Points::None, false, true)]
-        {
+        for (points, fallen, even) in [
+            (RequiredPoints::All, true, false),
+            (RequiredPoints::Some, true, false),
+            (RequiredPoints::None, false, true),
+        ] {
             assert_eq!((holds(points, 278.0), holds(points, 372.0)), (Some(fallen), Some(even)));
         }
     }

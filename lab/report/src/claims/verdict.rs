@@ -31,13 +31,13 @@ impl Verdict {
         Self::NotDecidable,
     ];
 
-    /// Derives the verdict from the results, the current stack first; `whole`: every stack was measured.
-    pub(super) fn of(findings: &[(String, Finding)], whole: bool) -> Self {
+    /// Derives the verdict from the results, the current stack first; `all_measured`: no stack is missing.
+    pub(super) fn of(findings: &[(String, Finding)], all_measured: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
         let today = holds.next().flatten();
         let period: Vec<Option<bool>> = holds.collect();
         let rescued = period.contains(&Some(true));
-        let refuted = whole && period.iter().all(|holds| *holds == Some(false));
+        let refuted = all_measured && period.iter().all(|holds| *holds == Some(false));
         match today {
             Some(true) => Self::Reproduced,
             Some(false) if rescued => Self::PeriodOnly,
@@ -88,10 +88,10 @@ mod tests {
         among(holds, true)
     }
 
-    fn among(holds: &[Option<bool>], whole: bool) -> Verdict {
+    fn among(holds: &[Option<bool>], all_measured: bool) -> Verdict {
         let finding =
             |holds: &Option<bool>| (String::new(), Finding { holds: *holds, ..Finding::no_points() });
-        Verdict::of(&holds.iter().map(finding).collect::<Vec<_>>(), whole)
+        Verdict::of(&holds.iter().map(finding).collect::<Vec<_>>(), all_measured)
     }
 
     #[test]

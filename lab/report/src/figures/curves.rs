@@ -32,7 +32,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
         is_ccdf: spec.kind == Kind::Ccdf,
-        choice: String::new(),
+        choice_label: String::new(),
         metric: spec.metric,
         x: horizontal(spec, &panels, &filter, data),
         y: vertical(spec),

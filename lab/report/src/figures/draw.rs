@@ -31,7 +31,11 @@ pub fn figure(figure: &Figure) -> Svg {
     let right_margins = right_margins(figure);
     let count = figure.panels.len();
     let is_wide = count > 1 && right_margins.iter().sum::<f64>() > WIDTH * 0.4;
-    if count > GRID_COLUMNS || is_wide { draw_grid(figure, &title) } else { draw_row(figure, &title, &right_margins) }
+    if count > GRID_COLUMNS || is_wide {
+        draw_grid(figure, &title)
+    } else {
+        draw_row(figure, &title, &right_margins)
+    }
 }
 
 /// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.

@@ -109,7 +109,8 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
         let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
         if *id == "figures" {
             // Distributions in a choice are not listed individually.
-            let listed = report.figures.iter().filter(|figure| figure.choice.is_empty() || !figure.is_ccdf);
+            let listed =
+                report.figures.iter().filter(|figure| figure.choice_label.is_empty() || !figure.is_ccdf);
             let links = listed.map(|figure| {
                 let number = figure.name.trim_start_matches("Figure ");
                 format!("<a href=\"#{}\" title=\"{}\">{number}</a>", figure.id, escape(&figure.caption))

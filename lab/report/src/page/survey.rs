@@ -49,7 +49,7 @@ pub fn maps(report: &Report) -> String {
                     "<figure id=\"{id}\">{svg}<figcaption>{caption}. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a>\
                      </span></figcaption></figure>"
                 );
-                (map.choice.clone(), html)
+                (map.choice_label.clone(), html)
             })
             .collect();
         let _ = write!(text, "{}", choices(&maps));

@@ -20,7 +20,7 @@ pub mod theme;
 pub use axis::Axis;
 pub use ccdf::Ccdf;
 pub use curves::{curves, marks};
-pub use edge::Edge;
+pub use edge::EdgeMarks;
 pub use legend::{component_key, component_key_height, key, side_labels};
 pub use literal::literal_colour;
 pub use mark::{Mark, mark_key};

@@ -73,14 +73,14 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
                 PanelData { title, curves: Curves::Means(curves(survey, metric, &rest, &mut cells)) }
             })
             .collect();
-        let choice = survey.describe_steps(2, &others);
+        let choice_label = survey.describe_steps(2, &others);
         let over = survey
             .axes
             .first()
             .map_or("of each transport".to_owned(), |axis| format!("over {}", axis.name()));
         let each =
             survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.names()));
-        let at = if choice.is_empty() { String::new() } else { format!("; {choice}") };
+        let at = if choice_label.is_empty() { String::new() } else { format!("; {choice_label}") };
         Figure {
             id: String::new(),
             name: String::new(),
@@ -89,7 +89,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
             note: None,
             experiment: survey.experiment.clone(),
             is_ccdf: false,
-            choice,
+            choice_label,
             metric,
             x: x.clone(),
             y: y.clone(),
@@ -216,8 +216,8 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             Some(ccdf(Metric::ResponseTime, survey.transports[transport], style, cell, true))
         });
         let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
-        let choice = survey.describe_steps(0, &steps);
-        let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
+        let choice_label = survey.describe_steps(0, &steps);
+        let at = if choice_label.is_empty() { String::new() } else { format!(" at {choice_label}") };
         Figure {
             id: String::new(),
             name: String::new(),
@@ -226,7 +226,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             note: None,
             experiment: survey.experiment.clone(),
             is_ccdf: true,
-            choice,
+            choice_label,
             metric: Metric::ResponseTime,
             x: x.clone(),
             y: y.clone(),
@@ -322,7 +322,10 @@ mod tests {
         ]);
         let means: Vec<&Figure> =
             figures.iter().filter(|f| f.metric == Metric::ResponseTime && !f.is_ccdf).collect();
-        assert_eq!(means.iter().map(|f| f.choice.as_str()).collect::<Vec<_>>(), ["delay 5ms", "delay 9ms"]);
+        assert_eq!(
+            means.iter().map(|f| f.choice_label.as_str()).collect::<Vec<_>>(),
+            ["delay 5ms", "delay 9ms"]
+        );
         assert_eq!(means[0].x.label, "loss (%)");
         assert!(matches!(means[0].x.scale, Scale::LogFromZero { .. }), "0 and two decades");
         assert_eq!(
@@ -405,7 +408,8 @@ mod tests {
     #[test]
     fn every_point_has_its_distribution() {
         let figures = of(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]);
-        let places: Vec<&str> = figures.iter().filter(|f| f.is_ccdf).map(|f| f.choice.as_str()).collect();
+        let places: Vec<&str> =
+            figures.iter().filter(|f| f.is_ccdf).map(|f| f.choice_label.as_str()).collect();
         assert_eq!(
             places,
             ["loss 1%, delay 5ms", "loss 1%, delay 9ms", "loss 2%, delay 5ms", "loss 2%, delay 9ms"]

@@ -45,8 +45,8 @@ type LabelledTransport = (String, SeriesStyle);
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// Steps of the other axes, which distinguish several maps.
-    pub choice: String,
+    /// Label of the map in a list from which the reader chooses: the steps of the other axes.
+    pub choice_label: String,
     /// Description of the axes and of the comparison.
     pub caption: String,
     transports: Vec<LabelledTransport>,
@@ -99,7 +99,7 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
     let transports: Vec<LabelledTransport> =
         survey.transports.iter().map(|label| (*label).to_owned()).zip(styles).collect();
     let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<CellLead>>)| Map {
-        choice: others
+        choice_label: others
             .iter()
             .map(|axis| survey.axes[*axis].describe_step(combination[axis - 1]))
             .collect::<Vec<_>>()

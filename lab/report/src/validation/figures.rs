@@ -5,7 +5,7 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution};
 use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
 use crate::plot::{
-    Axis, Ccdf, Edge, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
+    Axis, Ccdf, EdgeMarks, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
 };
 
 const WIDTH: f64 = 880.0;
@@ -119,7 +119,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
     let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
-    let (mut ends, mut edge) = (Vec::new(), Edge::default());
+    let (mut ends, mut edge) = (Vec::new(), EdgeMarks::default());
     for label in labels {
         let of_label = || points.iter().filter(|compared| compared.point.label == label);
         let model =
