@@ -28,8 +28,9 @@ pub struct Row<'r> {
     mean_ms: Option<f64>,
     /// Half the length of the symmetric 95 % interval.
     ci95_ms: Option<f64>,
-    /// The ends of the 95 % interval that accounts for the skewness of the repetitions.
+    /// Lower end of the 95 % interval that accounts for the skewness of the repetitions.
     mean_low_ms: Option<f64>,
+    /// Upper end of that interval.
     mean_high_ms: Option<f64>,
     /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
@@ -38,9 +39,10 @@ pub struct Row<'r> {
     /// Repetitions that ended early or fell more than a second behind their schedule.
     runs_collapsed: usize,
     repetitions: usize,
-    /// Expiries of the retransmission timer, and those that follow another. If they are few, the mean is unreliable.
-    /// Null if the world does not count them.
+    /// Expiries of the retransmission timer; null if the world does not count them. If they are few, the mean is
+    /// unreliable.
     timeouts: Option<u64>,
+    /// Expiries that directly follow another one; null if the world does not count them.
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,

@@ -28,7 +28,7 @@ pub struct Get {
     /// Number of the experiment
     id: i64,
     #[command(flatten)]
-    at: ServerArgs,
+    server_args: ServerArgs,
     /// Empty or new directory for the results [default: results/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -42,7 +42,7 @@ struct FileEntry {
 impl Get {
     /// Fetches all files.
     pub fn run(&self) -> Result<(), Failure> {
-        let server = self.at.server()?;
+        let server = self.server_args.server()?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
         let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {

@@ -36,7 +36,7 @@ pub enum Command {
     /// Stores a snapshot under this name.
     Snapshot(String),
     /// Returns to the snapshot of this name.
-    Back(String),
+    ReturnTo(String),
     /// Writes the packets so far to a file.
     Pcap(PathBuf),
     /// Prints the virtual time.
@@ -64,7 +64,9 @@ impl Command {
         }
         match line.strip_prefix(':') {
             // `: curl` is a line for the shell of a node: `:` is its null command.
-            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => parse_own(rest),
+            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => {
+                parse_shell_command(rest)
+            }
             _ if line.is_empty() => Ok(Self::Nothing),
             _ => Ok(Self::Run(None, line.to_owned())),
         }
@@ -72,7 +74,7 @@ impl Command {
 }
 
 /// Parses a command of the shell itself, without its colon.
-fn parse_own(rest: &str) -> Result<Command, String> {
+fn parse_shell_command(rest: &str) -> Result<Command, String> {
     let (word, rest) = split_first_word(rest);
     let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
         [only] => Ok(only.to_owned()),
@@ -85,7 +87,7 @@ fn parse_own(rest: &str) -> Result<Command, String> {
         "wait" => one("5s").and_then(|time| time.parse().map(Command::Wait).map_err(|e| format!("{e}"))),
         "link" => parse_event(rest).map(|event| Command::Link(Box::new(event))),
         "snapshot" => one("before").map(Command::Snapshot),
-        "back" => one("before").map(Command::Back),
+        "back" => one("before").map(Command::ReturnTo),
         "pcap" => one("packets.pcapng").map(|file| Command::Pcap(file.into())),
         "time" => none(Command::Time),
         "help" => none(Command::Help),
