@@ -16,7 +16,7 @@ pub struct QueuedExperiment {
     /// Priority; experiments with a higher priority come first.
     pub priority: i64,
     /// Time of the submission, in seconds of any clock; older experiments come first.
-    pub since: i64,
+    pub submitted_at: i64,
     /// Whether the experiment waits for cores; if not, it starts now or is rejected.
     pub batch: bool,
     /// Number of cores that the experiment needs.
@@ -38,7 +38,7 @@ pub enum Verdict {
 
 /// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
 pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
-    waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
+    waiting.sort_by_key(|one| (Reverse(one.priority), one.submitted_at, one.id));
     let mut free = cores.saturating_sub(taken);
     let mut ahead = 0_u32;
     let mut verdicts = Vec::with_capacity(waiting.len());
@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn one(id: i64, priority: i64, cores: u32) -> QueuedExperiment {
-        QueuedExperiment { id, priority, since: id, batch: true, cores, obstacle: None }
+        QueuedExperiment { id, priority, submitted_at: id, batch: true, cores, obstacle: None }
     }
 
     fn starts(verdicts: &[(i64, Verdict)]) -> Vec<i64> {

@@ -52,7 +52,8 @@ fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
 
 /// eklund2004, Figure 2.2, as drawn by a user.
 fn figure() -> Graph {
-    let node = |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), was: None };
+    let node =
+        |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), previous_index: None };
     let line = |rate: &str, delay: &str| LinkSettings {
         rate: rate.to_owned(),
         delay: delay.to_owned(),
@@ -77,7 +78,7 @@ fn figure() -> Graph {
             settings: line("100Mbit", "0s"),
             x: Some(240),
             y: Some(200),
-            was: None,
+            previous_index: None,
         }],
         ..Graph::default()
     }
@@ -205,7 +206,7 @@ fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
 fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
     let mut graph = toml(text).graph.unwrap();
-    let back = graph.links[0].back.as_ref().unwrap();
+    let back = graph.links[0].reverse_settings.as_ref().unwrap();
     assert_eq!((graph.links[0].settings.rate.as_str(), back.rate.as_str()), ("6Mbit", "29Mbit"));
     graph.links[0].settings.rate = "1Mbit".to_owned();
     let written = drawn(text, Format::Toml, graph.clone());
@@ -253,7 +254,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
     question.transports.push("sctp:streams=8".to_owned());
     question.fields.insert("workload.size".to_owned(), "64B".to_owned());
     question.fields.insert("workload.kind".to_owned(), "echo".to_owned());
-    let put = question.put(text).unwrap();
+    let put = question.apply(text).unwrap();
     assert!(
         put.contains("[\"tcp\", \"sctp:streams=8\"]") && put.contains("loss = \"1%\" # of packets"),
         "{put}"
@@ -263,7 +264,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
         "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1% --count 10000"
     );
     question.fields.insert("network.loss".to_owned(), "0%, 1%, 2%".to_owned());
-    let swept = toml(&question.put(text).unwrap());
+    let swept = toml(&question.apply(text).unwrap());
     assert_eq!((swept.errors.clone(), swept.plan.unwrap().points), (vec![], 6), "{:?}", swept.toml);
     let again = swept.question.unwrap();
     assert_eq!(again.fields["network.loss"], "0%, 1%, 2%");
@@ -329,7 +330,8 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
     graph.nodes.push(Node { name: "2".to_owned(), ..Node::default() });
     graph.links[0] = Link { from: "1".to_owned(), name: "7".to_owned(), ..graph.links[0].clone() };
     graph.links[0].settings.rate = "0.4Mb".to_owned();
-    let second = Link { was: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
+    let second =
+        Link { previous_index: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
     graph.links.push(second);
     graph.traffic[0].from = "1".to_owned();
     let written = drawn(text, Format::Toml, graph).toml;
@@ -342,7 +344,7 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
         fields: [("network.rate".to_owned(), "0.4Mb, 2Mb".to_owned())].into(),
         ..Question::of(text).unwrap()
     };
-    let swept = question.put("transports = [\"tcp\"]\n").unwrap();
+    let swept = question.apply("transports = [\"tcp\"]\n").unwrap();
     assert!(swept.contains("[\"0.4Mbit\", \"2Mbit\"]"), "{swept}");
 }
 
@@ -394,7 +396,7 @@ fn a_run_is_a_picture_of_its_packets_and_messages() {
     assert!(picture.hops.iter().any(|hop| hop.lost == Some("lost on the link")));
     for hop in &picture.hops {
         assert!(
-            hop.queued <= hop.sent.unwrap_or(hop.queued) && hop.sent.unwrap_or(hop.queued) <= hop.ends,
+            hop.queued <= hop.sent.unwrap_or(hop.queued) && hop.sent.unwrap_or(hop.queued) <= hop.ended,
             "{hop:?}"
         );
     }
@@ -442,11 +444,11 @@ prop_compose! {
         let name = |at: usize| if at == 0 { "client".to_owned() } else { format!("n{at}") };
         let nodes = (0..count).map(|at| {
             let x = chain.get(at).map(|(_, _, x)| *x);
-            Node { name: name(at), x, y: x, was: None }
+            Node { name: name(at), x, y: x, previous_index: None }
         });
-        let joined = |at: usize, to: usize, line: &LinkSettings, back: Option<LinkSettings>| {
-            let back = back.filter(|back| back != line);
-            Link { name: String::new(), from: name(at), to: name(to), settings: line.clone(), back, was: None }
+        let joined = |at: usize, to: usize, line: &LinkSettings, reverse: Option<LinkSettings>| {
+            let reverse_settings = reverse.filter(|reverse| reverse != line);
+            Link { name: String::new(), from: name(at), to: name(to), settings: line.clone(), reverse_settings, previous_index: None }
         };
         let mut links: Vec<Link> = chain.iter().enumerate().map(|(at, (line, back, _))| joined(at, at + 1, line, back.clone())).collect();
         links.extend(more.iter().map(|(from, by, line)| {
@@ -457,7 +459,7 @@ prop_compose! {
         (0..).zip(&mut links).for_each(|(at, link)| link.name = format!("link{at}"));
         let lans = (0..).zip(&lans).map(|(at, (first, line, x))| {
             let nodes = (0..2).map(|by| name((first.index(count) + by) % count)).collect();
-            Lan { name: format!("lan{at}"), nodes, settings: line.clone(), x: Some(*x), y: Some(-x), was: None }
+            Lan { name: format!("lan{at}"), nodes, settings: line.clone(), x: Some(*x), y: Some(-x), previous_index: None }
         });
         Graph { nodes: nodes.collect(), links, lans: lans.collect(), ..Graph::default() }
     }
@@ -465,9 +467,9 @@ prop_compose! {
 
 /// Returns a graph without the indices of previous objects.
 fn fresh(mut graph: Graph) -> Graph {
-    graph.nodes.iter_mut().for_each(|own| own.was = None);
-    graph.links.iter_mut().for_each(|own| own.was = None);
-    graph.lans.iter_mut().for_each(|own| own.was = None);
+    graph.nodes.iter_mut().for_each(|own| own.previous_index = None);
+    graph.links.iter_mut().for_each(|own| own.previous_index = None);
+    graph.lans.iter_mut().for_each(|own| own.previous_index = None);
     graph
 }
 
@@ -489,10 +491,10 @@ proptest! {
         // Objects with the same name are the same object.
         let seen = toml(&text).graph.unwrap();
         for node in &mut after.nodes {
-            node.was = seen.nodes.iter().position(|own| own.name == node.name);
+            node.previous_index = seen.nodes.iter().position(|own| own.name == node.name);
         }
         for link in &mut after.links {
-            link.was = seen.links.iter().position(|own| own.name == link.name);
+            link.previous_index = seen.links.iter().position(|own| own.name == link.name);
         }
         let written = drawn(&text, Format::Toml, after.clone()).toml;
         prop_assert_eq!(fresh(toml(&written).graph.unwrap()), fresh(after), "{}", written);

@@ -18,7 +18,7 @@ pub struct MailContent {
 
 /// Returns whether a state change is reported by mail. A user's request and its consequences are reported once: there
 /// is a mail when an experiment becomes active, but none when it waits for cores and when its process starts.
-pub const fn is_news(from: State, to: State) -> bool {
+pub const fn is_reported(from: State, to: State) -> bool {
     match to {
         State::New | State::Starting => false,
         // The process was killed, so the experiment lost its cores.
@@ -134,7 +134,7 @@ pub(super) mod tests {
             (&[Queued, Starting, Queued, Starting, Failed][..], 2),
         ];
         for (life, mails) in lives {
-            let found = life.windows(2).filter(|step| is_news(step[0], step[1])).count();
+            let found = life.windows(2).filter(|step| is_reported(step[0], step[1])).count();
             assert_eq!(found, mails, "{life:?}");
         }
     }

@@ -12,7 +12,7 @@ use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_expensive;
 use crate::draft;
 use crate::experiment::Experiment;
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::reading::check_size;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -48,7 +48,7 @@ struct ComparedExperiment {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(CompareQuery { of }): QueryOf<CompareQuery>,
+    QueryParameters(CompareQuery { of }): QueryParameters<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX_EXPERIMENTS);

@@ -9,7 +9,7 @@ use super::layout::Page;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Access, Server, SharedServer};
@@ -99,7 +99,7 @@ impl Home {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(query): QueryOf<HomeQuery>,
+    QueryParameters(query): QueryParameters<HomeQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
         let home = Home::read(server, &requester, query)?;

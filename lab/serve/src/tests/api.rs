@@ -198,7 +198,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
             cores: 1,
             access: Access::Open,
             permission: hol_lab::Permission::default(),
-            quota: crate::Quota::NONE,
+            quota: crate::Quota::UNLIMITED,
             names: Vec::new(),
             is_secure: false,
             is_behind_proxy: false,

@@ -8,7 +8,7 @@ use tower::ServiceExt;
 
 use super::{Lab, TEXT};
 use crate::accounts::password::HASHED_PASSWORDS;
-use crate::client::Network;
+use crate::client::ClientNetwork;
 use crate::people::{Login, Registration};
 use crate::server::Access;
 
@@ -738,7 +738,7 @@ async fn who_guesses_passwords_has_to_wait() {
 async fn each_login_and_registration_checks_one_password() {
     let lab = Lab::open(Access::Accounts);
     lab.account("ann", false);
-    let network = Network("192.0.2.1".to_owned());
+    let network = ClientNetwork("192.0.2.1".to_owned());
     let hashed = |work: &dyn Fn()| {
         HASHED_PASSWORDS.set(0);
         work();

@@ -46,7 +46,7 @@ pub fn with_script(
 
 /// Returns the states of an experiment whose process is `script` until it has ended, and the last reason.
 fn life(script: &str) -> (Vec<String>, String) {
-    lives::<1>(script, Quota::NONE).pop().unwrap()
+    lives::<1>(script, Quota::UNLIMITED).pop().unwrap()
 }
 
 /// Returns the states and reasons of `N` experiments of one project, which run one after another.
@@ -150,7 +150,7 @@ fn one_that_has_no_room_says_so() {
 fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
     let fill =
         format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
-    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::NONE });
+    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::UNLIMITED });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
     // Whether the test sees `queued` depends on timing: an event has the state at the time of writing.
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");

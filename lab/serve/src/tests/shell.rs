@@ -52,7 +52,7 @@ impl Lab {
 
     fn with_text(script: &str, text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let (server, notes, inbox) = with_script(dir.path(), script, Quota::NONE);
+        let (server, notes, inbox) = with_script(dir.path(), script, Quota::UNLIMITED);
         let requester = server.local.clone().unwrap();
         let submission = Submission { text: text.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&requester, submission).unwrap().id;
@@ -99,7 +99,7 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
     let kinds: Vec<String> = shell
         .entries
         .iter()
-        .map(|entry| entry.said.as_object().unwrap().keys().next().unwrap().clone())
+        .map(|entry| entry.content.as_object().unwrap().keys().next().unwrap().clone())
         .collect();
     assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
