@@ -221,8 +221,8 @@ pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
     })
 }
 
-/// Describes the effect of a disruption of the path on each transport, and the differences of all others
-/// from the first.
+/// Describes the effect of a disruption of the path on each transport, and how the other transports differ from the
+/// first.
 pub fn verdicts(cells: &[Cell]) -> String {
     let outages: String = cells.iter().filter_map(describe_outage).map(|sentence| sentence + "\n").collect();
     outages + &differences(cells)

@@ -12,7 +12,7 @@ use hol_report::survey::{Contest, main_metric};
 const PACKETS_PER_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
 const FIRST_STEP_SECONDS: f64 = 2.0;
-/// Numbers of messages from which the first step takes the largest that `FIRST_STEP_SECONDS` allows.
+/// Numbers of messages for the first step, which has the largest of them that fits into `FIRST_STEP_SECONDS`.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
 const FIRST_REPETITIONS: u32 = 10;
 /// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.

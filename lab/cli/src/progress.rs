@@ -175,7 +175,7 @@ fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option
     format!("{percent} % ({text}){left}")
 }
 
-/// Returns them as a JSON object.
+/// Returns progress and remaining time as a JSON object.
 fn progress_object(
     now: &hol_lab::Progress,
     earlier: &hol_lab::Progress,

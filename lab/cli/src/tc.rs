@@ -415,7 +415,7 @@ fn queue_management(
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
-            // In pie a number without a unit, in dualpi2 in Hz, as hol's.
+            // In pie the value is a number without a unit, in dualpi2 it is in Hz, as in hol.
             ("pie" | "dualpi2", "alpha" | "beta") => {
                 keys.push(format!("{word} = {}", words.read(word, number)?));
             }

@@ -38,7 +38,7 @@ pub struct Cell {
     pub conditions: Conditions,
     /// The repetitions in their order: two points of an experiment have the same losses in the same repetition.
     pub runs: Vec<Summary>,
-    /// The repetitions of each class of message sizes, by name; empty if all sizes are the same.
+    /// The name of each class of message sizes, with its repetitions; empty if all sizes are the same.
     pub classes: Vec<(String, Vec<Summary>)>,
     /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
@@ -54,9 +54,9 @@ pub struct Cell {
     pub stop_reason: Option<String>,
     /// Whether each run ended early; empty if no run did.
     pub ended_early: Vec<bool>,
-    /// Offered and delivered octets, in Mbit/s, if time makes messages due.
+    /// Offered and delivered load; `None` unless messages are due at a rate.
     pub load: Option<Load>,
-    /// Whether longer runs would have the same mean response time, as far as the results show.
+    /// Whether there is a steady state: longer runs would have the same mean response time, as far as the results show.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
@@ -179,7 +179,7 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Returns the point reduced to the messages of each class of sizes, by the name of the class.
+    /// Returns, for each class of message sizes, its name and the point reduced to its messages.
     pub fn by_class(&self) -> Vec<(&str, Self)> {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
@@ -306,7 +306,7 @@ impl Cell {
     }
 }
 
-/// Returns the word for the records of points.
+/// Returns the noun for the records of these points, such as `message`.
 pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
     let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }

@@ -100,7 +100,7 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
         .collect()
 }
 
-/// Returns the offered and the delivered load, if a rate makes messages of one size due.
+/// Returns the offered and the delivered load; `None` unless messages are due at a rate and have one size.
 fn load(result: &PointResult) -> Option<Load> {
     let workload = &result.point.workload;
     let each = 8e-6 * result.point.workload.size()? as f64;
@@ -124,7 +124,8 @@ fn flows(result: &PointResult) -> Option<Flows> {
     })
 }
 
-/// Returns the mean time in each stage, if the records contain the times at which messages were sent and arrived.
+/// Returns the mean of each delay component; `None` unless the records contain the times at which messages were sent
+/// and arrived.
 fn delay_breakdown(result: &PointResult) -> Option<MeanDelayBreakdown> {
     result.runs.iter().all(|run| run.has_delivery_times).then(|| result.split_ms().unwrap_or_default())
 }

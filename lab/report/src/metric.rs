@@ -39,7 +39,7 @@ impl Cell {
         Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.allowance(metric)))
     }
 
-    /// Returns by how much the mean may rise by timeouts that did not occur.
+    /// Returns by how much the mean would be higher with timeouts that are too rare to have occurred in these runs.
     pub fn allowance(&self, metric: Metric) -> Allowance {
         let stalls = self.timeouts.filter(|_| metric == Metric::ResponseTime);
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
@@ -50,8 +50,8 @@ impl Cell {
         self.mean_of(Metric::ResponseTime)
     }
 
-    /// Returns the value of each repetition in each interval of the time that all of them lasted, with the
-    /// middle of the interval in s; empty if no timeline was recorded.
+    /// Returns, for each interval of the timeline, its middle in s and the value of each repetition. Ends with the
+    /// shortest repetition; empty if no timeline was recorded.
     pub fn over_time(&self, metric: Metric) -> Vec<(f64, Vec<f64>)> {
         let value = match metric {
             Metric::ResponseTime => Timeline::mean_ms,

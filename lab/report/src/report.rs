@@ -48,7 +48,7 @@ pub struct Report {
     pub judged_claims: Vec<JudgedClaim>,
     /// The kernel's results, if there are results of both worlds.
     pub kernel: Option<KernelResults>,
-    /// Share of the study's messages that the points have: 0.05 for a quick run, otherwise 1.
+    /// Messages of the planned points as a share of the study's messages: 0.05 for a quick run, otherwise 1.
     pub planned_share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,

@@ -2,7 +2,7 @@
 
 use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote, quote_path};
 
-/// Marks each start of a job in its log, which all starts share.
+/// Shell command that writes a line at each start of a job to its log, because restarts append to the same log.
 const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
 
 /// Requeues the job up to three times if its process was killed. SLURM itself restarts jobs only after a node failure.

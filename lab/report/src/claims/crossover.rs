@@ -15,9 +15,9 @@ pub struct CrossoverClaim {
     than: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The rate (1/s) near which the order changes …
+    /// The rate in 1/s near which the order changes.
     near: f64,
-    /// … within this factor.
+    /// The largest permitted ratio between `near` and the rate at which the order changes.
     factor: f64,
 }
 

@@ -17,10 +17,10 @@ pub struct EquivalentTransports {
     pub(super) like: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as zero, in ms …
+    /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
     #[serde(default)]
     margin_ms: f64,
-    /// … or as a fraction of the mean, whichever is larger.
+    /// The largest difference that counts as zero, as a fraction of the mean.
     #[serde(default)]
     margin_share: f64,
     /// The metric.
@@ -37,9 +37,9 @@ pub struct EquivalentWorkloads {
     like: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as zero, in ms …
+    /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
     margin_ms: f64,
-    /// … or as a fraction of the mean, whichever is larger.
+    /// The largest difference that counts as zero, as a fraction of the mean.
     margin_share: f64,
     /// The largest Kolmogorov–Smirnov distance of the two distributions; times within `margin_ms` count as equal.
     distance: f64,

@@ -55,7 +55,8 @@ pub struct StudyClaims {
     /// The comparisons that answer the question, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
-    /// Checks that discriminate between variants that the paper does not specify: the first one fits, the others test.
+    /// Checks that show which variants, settings that the paper does not state, agree with it. Variants are selected by
+    /// the first check and tested by the others.
     #[serde(rename = "trial", default)]
     pub trials: Vec<SideCheck>,
     /// Every claim, in the paper's order.

@@ -16,7 +16,7 @@ pub struct Tail {
     pub(super) at: Filter,
     /// The multiple of the mean.
     factor: f64,
-    /// The fraction that has to exceed it.
+    /// The fraction of the transactions that has to take longer than this multiple.
     share: f64,
 }
 
@@ -59,7 +59,7 @@ impl Tail {
         finding.with_rows(measured.iter().map(row).collect())
     }
 
-    /// Returns the fraction that exceeds it, over the repetitions.
+    /// Returns the fraction of the transactions that take longer than the multiple, over the repetitions.
     fn share_above(&self, cell: &Cell) -> Option<Interval> {
         let limit = Duration::from_secs_f64(self.factor * cell.latency.mean_ms()? / 1000.0);
         let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(limit)).collect();

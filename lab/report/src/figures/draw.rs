@@ -12,16 +12,19 @@ const TOP_MARGIN: f64 = 34.0;
 const BOTTOM_MARGIN: f64 = 46.0;
 /// The minimum margin right of a panel, for the names of its curves.
 const NAMES_WIDTH: f64 = 110.0;
-/// The width before a name, and the width of a letter.
+/// The width of the line that leads from a curve to its name.
 const LEADER_WIDTH: f64 = 18.0;
+/// The width of a letter of a name.
 const LETTER_WIDTH: f64 = 7.0;
 /// The gap between two panels with a common key.
 const PANEL_GAP: f64 = 58.0;
 
-/// The number of columns in a grid of panels, the height of a panel, the margin below it, and the line of names above the grid.
+/// The largest number of columns in a grid of panels.
 const GRID_COLUMNS: usize = 3;
 const GRID_PANEL_HEIGHT: f64 = 170.0;
+/// The margin below each panel of a grid.
 const GRID_PANEL_MARGIN: f64 = 62.0;
+/// The height of a line of names above a grid.
 const KEY_HEIGHT: f64 = 24.0;
 
 /// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a

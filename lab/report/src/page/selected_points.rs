@@ -1,5 +1,5 @@
-//! Drawings of one point per transport: of the points that a study selects, or of each condition of a
-//! survey.
+//! Drawings that show one point of each transport: at the points that a study selects, or under each set of conditions
+//! of a survey.
 
 use super::choices;
 use crate::data::Filter;

@@ -7,8 +7,8 @@ use crate::data::Cell;
 use crate::plot::{Anchor, Svg, component_key, component_key_height, escape};
 use crate::report::Report;
 
-/// The height of a bar, and the height of a bar with its gap.
 const BAR_HEIGHT: f64 = 14.0;
+/// The height of a bar with the gap below it.
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
 const LEFT_MARGIN: f64 = 110.0;

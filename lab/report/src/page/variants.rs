@@ -1,5 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion (the first trial), and
-//! the other trials.
+//! Settings that the paper does not state: which of them agree with its conclusion, by the first trial, and which of
+//! them pass the other trials.
 
 use std::fmt::Write;
 

@@ -11,8 +11,9 @@ const SERVER_X: f64 = 530.0;
 const TOP_MARGIN: f64 = 56.0;
 /// The vertical distance in pixels that stands for the shortest one-way delay.
 const DELAY_HEIGHT: f64 = 90.0;
-/// The position of the first bar, and the width of each.
+/// The position of the first bar.
 const BARS_X: f64 = SERVER_X + 14.0;
+/// The width of a bar with the gap beside it.
 const BAR_WIDTH: f64 = 11.0;
 /// The position of the names of deliveries.
 const NAMES_X: f64 = SERVER_X + 140.0;

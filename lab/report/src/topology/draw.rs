@@ -8,8 +8,9 @@ use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
 const HEADING_HEIGHT: f64 = 40.0;
-/// Half the minimum width of a box, and the width that a letter adds.
+/// Half the minimum width of a box.
 const MIN_BOX_HALF_WIDTH: f64 = 34.0;
+/// Half the width of a letter.
 const LETTER_HALF_WIDTH: f64 = 3.4;
 /// Height of a line of text.
 const LINE_HEIGHT: f64 = 14.0;

@@ -69,7 +69,7 @@ struct Scheduler {
     jobs: BTreeMap<i64, Job>,
     /// For each experiment, how many times in a row its process was killed, and the number of runs completed by then.
     kill_counts: BTreeMap<i64, (u32, u64)>,
-    /// Whether the decisions of the queue may have changed.
+    /// Whether something has changed, so that the queue has to be decided again.
     queue_needs_check: bool,
     /// The reasons for waiting that were reported last.
     reported_reasons: BTreeMap<i64, String>,
