@@ -369,7 +369,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
     let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
     needs_warning.then(|| {
         format!(
-            "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on their length",
+            "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on the length of the runs",
             mean(&earlier),
             mean(&later)
         )

@@ -19,7 +19,7 @@ pub struct EnoughStreams {
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
     within: f64,
-    /// By how many entries of the list the measured number of streams may exceed that of the model.
+    /// Number of entries of the list by which the measured number of streams may exceed the prediction of the model.
     steps: usize,
 }
 
@@ -42,9 +42,9 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "the number of streams that the model predicts, rounded up by at most {} of the measured numbers, is enough at {agree} of {} points, too small at {contradict}, and undecided at {}",
-            self.steps,
+            "at {agree} of {} points, a measured number of streams at most {} steps above the model's prediction is enough; at {contradict} it is too small, and {} are undecided",
             results.len(),
+            self.steps,
             count(None)
         );
         let finding = match (contradict, agree == results.len()) {
@@ -75,7 +75,7 @@ impl EnoughStreams {
         };
         let (place, within, many) = (reference.describe_conditions(), 100.0 * self.within, reference.streams);
         let model = format!(
-            "the model predicts {needed} streams; the first measured number that is as large is {}",
+            "the model predicts {needed} streams; the lowest measured number that is not below this is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {

@@ -348,7 +348,7 @@ impl<'d> Contest<'d> {
         let [better, worse] = self.metric.info().comparatives;
         let (word, of) = (if gains { better } else { worse }, lower.max(higher));
         let name = &self.challenger.transport;
-        format!("; mostly {name} is {word}, in {of} of {} runs", lower + higher)
+        format!("; {name} is {word} in most runs, {of} of {}", lower + higher)
     }
 
     /// Describes which transport alone carries the load, and the state of the other one.
@@ -613,7 +613,7 @@ mod tests {
         let text = says(&spread, &cell("TCP", 1.0, 100.0, &[22.0; 20]));
         assert!(
             text.starts_with("No clear difference")
-                && text.ends_with("; mostly SCTP-1024 is faster, in 19 of 20 runs"),
+                && text.ends_with("; SCTP-1024 is faster in most runs, 19 of 20"),
             "{text}"
         );
     }
