@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_with_a_trace_has_no_closed_form_wherever_a_run_begins() {
+    fn path_with_a_trace_has_no_closed_form() {
         let plain = |network: &str| {
             let text = format!(
                 "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'simco', rate = '10/s' }}\n{network}"

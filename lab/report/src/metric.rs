@@ -126,7 +126,7 @@ mod tests {
     use crate::testing::{cell, flow, set};
 
     #[test]
-    fn a_run_that_did_not_end_is_in_no_mean_but_counted() {
+    fn unfinished_run_is_counted_but_not_in_the_mean() {
         let mut cell = flow("TCP", &[], &[100.0, 110.0, 120.0], 385.0);
         set(&mut cell, Metric::Throughput, vec![Some(100.0), Some(110.0), None]);
         let mean = cell.mean_of(Metric::Throughput).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn few_runs_that_end_early_are_in_no_mean_and_most_of_them_leave_none() {
+    fn runs_that_end_early_are_not_in_the_mean() {
         let mut cell = cell("SCTP-8", 1.0, 100.0, &[21.0, 21.2, 900.0]);
         (cell.stop_reason, cell.ended_early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
         let mean = cell.mean_of(Metric::ResponseTime).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_steady_state_there_is_no_mean_and_no_tail() {
+    fn mean_and_tail_need_a_steady_state() {
         let mut cell = cell("SCTP-8", 0.0, 10_000.0, &[56.9; 10]);
         cell.is_steady = false;
         assert_eq!([Metric::ResponseTime, Metric::Tail].map(|metric| cell.mean_of(metric)), [None; 2]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_never_connects_takes_longer_than_any_time() {
+    fn run_that_never_connects_exceeds_every_time() {
         let mut cell = flow("TCP", &[], &[100.0, 110.0], 385.0);
         set(&mut cell, Metric::ConnectTime, vec![Some(50.0), None]);
         let connects = cell.distribution(Metric::ConnectTime);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_is_larger_where_every_repetition_says_so() {
+    fn region_is_larger_if_every_repetition_agrees() {
         // TCP takes 20 ms at 1 %, and 40 ms at 2 %.
         assert_eq!(holds([[20.0; 3], [20.0; 3]]), Some(true));
         assert_eq!(holds([[20.0; 3], [40.0; 3]]), Some(false), "as large");

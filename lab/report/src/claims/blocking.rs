@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_ones_own_file_is_no_waiting_for_another() {
+    fn waiting_for_the_own_file_does_not_count() {
         // The first is lost and arrives at 50. Of those that wait for it, only the third belongs to its file.
         let apart = records(&[(50, 50), (11, 11), (12, 50), (13, 13)]);
         assert_eq!(count_waits(&apart, 2), Waits { exposed: 2, waited: 0 });
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_for_each_file_ends_the_waiting_and_one_for_all_does_not() {
+    fn stream_per_file_prevents_waiting_and_a_single_stream_does_not() {
         let check = |apart: &str, together: &str| HeadOfLineCheck {
             transports: vec![apart.into()],
             than: vec![together.into()],

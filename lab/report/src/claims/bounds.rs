@@ -96,7 +96,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     #[test]
-    fn a_mean_is_on_the_axis_off_it_or_not_known_well_enough() {
+    fn mean_is_inside_the_axis_outside_or_undecided() {
         let check = WithinAxis {
             transports: vec!["TCP".into()],
             at: Filter::default(),

@@ -51,7 +51,7 @@ mod tests {
     use crate::testing::{dataset, flow, view};
 
     #[test]
-    fn a_point_far_below_what_the_line_carries_refutes_the_claim() {
+    fn point_far_below_the_ceiling_refutes_the_claim() {
         let check = Ceiling { transports: vec!["TCP".into()], at: Filter::default(), within: 0.01 };
         let near = flow("TCP", &[("interval", "20ms")], &[199.0, 199.1], 199.8);
         let far = flow("TCP", &[("interval", "10ms")], &[370.0, 371.0], 385.0);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faster_transport_is_faster_everywhere() {
+    fn claim_holds_if_the_transport_is_faster_at_every_point() {
         let data = dataset(vec![
             cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 20.9, 21.0]),
             cell("TCP", 1.0, 100.0, &[23.0, 23.2, 22.8, 23.1]),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_that_was_aborted_is_worse_than_one_that_was_not() {
+    fn aborted_measurement_counts_as_slower() {
         let tcp = cell("TCP", 5.0, 100.0, &[135.0, 136.0, 134.0, 135.5]);
         let mut sctp = cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 24.9, 25.0]);
         (sctp.stop_reason, sctp.ended_early) =
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_neither_holds_nor_fails_and_no_gain_fails() {
+    fn undecided_point_decides_nothing_and_no_gain_refutes() {
         let of = |sctp: &[f64]| {
             let data = dataset(vec![
                 cell("SCTP-8", 1.0, 100.0, sctp),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn without_points_there_is_no_answer() {
+    fn claim_without_points_is_undecided() {
         assert_eq!(check(0.9).evaluate(&view(&dataset(vec![]))).holds, None);
     }
 }

@@ -103,12 +103,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crossing_near_ten_a_second_is_found() {
+    fn crossover_near_ten_per_second_is_found() {
         assert_eq!(holds([40.0, 33.0, 23.0, 21.0], [24.0, 25.0, 28.0, 24.0]), Some(true));
     }
 
     #[test]
-    fn no_crossing_or_one_far_away_refutes() {
+    fn absent_or_distant_crossover_refutes_the_claim() {
         assert_eq!(holds([40.0, 33.0, 29.0, 25.0], [24.0; 4]), Some(false));
         assert_eq!(holds([20.0; 4], [24.0; 4]), Some(false));
         assert_eq!(holds([40.0, 33.0, 29.0, 23.9], [24.0; 4]), Some(false));

@@ -61,7 +61,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     #[test]
-    fn what_is_neither_path_nor_loss_is_seen() {
+    fn remainder_beyond_path_and_loss_refutes_the_claim() {
         let check = DelayComponents { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
         one.delay_breakdown =

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_found_where_there_is_one() {
+    fn dip_is_found_where_the_throughput_falls() {
         for (points, fallen, even) in [
             (RequiredPoints::All, true, false),
             (RequiredPoints::Some, true, false),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn small_differences_are_none_and_large_ones_are_not() {
+    fn difference_within_the_margin_counts_as_equal() {
         let tcp = cell("TCP", 0.0, 100.0, &[20.01, 20.02, 20.01, 20.02]);
         let near = cell("SCTP-1", 0.0, 100.0, &[20.05, 20.06, 20.05, 20.07]);
         let far = cell("SCTP-1", 0.0, 100.0, &[22.05, 22.06, 22.05, 22.07]);

@@ -336,7 +336,7 @@ fn is_not_here(claim: &Claim) -> bool {
 }
 
 #[test]
-fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
+fn each_finding_fails_in_its_false_world() {
     let (mut seen, mut cache) = (0, RepetitionCache::default());
     each_finding(|claim, views, planned| {
         let worlds = FALSE_WORLDS.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
@@ -353,7 +353,7 @@ fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
 }
 
 #[test]
-fn every_finding_has_a_world_in_which_it_is_false() {
+fn each_finding_has_a_false_world() {
     each_finding(|claim, views, _| {
         let has_one = FALSE_WORLDS.iter().any(|(id, _)| *id == claim.id);
         assert!(has_one != is_not_here(claim), "{} needs a world in which it is false", claim.id);

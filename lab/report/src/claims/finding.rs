@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_a_finding_is_told_and_decides_nothing() {
+    fn side_check_is_reported_and_decides_nothing() {
         let finding = Finding::new(true, "all are alike");
         let other = Finding::new(false, "one differs").with_rows(vec!["by 1 ms".to_owned()]);
         let told = finding.clone().with_side_check("With a filter", other);

@@ -146,7 +146,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_point_that_no_check_takes_needs_a_reason() {
+    fn unchecked_point_needs_a_reason() {
         let claim: Claim = toml::from_str(CLAIM).unwrap();
         let point = |transport, loss| cell(transport, loss, 100.0, &[20.0, 20.0]);
         let mut elsewhere = point("SCTP-8", 10.0);

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_stand_in_the_order_of_the_list() {
+    fn quantiles_follow_the_order_of_the_list() {
         assert_eq!(quantiles(40.0, 21.0), Some(true));
         assert_eq!(quantiles(21.0, 40.0), Some(false));
         assert_eq!(quantiles(21.0, 21.0), Some(false), "no difference is no order");

@@ -66,7 +66,7 @@ mod tests {
     use crate::testing::{dataset, flow, view};
 
     #[test]
-    fn every_point_has_to_have_the_factor() {
+    fn ratio_has_to_hold_at_every_point() {
         let check = Ratio {
             transports: vec!["SCTP-2".into()],
             reference: ComparedWith::Transport("SCTP-1".into()),

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_is_near_the_reported_one_or_the_claim_fails() {
+    fn number_far_from_the_reported_value_refutes_the_claim() {
         let near = flow("TCP", &[("delay", "1ms")], &[900.0, 901.0, 902.0], 1000.0);
         let far = flow("TCP", &[("delay", "9ms")], &[60.0, 60.1, 60.2], 1000.0);
         let data = dataset(vec![near, far]);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_was_given_up_is_not_sustained() {
+    fn aborted_point_does_not_sustain_the_load() {
         let mut high = cell("TCP", 1.0, 1000.0, &[20.0, 20.0]);
         high.stop_reason = Some("behind schedule".into());
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0]), high]);

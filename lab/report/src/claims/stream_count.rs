@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_is_not_known_decides_nothing() {
+    fn undecided_difference_decides_nothing() {
         assert_eq!(known_to(5.0, [35.0, 30.0, 26.0, 24.0, 22.6, 21.0]), None);
         assert_eq!(known_to(5.0, [23.0, 22.0, 21.2, 21.0, 21.0, 21.0]), None);
     }

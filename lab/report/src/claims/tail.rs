@@ -73,7 +73,7 @@ mod tests {
     use crate::testing::{cell_with, dataset, view};
 
     #[test]
-    fn a_long_tail_is_seen_and_a_short_one_is_not() {
+    fn only_a_long_tail_confirms_the_claim() {
         let check = Tail { transport: "TCP".into(), at: Filter::default(), factor: 2.0, share: 0.01 };
         let with = |slow: usize| [vec![20.0; 100 - slow], vec![200.0; slow]].concat();
         let holds = |runs: &[Vec<f64>]| {

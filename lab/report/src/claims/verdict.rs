@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn without_the_period_stack_nothing_is_said_about_it() {
+    fn verdict_without_the_period_stack_is_about_today_only() {
         assert_eq!(among(&[Some(true)], false), Verdict::Reproduced);
         assert_eq!(among(&[Some(false)], false), Verdict::NotToday);
         assert_eq!(among(&[None], false), Verdict::NotDecidable);
     }
 
     #[test]
-    fn the_first_stack_decides_and_the_period_stack_may_rescue() {
+    fn first_stack_decides_and_the_period_stack_can_soften_a_refutation() {
         for period in [Some(true), Some(false), None] {
             assert_eq!(of(&[Some(true), period]), Verdict::Reproduced);
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stack_leaves_open_stays_open() {
+    fn undecided_stack_leaves_the_verdict_open() {
         assert_eq!(of(&[None, Some(true)]), Verdict::OpenToday, "not refuted today");
         assert_eq!(of(&[None, Some(false)]), Verdict::NotDecidable, "not refuted today either");
         assert_eq!(of(&[Some(false), None]), Verdict::NotToday);

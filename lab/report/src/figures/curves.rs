@@ -226,7 +226,7 @@ mod tests {
     /// If runs end at different times, the means cover only the duration of the shortest one, so that all of them are
     /// means of the same runs.
     #[test]
-    fn over_time_there_is_a_mean_for_each_part_that_all_runs_have() {
+    fn means_over_time_end_with_the_shortest_run() {
         let study = |kind: &str| {
             let text = format!(
                 "[[view]]\ntitle = 'today'\n[[figure]]\nnumber = 4\ncaption = ''\nexperiment = 'exp1'\n\

@@ -327,7 +327,7 @@ mod tests {
 
     /// Tables and figures have the same interval: BCa if repetitions are skewed.
     #[test]
-    fn a_figure_draws_and_tells_what_the_tables_do() {
+    fn figure_and_table_have_the_same_intervals() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
         let skewed = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
         let mut unsteady = cell("TCP", 2.0, 100.0, &[30.0; 10]);
@@ -345,7 +345,7 @@ mod tests {
 
     /// A failed point breaks the line, because the values around it are unknown.
     #[test]
-    fn no_line_crosses_a_point_that_has_no_run() {
+    fn line_is_broken_at_a_point_without_runs() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
         let mut data = dataset([1.0, 2.0, 5.0].map(|loss| cell("TCP", loss, 100.0, &[23.0, 25.0])).to_vec());
         let lines =

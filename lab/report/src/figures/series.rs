@@ -110,7 +110,7 @@ mod tests {
     /// Fewer than ten of the 20 late messages are later than the others, so the curve has one corner at 20 ms, and
     /// nearly 2 % take 70 ms.
     #[test]
-    fn a_distribution_goes_on_to_its_tail() {
+    fn distribution_curve_extends_into_the_tail() {
         let run: Vec<f64> = (0..1000)
             .map(|message| match message {
                 ..980 => 20.0,

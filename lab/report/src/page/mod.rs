@@ -196,7 +196,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_another_tool_has_measured_stands_beside_the_points() {
+    fn measurements_of_other_tools_are_listed_with_the_points() {
         let html = report().html();
         assert!(html.contains(
             "iperf3: a&lt;b.json</th></tr><tr><td class=\"text\">received, 1 stream</td><td>9400</td><td>–</td>"
@@ -205,7 +205,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_page_is_one_file_that_needs_nothing_else() {
+    fn page_is_self_contained() {
         let html = report().html();
         for outside in ["http://", "https://", "src=", "@import", "<link"] {
             assert!(!html.contains(outside), "{outside}");
@@ -214,7 +214,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_real_path_that_holds_in_virtual_time_only() {
+    fn live_report_omits_remarks_on_virtual_time() {
         let mut report = report();
         let of_virtual_time = [
             "all transports have the same losses",
@@ -233,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_link_within_the_page_leads_somewhere() {
+    fn internal_links_have_targets() {
         let html = report().html();
         let targets = html.match_indices("href=\"#").map(|(at, _)| &html[at + 7..]);
         let targets: Vec<&str> = targets.map(|rest| rest.split('"').next().unwrap_or(rest)).collect();
@@ -244,7 +244,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_summary_says_who_is_faster_and_the_claim_has_its_verdict() {
+    fn summary_names_the_faster_transport_and_the_verdict() {
         let html = report().html();
         assert!(html.contains("ms faster</span> than TCP"));
         assert!(html.contains("yes in 1 of the 1 comparisons below"));
@@ -252,7 +252,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_first_figure_of_a_study_stands_in_the_summary_and_nowhere_else() {
+    fn first_figure_is_in_the_summary_only() {
         let report = report();
         let html = report.html();
         let figure = format!("<figure id=\"{}\">", report.figures[0].id);
@@ -261,7 +261,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
+    fn quick_run_has_a_warning_that_names_undecided_claims() {
         let mut report = report();
         assert!(!report.html().contains("quick run"));
         report.planned_share = 0.05;
@@ -273,7 +273,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_findings_are_counted_and_the_others_stand_apart() {
+    fn only_findings_are_counted() {
         let html = report().html();
         assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are undecided."));
         assert!(html.contains("1 further claims"));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_share_their_axes_and_say_whose_they_are() {
+    fn runs_share_axes_and_name_their_transport() {
         let queue = Some(("client:1".to_owned(), Some(120)));
         let runs = vec![run("TCP & co", 0, 1.0), run("SCTP", 1, 0.1)];
         let drawn = OverTime {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_in_a_sentence_is_set_as_one() {
+    fn command_in_a_sentence_becomes_code() {
         assert_eq!(sentence("a < b; `hol advise` finds"), "a &lt; b; <code>hol advise</code> finds");
         assert_eq!(sentence("none"), "none");
     }

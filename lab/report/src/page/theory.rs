@@ -185,7 +185,7 @@ mod tests {
 
     /// 3 of 100 transactions are late in each of ten repetitions; the closed form predicts 5.95 %.
     #[test]
-    fn a_plateau_that_the_closed_form_misses_is_told_with_its_transport() {
+    fn plateau_deviation_is_reported_with_its_transport() {
         let responses: Vec<f64> = (0..100).map(|index| if index < 3 { 61.5 } else { 20.0 }).collect();
         let tcp = cell_with("TCP", 1.0, 100.0, &vec![responses; 10]);
         let row = row(&tcp).unwrap();

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_that_fits_and_fails_a_test_is_admitted_by_the_fit_only() {
+    fn refuted_trials_of_each_variant_are_listed() {
         let stack = |title: &str| StackView { title: title.into(), suffix: String::new() };
         let (fits, fails, open) = (Finding::new(true, ""), Finding::new(false, ""), Finding::unknown(""));
         let stacks = ["both", "fit only", "neither", "open"].map(stack);

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_its_bar_and_what_never_came_is_crossed_out() {
+    fn each_file_has_a_bar_and_a_lost_file_a_mark() {
         let (cell, page) = (cell("TCP", 1.0, 0.0, &[100.0]), page());
         let svg = draw("w", "A page", &[(&cell, &page)]).inline();
         assert_eq!(svg.matches("<rect class=\"split-").count(), 5 + 4, "the colours' key, and four spans");

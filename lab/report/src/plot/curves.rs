@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_the_axis_stands_at_its_edge_and_a_ring_tells_collapsed_runs() {
+    fn values_off_the_axis_and_collapsed_runs_are_marked() {
         let mut series = through(&[120.0, -20.0, 50.0]);
         series.points[2].collapsed = 1;
         let Panel { x, y, .. } = panel();

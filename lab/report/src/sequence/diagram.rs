@@ -213,7 +213,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_lost_packet_is_crossed_out_and_who_waits_has_a_bar() {
+    fn lost_packet_has_a_cross_and_waiting_messages_have_bars() {
         let svg = draw("s", "One lost message", &trace()).inline();
         assert_eq!(svg.matches("class=\"lost\"").count(), 2, "two strokes of one cross");
         // Messages 4 to 10 wait, except those that arrive with or after the retransmission; and the key has one bar.
@@ -224,7 +224,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_summary_counts_who_waits_and_how_long() {
+    fn summary_counts_waiting_messages() {
         let summary = Trace { ..trace() }.summary();
         assert!(
             summary.contains("7 messages that have arrived wait for it, for 28.0 ms at most"),

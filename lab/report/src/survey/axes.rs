@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_told_by_what_stands_in_it() {
+    fn table_value_is_formatted_by_its_contents() {
         for (value, told) in [
             ("fq_codel", "fq_codel"),
             ("{codel={ce_threshold=1ms,ecn=true}}", "codel ce_threshold=1ms ecn=true"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grid_has_an_axis_for_each_key_and_a_zip_one_for_all_of_its() {
+    fn grid_has_an_axis_per_key_and_a_zip_has_one() {
         let grid = of(&["a.x=1 b.y=2%", "a.x=1 b.y=3%", "a.x=2 b.y=2%", "a.x=2 b.y=3%"]);
         assert_eq!(grid.iter().map(Axis::label).collect::<Vec<_>>(), ["x", "y (%)"]);
         let zip = of(&[
@@ -207,7 +207,7 @@ mod tests {
 
     /// A zip may repeat a value of one key; then another key distinguishes its steps.
     #[test]
-    fn the_first_key_whose_values_differ_gives_the_numbers() {
+    fn numbers_come_from_the_first_key_with_distinct_values() {
         let zip = of(&["a=1ms b=5%", "a=1ms b=6%", "a=2ms b=7%"]);
         assert_eq!(zip.len(), 1, "{zip:?}");
         assert_eq!(zip[0].numbers.as_ref().unwrap().0, 1);
@@ -215,7 +215,7 @@ mod tests {
 
     /// A line through the steps of this zip would rise and fall with the rate.
     #[test]
-    fn a_zip_that_goes_up_and_down_has_no_scale() {
+    fn zip_that_is_not_monotonic_has_no_scale() {
         let zip = of(&["a=1ms b=10p c=1Mbit", "a=1ms b=20p c=5Mbit", "a=2ms b=30p c=1Mbit"]);
         assert_eq!((zip.len(), &zip[0].numbers), (1, &None));
         let falls = of(&["a=1ms b=30p", "a=2ms b=20p", "a=3ms b=20p"]);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_and_competitors_have_names_of_their_own() {
+    fn keys_of_directions_and_background_have_qualified_names() {
         assert_eq!(
             ["network.loss", "network.up.loss", "network.down.loss"].map(key_name),
             ["loss", "loss up", "loss down"]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_vary_is_no_axis() {
+    fn constant_key_is_not_an_axis() {
         assert_eq!(of(&["a=1 b=2", "a=1 b=3"]).len(), 1);
         assert_eq!(axes(&[]), []);
     }

@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_says_how_much_and_how_sure() {
+    fn verdict_states_the_difference_and_its_interval() {
         let (tcp, sctp) =
             (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
         assert_eq!(
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_randomness_is_exact_and_has_no_interval() {
+    fn deterministic_result_is_exact_and_has_no_interval() {
         let (tcp, sctp) = (cell("TCP", 0.0, 100.0, &[20.0; 10]), cell("SCTP-8", 0.0, 100.0, &[20.022; 10]));
         assert_eq!(
             says(&sctp, &tcp),
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_has_one_confidence() {
+    fn sentence_states_the_confidence_level_once() {
         let tcp = cell("TCP", 1.0, 100.0, &[22.0, 25.0, 21.0, 24.0]);
         let sctp = cell("SCTP-8", 1.0, 100.0, &[23.0, 21.0, 24.0, 23.5]);
         for text in [says(&sctp, &tcp), says(&tcp, &cell("TCP", 1.0, 100.0, &[12.0, 15.0, 11.0, 14.0]))] {
@@ -551,7 +551,7 @@ mod tests {
 
     /// SCTP over eight streams in the first example of the help: in nine of ten seeds no timeout directly follows another.
     #[test]
-    fn who_may_have_been_lucky_is_not_called_faster() {
+    fn too_few_timeouts_leave_the_winner_open() {
         let tcp = cell("TCP", 1.0, 100.0, &[21.8, 21.7, 21.9, 21.8]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.2, 21.1, 21.3, 21.15]);
         assert!(says(&sctp, &tcp).contains("faster"));
@@ -589,7 +589,7 @@ mod tests {
 
     /// A stream for each message avoids most waits, but makes the slowest messages slower.
     #[test]
-    fn a_tail_that_goes_the_other_way_is_told() {
+    fn opposite_difference_of_the_tail_is_reported() {
         let runs = |many: f64, slowest: f64| -> Vec<Vec<f64>> {
             let run =
                 |noise: f64| (0..1000).map(|at| noise * if at < 980 { many } else { slowest }).collect();
@@ -606,7 +606,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_rare_run_hides_the_mean_the_ranks_tell() {
+    fn ranks_are_reported_if_rare_runs_dominate_the_mean() {
         let mut spread = [21.5; 20];
         spread[7] = 60.0;
         let spread = cell("SCTP-1024", 1.0, 100.0, &spread);
@@ -619,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_of_ten_that_ends_early_is_the_worst_of_ten_and_not_the_whole_point() {
+    fn run_that_ends_early_counts_as_the_worst_repetition() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0; 10]);
         let times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 21.0];
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &times);
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn outages_are_compared_and_who_does_not_recover_is_worse() {
+    fn transport_that_does_not_recover_is_worse() {
         let of = |challenger: &Cell, reference: &Cell| verdict(Metric::Outage, challenger, reference);
         let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
         assert!(
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_carry_the_load_says_what_of_it() {
+    fn overloaded_transport_states_the_load_that_it_carries() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn not_to_carry_the_load_is_the_verdict() {
+    fn transport_that_does_not_carry_the_load_loses() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
         (sctp.stop_reason, sctp.ended_early) = (Some("behind schedule".to_owned()), vec![true; 8]);
@@ -712,7 +712,7 @@ mod tests {
 
     /// BBR at 0.3 % loss in runs of 16 s: 43 ms, then 56 ms, and CUBIC 95 ms, then 134 ms.
     #[test]
-    fn without_a_steady_state_a_winner_wins_in_both_halves_of_the_runs() {
+    fn winner_without_a_steady_state_wins_in_both_halves() {
         let drifting = |name: &str, [earlier, later]: [u64; 2]| {
             let mean = (earlier + later) as f64 / 200.0;
             let percent = if name == "BBR" { [98, 101, 102, 99] } else { [101, 102, 99, 98] };
@@ -742,7 +742,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_counts_what_never_arrived() {
+    fn verdict_counts_lost_messages() {
         let (tcp, mut udp) = (cell("TCP", 1.0, 100.0, &[40.0, 40.2]), cell("UDP", 1.0, 100.0, &[30.0, 30.2]));
         for run in &mut udp.runs {
             run.offered = 4;
@@ -753,7 +753,7 @@ mod tests {
 
     /// CUBIC was faster than Reno in the first 82 MB, and slower in 16 times as many.
     #[test]
-    fn a_throughput_is_that_of_the_first_megabytes() {
+    fn throughput_verdict_names_the_size_of_the_transfer() {
         let of = |name: &str, kbps: &[f64]| {
             let mut cell = flow(name, &[], kbps, 10_000.0);
             cell.runs.iter_mut().for_each(|run| run.bytes = 82_000_000);
@@ -768,7 +768,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_of_tests_raises_the_bar() {
+    fn adjusted_p_value_can_undo_a_verdict() {
         let (tcp, sctp) =
             (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
         let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);

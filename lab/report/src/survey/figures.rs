@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_numeric_axis_lies_below_the_second_gives_panels_the_third_a_choice() {
+    fn axes_become_horizontal_axis_panels_and_choice() {
         let figures = of(&[
             ("cc", &["reno", "cubic"]),
             ("network.loss", &["0%", "0.1%", "10%"]),
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_is_wished_for_takes_its_axes_and_its_metric() {
+    fn requested_figure_has_the_requested_axes_and_metric() {
         let data = dataset(grid(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]));
         let wish = FigureRequest {
             over: "network.delay".to_owned(),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_no_lines_and_stand_side_by_side() {
+    fn names_on_an_axis_are_not_joined_by_lines() {
         let figures = of(&[("network.discipline", &["droptail", "red"])]);
         assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["droptail", "red"]));
         let svg = figures[0].draw().inline();
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_has_a_title_that_fits_above_it() {
+    fn panel_title_fits_above_its_panel() {
         let commands = [
             "curl -sf -o /dev/null http://server/a",
             "curl -sfZ -o /dev/null http://server/a http://server/b",
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_told_apart() {
+    fn shortened_names_stay_distinct() {
         let of = |names: &[&str]| {
             shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), MAX_LETTERS_BELOW)
         };
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn without_axes_transports_stand_beside_each_other() {
+    fn without_axes_transports_are_drawn_side_by_side() {
         let figures = of(&[]);
         assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["TCP", "SCTP-8"]));
     }

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_one_sentence_with_the_amount_at_both_ends() {
+    fn line_is_one_sentence_with_the_difference_at_both_ends() {
         let headline = over_loss(&[(0.5, 21.0, 25.0), (1.0, 22.0, 30.0), (5.0, 30.0, 60.0)]);
         assert_eq!(headline.lines, Vec::<String>::new());
         let [text] = &headline.main_sentences[..] else { panic!("{headline:?}") };
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_begins_and_where_two_cross_is_said() {
+    fn sentence_names_the_start_and_the_crossover() {
         let from = over_loss(&[(0.5, 25.0, 25.0), (1.0, 25.0, 25.0), (2.0, 26.0, 30.0), (5.0, 30.0, 60.0)]);
         assert!(
             from.main_sentences[0].starts_with("SCTP-8 is faster than TCP from loss 2% on (by 13"),
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_notices_is_no_difference() {
+    fn negligible_difference_counts_as_equal() {
         let same = over_loss(&[(0.5, 25.00, 25.0), (1.0, 25.0, 25.0)]);
         assert!(
             same.main_sentences[0].contains("No clear difference")
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_did_not_carry_the_load_is_named() {
+    fn point_that_did_not_carry_the_load_is_named() {
         let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
         points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
         (points[3].stop_reason, points[3].ended_early) =
@@ -444,7 +444,7 @@ mod tests {
 
     /// A range was once stated although points in it were undecided, and `hol advise` found the opposite at these points.
     #[test]
-    fn no_range_is_stated_unless_every_point_in_it_is_sure() {
+    fn range_is_stated_only_if_every_point_is_decided() {
         use Outcome::{Better, Same, Undecided, Unknown, Worse};
         assert_eq!(ranges(&[Worse, Undecided, Worse, Worse]), [(Worse, 0, 0), (Worse, 2, 3)]);
         assert_eq!(ranges(&[Better, Same, Better]), [(Better, 0, 0), (Better, 2, 2)]);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transport_has_no_rival() {
+    fn single_transport_has_no_headline() {
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0; 4])]);
         assert_eq!(Headline::of(&swept(&data)), Headline::default());
     }

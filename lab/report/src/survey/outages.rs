@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_said_with_its_backlog() {
+    fn outage_is_described_with_its_backlog() {
         assert_eq!(
             describe_outage(&disrupted(vec![outage(true); 3])).unwrap(),
             "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late, \
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_that_does_not_end_is_said_so() {
+    fn outage_that_does_not_end_is_reported() {
         assert_eq!(
             describe_outage(&disrupted(vec![outage(false); 3])).unwrap(),
             "SCTP: when path 1 goes down at 5 s, nothing more is delivered until the run ends at 6.06 s: \

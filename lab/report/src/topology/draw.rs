@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_and_lans_are_boxes_and_links_have_words() {
+    fn nodes_and_lans_are_boxes_and_links_have_labels() {
         let svg = drawn(
             "nodes = ['client', 'server', 'admin']
              links = [{ from = 'client', to = 'server', name = 'testlink', rate = '400kbit' }]

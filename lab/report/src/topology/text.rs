@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_lans_stand_below_each_other() {
+    fn links_and_lans_are_listed_below_each_other() {
         let spec = "nodes = ['client', 'server']
             links = [{ from = 'client', to = 'server', name = 'testlink', rate = '400kbit', down = { loss = '1%' } }]
             lans = [{ nodes = ['client', 'server'], name = 'lan0', delay = '0ms' }]";

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn where_they_disagree_is_said_first_and_in_the_claim() {
+    fn disagreement_is_in_the_summary_and_in_the_claim() {
         // Claim 8: all means lie on an axis that ends at 120 ms.
         let (model, kernel) = (of_ikr53("model", &[500; 10]), of_ikr53("kernel", &[24; 8]));
         let report = Report::of_both(&model, &kernel).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn another_question_and_the_same_world_are_refused_with_the_cure() {
+    fn other_experiments_and_equal_worlds_are_refused() {
         let refusal = |one: &Results, other: &Results| Report::of_both(one, other).unwrap_err().to_string();
         let model = of_ikr53("model", &[24; 10]);
         let twice = refusal(&model, &model);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_inside_the_kernels_interval_agrees_if_its_runs_do_not_rank_below_or_above() {
+    fn model_inside_the_interval_agrees_unless_ranks_differ() {
         let kernel = runs(100.0, 9.0, 8);
         let alike = check(&kernel, &runs(103.5, 9.0, 80));
         assert!(alike.excess() > 1.0 && alike.agrees() && alike.is_imprecise(), "{alike:?}");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_run_far_off_changes_nothing() {
+    fn rare_extreme_run_changes_nothing() {
         let model = runs(20.0, 0.4, 80);
         let mut values = runs(20.0, 0.4, 8).values;
         values[7] = 5000.0;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn few_repetitions_say_little_where_the_model_spreads() {
+    fn few_repetitions_are_imprecise_if_the_model_varies() {
         let calm = check(&runs(100.0, 0.5, 8), &runs(110.0, 40.0, 80));
         assert!(calm.is_imprecise() && calm.repetitions_needed() > Some(80), "{calm:?}");
         let two = check(&runs(100.0, 0.1, 2), &runs(100.1, 0.1, 20));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repetition_says_little_whatever_it_says() {
+    fn single_repetition_is_always_imprecise() {
         let one = check(&runs(100.0, 0.0, 1), &runs(900.0, 1.0, 10));
         assert!(!one.agrees() && one.is_imprecise(), "{one:?}");
         assert_eq!(one.repetitions_needed(), None);

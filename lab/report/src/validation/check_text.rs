@@ -106,7 +106,7 @@ mod tests {
     const POINT: &str = "transports = ['tcp']\nmessages = 8\nrepetitions = 8";
 
     #[test]
-    fn a_sentence_says_by_how_much_and_how_the_runs_rank() {
+    fn sentence_states_the_difference_and_the_ranks() {
         let model: Vec<u64> = (20..60).collect();
         let slower = compared(POINT, &[52, 53, 54, 55, 56, 57, 58, 59], &model);
         let sentences = slower.describe_checks();

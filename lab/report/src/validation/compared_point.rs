@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_throughput_that_is_shared_may_differ_by_a_tenth() {
+    fn shared_throughput_may_differ_by_a_tenth() {
         let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2\n";
         for (background, agrees) in [("", false), ("[[background]]\ntransport = 'tcp'", true)] {
             let mut compared = compared(&format!("{text}{background}"), &[21, 21], &[20, 20]);

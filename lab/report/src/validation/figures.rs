@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_models_and_marks_the_kernels_with_a_panel_for_each_variant() {
+    fn model_has_lines_and_kernel_has_marks_in_each_panel() {
         let svg = validation(points()).figure("test").unwrap().inline();
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches("class=\"curve\"").count(), 2);

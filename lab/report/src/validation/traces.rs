@@ -84,7 +84,7 @@ mod tests {
     use super::super::test_points::compared;
 
     #[test]
-    fn a_trace_is_asked_for_with_the_settings_that_differ_from_the_defaults() {
+    fn trace_command_has_only_settings_that_are_not_defaults() {
         let text = "transports = ['sctp:streams=8']\nmessages = 2000\nrepetitions = 2\nseed = 7\n\
                     [network]\nloss = '1%'\njitter = '2ms'\n[workload]\nkind = 'simco'\nlate_limit = '1h'";
         let [kernel, model] = compared(text, &[20, 40], &[21, 21]).traces();
@@ -105,7 +105,7 @@ mod tests {
 
     /// The command starts one run, so it names what happens in that one.
     #[test]
-    fn a_trace_with_a_random_start_is_written_as_the_events_of_the_run() {
+    fn trace_command_lists_events_for_a_random_start() {
         let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";
         let compared = compared(text, &[20, 40], &[21, 21]);
         let [_, model] = compared.traces();
