@@ -98,7 +98,7 @@ fn commands(script: &str) -> Vec<String> {
 }
 
 #[test]
-fn figure_2_2_of_the_thesis_can_be_drawn_and_gives_the_script_of_figure_2_3() {
+fn drawing_of_figure_2_2_gives_the_script_of_figure_2_3() {
     let written = drawn("", Format::Ns, figure());
     let mut ours = commands(&written.ns.clone().expect("ns can express it"));
     ours.retain(|line| !line.contains("queue") && !line.starts_with("tb-"));
@@ -108,7 +108,7 @@ fn figure_2_2_of_the_thesis_can_be_drawn_and_gives_the_script_of_figure_2_3() {
 }
 
 #[test]
-fn an_untouched_view_leaves_every_octet() {
+fn unchanged_view_leaves_the_text_unchanged() {
     for text in EXPERIMENTS {
         let reading = toml(text);
         assert_eq!(reading.errors, []);
@@ -131,7 +131,7 @@ fn an_untouched_view_leaves_every_octet() {
 }
 
 #[test]
-fn what_ns_can_say_comes_back_as_the_same_experiment() {
+fn conversion_to_ns_and_back_keeps_the_experiment() {
     let mut said = 0;
     for text in EXPERIMENTS {
         let reading = toml(text);
@@ -151,7 +151,7 @@ fn what_ns_can_say_comes_back_as_the_same_experiment() {
 }
 
 #[test]
-fn a_drawing_changes_what_it_shows_and_keeps_comments() {
+fn changed_drawing_keeps_comments_and_other_settings() {
     let text = EXPERIMENTS[1];
     let mut graph = toml(text).graph.unwrap();
     graph.links[2].settings.delay = "40ms".to_owned();
@@ -185,7 +185,7 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
 
 /// A list on one line has the same entries as a list of tables.
 #[test]
-fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
+fn renamed_node_is_renamed_in_lists_on_one_line() {
     let text = "transports = ['tcp']\nworkload = { kind = 'echo', from = 'client', to = 'proxy' }\n\
         onward = [{ workload = { kind = 'echo', from = 'proxy', to = 'server' } }]\n\
         [network]\nnodes = ['client', 'proxy', 'server']\n\
@@ -203,7 +203,7 @@ fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
 }
 
 #[test]
-fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
+fn named_path_is_drawn_as_one_link_with_its_settings() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
     let mut graph = toml(text).graph.unwrap();
     let back = graph.links[0].reverse_settings.as_ref().unwrap();
@@ -224,7 +224,7 @@ fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
 }
 
 #[test]
-fn traffic_is_drawn_and_taken_away() {
+fn traffic_can_be_drawn_and_removed() {
     let mut graph = script(FIGURE).graph.unwrap();
     let flow = |transport: &str, kind: &str| Traffic {
         from: "client".to_owned(),
@@ -247,7 +247,7 @@ fn traffic_is_drawn_and_taken_away() {
 }
 
 #[test]
-fn a_form_is_a_command_line_and_its_lists_are_axes() {
+fn form_gives_a_command_line_and_lists_become_axes() {
     let text = "transports = [\"tcp\"] # one\n[network]\nloss = \"1%\" # of packets\n";
     let mut question = toml(text).question.unwrap();
     assert_eq!(question.line, "hol compare tcp --workload simco --loss 1% --count 10000");
@@ -273,7 +273,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
 
 /// The command has to run the experiment of the form, or be the one that runs its file.
 #[test]
-fn a_command_line_is_offered_only_if_it_means_the_same() {
+fn command_line_is_shown_only_if_it_is_equivalent() {
     for text in [
         "transports = ['tcp']\nrepetitions = '5..40'\nprecision = '1%'\n",
         "transports = ['tcp']\nnetwork.loss = { good_for = '1s', bad_for = '100ms' }\n",
@@ -288,7 +288,7 @@ fn a_command_line_is_offered_only_if_it_means_the_same() {
 }
 
 #[test]
-fn what_is_wrong_stands_at_its_line_with_its_cure() {
+fn errors_have_their_line_and_a_remedy() {
     let reading = toml("transports = [\"tcp\"]\n[network]\ndelai = \"10ms\"\n");
     let fault = &reading.errors[0];
     assert_eq!((fault.line, fault.column, fault.cure.as_str()), (3, 1, "did you mean \"delay\"?"));
@@ -314,7 +314,7 @@ fn what_is_wrong_stands_at_its_line_with_its_cure() {
 }
 
 #[test]
-fn all_mistakes_of_a_text_are_told_at_once() {
+fn all_mistakes_of_a_text_are_reported_together() {
     let reading = toml("transports = [\"tpc\"]\nmesages = 1\n[network]\ndelai = \"10ms\"\n");
     let mut lines: Vec<usize> = reading.errors.iter().map(|fault| fault.line).collect();
     lines.sort_unstable();
@@ -323,7 +323,7 @@ fn all_mistakes_of_a_text_are_told_at_once() {
 
 /// A new node with a new name, and a rate in the unit of Emulab's pages.
 #[test]
-fn names_are_text_and_rates_may_be_those_of_ns() {
+fn names_are_strings_and_rates_may_have_ns_units() {
     let text = "transports = [\"tcp\"]\n[network]\nnodes = [\"client\", \"server\"]\nlinks = [{ from = \"client\", to = \"server\" }]\n";
     let mut graph = toml(text).graph.unwrap();
     graph.nodes[0].name = "1".to_owned();
@@ -350,7 +350,7 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
 
 /// Emulab accepts a network without traffic, and so does the server.
 #[test]
-fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
+fn script_of_figure_2_3_is_a_network_without_traffic() {
     let toml_text = toml(FIGURE).errors.len();
     assert!(toml_text > 0, "it is no experiment file");
     for (text, format) in [
@@ -373,7 +373,7 @@ fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
 }
 
 #[test]
-fn every_key_that_is_offered_is_known() {
+fn every_completion_is_a_known_key() {
     for key in completions().top.iter().filter(|key| **key != "transports") {
         let problem = format!("{:?}", toml(&format!("{key} = \"\"\ntransports = [\"tcp\"]\n")).errors);
         assert!(!problem.contains("unknown key"), "{key}: {problem}");
@@ -388,7 +388,7 @@ fn every_key_that_is_offered_is_known() {
 }
 
 #[test]
-fn a_run_is_a_picture_of_its_packets_and_messages() {
+fn animation_has_the_packets_and_messages_of_the_run() {
     let experiment = experiment("a", EXPERIMENTS[0], Format::Toml, &Permission::default()).unwrap();
     let last = experiment.points.len() - 1;
     let picture = movie(&experiment, EXPERIMENTS[0], last, 0).unwrap();
@@ -477,7 +477,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_drawing_comes_back_from_either_language(graph in any_graph()) {
+    fn drawing_survives_conversion_to_both_languages(graph in any_graph()) {
         let written = drawn("", Format::Toml, graph.clone());
         prop_assert_eq!(&fresh(toml(&written.toml).graph.unwrap()), &graph, "{}", written.toml);
         let ns = written.ns.expect("ns can express it");
@@ -485,7 +485,7 @@ proptest! {
     }
 
     #[test]
-    fn a_drawing_upon_another_gives_what_was_drawn(before in any_graph(), after in any_graph()) {
+    fn drawing_applied_to_another_replaces_it(before in any_graph(), after in any_graph()) {
         let text = drawn("", Format::Toml, before).toml;
         let mut after = after;
         // Objects with the same name are the same object.
@@ -523,7 +523,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_is_typed_is_read_or_refused(text in any_ruin()) {
+    fn arbitrary_text_is_read_or_refused(text in any_ruin()) {
         for format in [Format::Toml, Format::Ns] {
             let reading = read(&ReadRequest { text: text.clone(), format, ..ReadRequest::default() }, 1);
             prop_assert!((reading.plan.is_some() || reading.is_idle) == reading.errors.is_empty());

@@ -296,7 +296,7 @@ mod tests {
     const SCRIPT: &str = "source names.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\nset l [$ns duplex-link $a $b 1Mb 5ms DropTail]\n";
 
     #[test]
-    fn the_files_of_a_project_are_checked_again_when_a_run_begins() {
+    fn project_files_are_checked_again_when_a_run_starts() {
         let root = tempfile::tempdir().unwrap();
         let nets = root.path().join("files/nets");
         fs::create_dir_all(&nets).unwrap();

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_for_us_and_lines_for_people() {
+    fn json_lines_are_messages_and_other_lines_are_text() {
         let progress = r#"{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":3,"messages_wanted":6,"share":0.5,"left":null}}"#;
         assert!(matches!(
             read(progress),

@@ -115,7 +115,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_mail_says_what_changed_and_why() {
+    fn mail_states_the_change_and_its_reason() {
         let letter = mail_content(State::Active, &experiment(), None, "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
         let body = "Experiment 7 (What loss does) of project transport changed from active to swapped out at \
@@ -125,7 +125,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_event_has_one_mail() {
+    fn each_event_causes_one_mail() {
         use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut};
         let lives = [
             (&[New, Queued, Starting, Active, Done][..], 2),
@@ -140,7 +140,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_begins_is_told_with_its_nodes_and_links() {
+    fn mail_about_a_started_experiment_lists_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
         let body =
             mail_content(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;

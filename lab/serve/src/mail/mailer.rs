@@ -185,7 +185,7 @@ mod tests {
 
     /// RFC 5321, as far as one mail needs it.
     #[test]
-    fn a_mail_server_gets_it() {
+    fn mail_is_sent_by_smtp() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mail_server_is_said() {
+    fn invalid_mail_server_is_an_error() {
         let open =
             |url: &str, sender: &str| Mailer::open(&MailDestination::Smtp(url.to_owned(), sender.to_owned()));
         assert!(open("gopher://x", "a@b").unwrap_err().to_string().contains("write smtp://"));

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn experiments_differ_in_what_was_set_and_agree_in_the_rest() {
+    fn comparison_separates_different_from_equal_settings() {
         let settings_of = |text: &str| {
             let source = Source::new("a", text);
             settings(&hol_lab::Experiment::anywhere("a", &source).unwrap())

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_leads_to_the_next_with_the_same_filter() {
+    fn next_page_keeps_the_filter() {
         let query =
             HomeQuery { search: "a & b".to_owned(), state: "done".to_owned(), ..HomeQuery::default() };
         assert_eq!(query.older_page(7), "/?search=a%20%26%20b&state=done&before=7");

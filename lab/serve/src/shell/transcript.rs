@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten_and_numbers_tell_so() {
+    fn oldest_entries_are_removed_and_numbers_show_the_gap() {
         let mut transcript = Transcript::default();
         for _ in 0..5 {
             transcript.add(json!({ "out": "x".repeat(MAX_SIZE / 4) }));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_waited_for_after_a_prompt() {
+    fn shell_waits_for_a_line_after_a_prompt() {
         let mut transcript = Transcript::default();
         assert!(!transcript.is_waiting());
         transcript.add(json!({ "prompt": { "node": "client" } }));
