@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_completed_is_no_picture() {
+    fn without_completed_messages_no_plot_is_drawn() {
         assert_eq!(draw(&[("tcp", &Distribution::default())]), "");
     }
 }

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_rounded_to_what_matters() {
+    fn durations_are_rounded_for_people() {
         assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(format_seconds), ["1.5 s", "40 s", "12 min", "3.5 h"]);
     }
 
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_never_says_that_all_is_done() {
+    fn progress_line_never_shows_100_percent() {
         assert_eq!(progress_line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
         assert_eq!(progress_line(&progress(0, 0), "text", 15.0, None), "0 % (text), 15 s so far");
         assert!(progress_line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
     }
 
     #[test]
-    fn programs_are_told_what_earlier_processes_have_done() {
+    fn json_progress_includes_earlier_processes() {
         let earlier =
             hol_lab::Progress { runs: 1000, messages: 7, work: 10_000, ..hol_lab::Progress::default() };
         let object = progress_object(&progress(500, 5_000), &earlier, 10.0, None);
@@ -239,7 +239,7 @@ mod tests {
 
     /// As eklund2004: 45,000 runs of one message each are a thousandth of the messages and a third of the time.
     #[test]
-    fn the_last_short_runs_are_counted_by_their_pace() {
+    fn remaining_time_of_the_last_short_runs_follows_their_pace() {
         let last = Some(LastRuns { runs: 500, elapsed: 100.0 });
         assert_eq!(
             progress_line(&progress(600, 9_990), "the last", 110.0, last),

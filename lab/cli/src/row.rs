@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_warnings_of_a_kind_are_one_line() {
+    fn many_equal_warnings_become_one_line() {
         let warnings = |count: usize| vec![(&"a: tcp", "no steady state".to_owned()); count];
         assert_eq!(warning_lines(&warnings(0)), "");
         assert_eq!(warning_lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));

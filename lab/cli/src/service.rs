@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
+    fn file_option_takes_a_size_or_a_file_of_this_machine() {
         let size = parse_file("/srv/f=100kB").unwrap().1;
         assert_eq!(size["size"].as_str(), Some("100kB"));
         assert_eq!(parse_file("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));

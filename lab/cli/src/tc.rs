@@ -518,7 +518,7 @@ mod tests {
 
     /// What iproute2 6.1 prints for these disciplines.
     #[test]
-    fn what_tc_shows_is_read_as_what_was_set() {
+    fn output_of_tc_show_is_read_like_the_command() {
         for (shown, set) in [
             (
                 "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 50ms  10ms loss 1%",
@@ -564,7 +564,7 @@ mod tests {
 
     /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     #[test]
-    fn lines_of_tc_are_keys_of_a_direction() {
+    fn tc_lines_become_keys_of_a_direction() {
         for (line, keys) in [
             (
                 "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit",
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hol_has_not_is_refused_by_its_word() {
+    fn unsupported_tc_options_are_refused_by_name() {
         for (line, problem) in [
             ("qdisc add dev eth0 root cake bandwidth 10mbit", "no queueing discipline"),
             ("netem delay 10ms reorder 25% 50%", "reorder"),
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_a_network() {
+    fn converted_tc_lines_are_a_valid_network() {
         let up =
             read("netem delay 50ms 10ms 25% distribution normal loss gemodel 1% 10% rate 10mbit").unwrap();
         let down = [read("netem delay 5ms").unwrap(), read("codel limit 10 target 4ms").unwrap()];
@@ -629,7 +629,7 @@ mod tests {
 
     /// A packet in transit counts towards netem's limit (net/sched/sch_netem.c, netem_enqueue), which matters if nothing else limits the rate.
     #[test]
-    fn the_packets_in_transit_limit_the_rate_unless_a_line_sets_one() {
+    fn netem_limit_restricts_the_rate_unless_a_line_sets_one() {
         let netem = || read("qdisc netem 20: parent 1:10 limit 1000 delay 100ms").unwrap();
         let alone = network(&[netem()], &[]).unwrap();
         assert!(

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_for_a_node_unless_they_begin_with_a_colon() {
+    fn lines_without_a_colon_run_on_a_node() {
         assert_eq!(Command::parse("  "), Ok(Command::Nothing));
         assert_eq!(Command::parse(" ping -c1 server "), Ok(Command::Run(None, "ping -c1 server".to_owned())));
         assert_eq!(Command::parse(": curl"), Ok(Command::Run(None, ": curl".to_owned())));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn links_change_as_in_experiments() {
+    fn link_command_takes_the_keys_of_experiment_events() {
         let event = |line: &str| match Command::parse(line).unwrap() {
             Command::Link(event) => serde_json::to_value(event).unwrap(),
             other => panic!("{other:?}"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named_with_the_cure() {
+    fn invalid_shell_commands_are_refused_with_a_remedy() {
         assert!(problem(":nod server").contains("did you mean `:node`"));
         assert!(problem(":xyzzy").contains("`:help`"));
         assert!(

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_an_array_and_the_merge_waits_for_it() {
+    fn missing_parts_are_an_array_and_the_merge_depends_on_it() {
         let scripts = scripts(&example_job());
         let names: Vec<_> = scripts.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["part.sh", "merge.sh", "submit.sh"]);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_twice_when_all_parts_are_done() {
+    fn finished_parts_are_not_submitted_again() {
         let done = submit(&ClusterJob { missing_parts: vec![], waits: true, ..example_job() });
         assert!(
             !done.contains("--array") && !done.contains("--dependency") && done.contains("--wait"),
