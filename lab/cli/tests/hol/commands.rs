@@ -340,7 +340,7 @@ fn trace_at_a_node_has_only_its_packets() {
 
 #[test]
 #[ignore = "needs tshark"]
-fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
+fn wireshark_finds_no_malformed_packets_or_wrong_checksums() {
     let dir = here();
     let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
     for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {

@@ -88,7 +88,7 @@ fn capture_has_only_the_packets_of_the_run() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_cure() {
+fn unsupported_ipv6_settings_are_refused_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |network: &str| {
         let text = format!("transports = ['tcp']\n[network]\n{network}\n[workload]\nkind = 'echo'\n");

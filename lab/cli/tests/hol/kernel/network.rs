@@ -84,7 +84,7 @@ fn stations_of_a_lan_share_one_transmitter() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+fn association_with_one_address_per_end_uses_one_path() {
     let world = user_mode();
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         // The run is long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
