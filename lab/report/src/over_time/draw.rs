@@ -83,8 +83,16 @@ impl OverTime {
                 "goodput",
                 &[("kbit/s", 1.0), ("Mbit/s", 1e3), ("Gbit/s", 1e6)],
             ),
-            octets: VerticalAxis::new(octets, "cwnd and ssthresh", &[("octets", 1.0), ("kB", 1e3), ("MB", 1e6)]),
-            rtt: VerticalAxis::new(maximum(|run| run.srtt.maximum()), "smoothed RTT", &[("ms", 1.0), ("s", 1e3)]),
+            octets: VerticalAxis::new(
+                octets,
+                "cwnd and ssthresh",
+                &[("octets", 1.0), ("kB", 1e3), ("MB", 1e6)],
+            ),
+            rtt: VerticalAxis::new(
+                maximum(|run| run.srtt.maximum()),
+                "smoothed RTT",
+                &[("ms", 1.0), ("s", 1e3)],
+            ),
             queue: VerticalAxis::new(queue.max(queue_limit), "queue", &[("packets", 1.0)]),
         }
     }
@@ -114,11 +122,18 @@ impl OverTime {
                 svg.line("event", (x, top), (x, top + PANEL_HEIGHT));
             }
             svg.group(style.class, "", |svg| {
-                svg.clipped((LEFT_MARGIN, top), PANEL_WIDTH, PANEL_HEIGHT, |svg| self.draw_panel(svg, &panel, row, run));
+                svg.clipped((LEFT_MARGIN, top), PANEL_WIDTH, PANEL_HEIGHT, |svg| {
+                    self.draw_panel(svg, &panel, row, run)
+                });
             });
         }
         let bottom = tops[4] + PANEL_HEIGHT;
-        svg.text("axis", (LEFT_MARGIN + PANEL_WIDTH / 2.0, bottom + 32.0), Anchor::Middle, "s since the start");
+        svg.text(
+            "axis",
+            (LEFT_MARGIN + PANEL_WIDTH / 2.0, bottom + 32.0),
+            Anchor::Middle,
+            "s since the start",
+        );
         svg
     }
 
