@@ -12,7 +12,7 @@ export class Axes {
     return this.points.get(values.join());
   }
 
-  // Returns whether there is a point that differs from `values` only in this value of one axis.
+  // Returns whether there is a point with these values, but with `value` for one axis.
   has(values, axis, value) {
     return this.point(values.with(axis, value)) !== undefined;
   }

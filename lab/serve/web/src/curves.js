@@ -1,8 +1,8 @@
 // Charts of a metric over an axis, and of distributions, each with a table of its values.
 
 import uPlot from "uplot";
-import { h, s, settled } from "./dom.js";
-import { magnitude, number } from "./words.js";
+import { h, s, debounce } from "./dom.js";
+import { magnitude, formatNumber } from "./words.js";
 
 // Colours of Okabe and Ito, as in reports. Curves differ in their dashes, too, for readers who cannot distinguish the colours.
 const COLOURS = ["--vermilion", "--blue", "--green", "--orange", "--purple", "--sky", "--ink"];
@@ -38,7 +38,7 @@ function half(row, metric) {
 // Formats a number with half the width of its 95 % confidence interval, if it has one.
 function formatted(row, metric) {
   const ci = half(row, metric);
-  return `${number(row?.[metric])}${ci == null ? "" : ` ± ${number(ci, 2)}`}`;
+  return `${formatNumber(row?.[metric])}${ci == null ? "" : ` ± ${formatNumber(ci, 2)}`}`;
 }
 
 export class Curves {
@@ -55,9 +55,9 @@ export class Curves {
     place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over)), this.some), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "Table"), this.table));
     for (const select of [this.metric, this.over]) select.addEventListener("change", () => ((this.first = 0), this.draw()));
     this.some.addEventListener("change", () => ((this.first = Number(this.some.value)), this.draw()));
-    new ResizeObserver(settled(() => this.draw(), 50)).observe(this.chart);
+    new ResizeObserver(debounce(() => this.draw(), 50)).observe(this.chart);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-    this.soon = settled(() => this.draw(), 60);
+    this.soon = debounce(() => this.draw(), 60);
   }
 
   show(rows) {
@@ -135,8 +135,8 @@ export class Curves {
     // A logarithmic axis has no zero.
     const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value > 0)))].sort((a, b) => a - b);
     const columns = series.map(([, [row]]) => xs.map((x) => QUANTILES.findLast(([key]) => row[key] === x)?.[1] ?? null));
-    this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => number(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
-    this.tabulate(["", ...QUANTILES.map(([, share]) => `exceeded by ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
+    this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => formatNumber(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
+    this.tabulate(["", ...QUANTILES.map(([, share]) => `exceeded by ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => formatNumber(row[key]))]));
   }
 
   // Returns the curves of one chart; a select element offers the others.

@@ -45,7 +45,7 @@ export class Drawing {
       this.linkTool, this.trafficTool, this.deleteTool,
       h("span", { class: "gap" }), this.undoTool, this.redoTool,
       h("span", { class: "gap" }),
-      tool("Arrange", "Place all nodes and LANs automatically", () => this.do(g.placed(this.graph, true), true)),
+      tool("Arrange", "Place all nodes and LANs automatically", () => this.do(g.withPositions(this.graph, true), true)),
       tool("Fit", "0: show all", () => this.fit()),
       tool("+", "Zoom in", () => this.zoom(0.8)),
       tool("−", "Zoom out", () => this.zoom(1.25)));
@@ -54,7 +54,7 @@ export class Drawing {
   // Shows another graph, and clears the history of changes. Boxes without a position get one.
   show(graph) {
     const first = this.graph.nodes.length === 0;
-    this.history = new g.History(g.placed(graph));
+    this.history = new g.History(g.withPositions(graph));
     this.origin = { shown: this.history.now, graph };
     if (this.chosen && !g.item(this.graph, this.chosen)) this.choose(null);
     if (first) this.fit();
@@ -63,7 +63,7 @@ export class Drawing {
 
   do(graph, refit = false) {
     if (!graph) return this.showStatus("Not possible: a link connects two nodes, or a node and a LAN; traffic connects two nodes.");
-    this.history.do(g.placed(graph));
+    this.history.do(g.withPositions(graph));
     if (this.chosen && !g.item(this.graph, this.chosen)) this.chosen = null;
     this.draw();
     if (refit) this.fit();
@@ -97,7 +97,7 @@ export class Drawing {
 
   // Adds a node or LAN at the first free position, in rows of three.
   add(kind) {
-    const taken = [...g.places(this.graph).values()];
+    const taken = [...g.positions(this.graph).values()];
     const [left, top] = taken.length ? [0, 1].map((axis) => Math.min(...taken.map((at) => at[axis]))) : [this.view.x + 120, this.view.y + 100];
     const spot = (at) => [left + 240 * (at % 3), top + 140 * Math.floor(at / 3)];
     const isFree = ([x, y]) => taken.every(([a, b]) => Math.abs(a - x) >= 180 || Math.abs(b - y) >= 80);
@@ -124,14 +124,14 @@ export class Drawing {
 
   // Begins a link or traffic: from the selected box to the box that is selected next.
   join(kind) {
-    const from = this.chosen && HALF[g.part(this.chosen)[0]] ? this.chosen : null;
+    const from = this.chosen && HALF[g.parseId(this.chosen)[0]] ? this.chosen : null;
     this.joining = { kind, from };
     this.showStatus(from ? `From ${g.item(this.graph, from).name} to …` : `${kind === "link" ? "Link" : "Traffic"} from …`);
     this.draw();
   }
 
   choose(what, focus = false) {
-    if (this.joining && what && HALF[g.part(what)[0]]) {
+    if (this.joining && what && HALF[g.parseId(what)[0]]) {
       const { kind, from } = this.joining;
       if (!from) {
         this.joining.from = what;
@@ -158,7 +158,7 @@ export class Drawing {
     if (event.button > 1) return;
     const what = event.target.closest("[data-id]")?.dataset.id;
     const start = this.at(event);
-    if (what && (this.joining || !HALF[g.part(what)[0]])) return this.choose(what, true);
+    if (what && (this.joining || !HALF[g.parseId(what)[0]])) return this.choose(what, true);
     if (what) this.choose(what);
     else if (this.chosen || this.joining) {
       this.joining = null;
@@ -225,7 +225,7 @@ export class Drawing {
   }
 
   fit() {
-    const at = [...g.places(this.graph).values()];
+    const at = [...g.positions(this.graph).values()];
     this.view = at.length ? frame(at, 480, 300) : { x: 0, y: 0, w: 720, h: 420 };
     this.draw();
   }
@@ -239,7 +239,7 @@ export class Drawing {
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const what = event.target.closest("[data-id]")?.dataset.id ?? null;
-    if (what && ARROWS[event.key] && HALF[g.part(what)[0]]) {
+    if (what && ARROWS[event.key] && HALF[g.parseId(what)[0]]) {
       event.preventDefault();
       const [dx, dy] = ARROWS[event.key];
       const own = g.item(this.graph, what);

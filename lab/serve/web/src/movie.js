@@ -6,9 +6,9 @@ import { h, s } from "./dom.js";
 import { get } from "./api.js";
 import { frame, picture } from "./picture.js";
 import * as g from "./graph.js";
-import { FALL, MEANINGS, lowest, stateOf, underWay, waitsFor } from "./moment.js";
+import { FALL_NS, MEANINGS, lowerBound, stateOf, hopsInProgress, blockingMessage } from "./moment.js";
 
-const MS = 1e6;
+const NS_PER_MS = 1e6;
 const COLUMNS = 48;
 
 export class Movie {
@@ -24,14 +24,14 @@ export class Movie {
     this.pause();
     this.run = await get(`/api/experiments/${this.id}/movie?point=${point}&repetition=${repetition}`);
     // Each point has its own network.
-    this.graph = g.placed(this.run.graph);
+    this.graph = g.withPositions(this.run.graph);
     this.longest = Math.max(1, ...this.run.hops.map((hop) => hop.ends - hop.queued));
     this.build();
     this.go(this.run.hops[0]?.queued ?? 0);
   }
 
   build() {
-    const { x, y, w, h: high } = frame([...g.places(this.graph).values()], 420, 200);
+    const { x, y, w, h: high } = frame([...g.positions(this.graph).values()], 420, 200);
     this.packets = s("g", { class: "packets" });
     this.queues = s("g", { class: "queues" });
     this.stage = s("svg", { class: "drawing stage", role: "img", "aria-label": "The network with its packets; the text below describes them", viewBox: `${x} ${y} ${w} ${high}` }, ...picture(this.graph), this.queues, this.packets);
@@ -57,7 +57,7 @@ export class Movie {
       h("ul", { class: "meanings" }, ...Object.entries(MEANINGS).filter(([key]) => key !== "never").map(([key, text]) => h("li", {}, s("svg", { width: 12, height: 12, "aria-hidden": "true" }, s("rect", { width: 12, height: 12, rx: 2, class: `m-${key}` })), ` ${text}`))));
     this.showPace();
     const lines = new Map(this.graph.nodes.map((node, index) => [node.name, g.id("node", index)]));
-    const places = g.places(this.graph);
+    const places = g.positions(this.graph);
     this.ends = this.run.lines.map((line) => {
       const ends = [places.get(lines.get(line.from)), places.get(lines.get(line.to))];
       const lan = line.lan && places.get(g.id("lan", this.graph.lans.findIndex((own) => own.name === line.name)));
@@ -78,7 +78,7 @@ export class Movie {
     let last = performance.now();
     const step = (time) => {
       if (!this.playing) return;
-      this.go(this.now + this.playing * (time - last) * MS * 10 ** this.speed);
+      this.go(this.now + this.playing * (time - last) * NS_PER_MS * 10 ** this.speed);
       last = time;
       if (this.now <= 0 || this.now >= this.run.end) return this.pause();
       requestAnimationFrame(step);
@@ -117,10 +117,10 @@ export class Movie {
 
   draw() {
     const { now } = this;
-    this.clock.textContent = `${(now / MS).toFixed(now < 1000 * MS ? 2 : 0)} ms`;
+    this.clock.textContent = `${(now / NS_PER_MS).toFixed(now < 1000 * NS_PER_MS ? 2 : 0)} ms`;
     // Hops are in the order of `queued`, so a hop in progress was queued no longer ago than the longest hop lasts.
-    const from = lowest(this.run.hops, now - this.longest - FALL);
-    const live = underWay(this.run.hops.slice(from, from + 4000), now);
+    const from = lowerBound(this.run.hops, now - this.longest - FALL_NS);
+    const live = hopsInProgress(this.run.hops.slice(from, from + 4000), now);
     const waiting = new Map();
     const marks = [];
     for (const { hop, at, queued, gone } of live) {
@@ -136,7 +136,7 @@ export class Movie {
   // Draws the messages due around now, one row per stream, with a line from a message that is held back to the message that it waits for.
   lanes() {
     const { now, run: { messages } } = this;
-    const due = lowest(messages, now, "due");
+    const due = lowerBound(messages, now, "due");
     const first = Math.max(0, Math.min(due - Math.round(COLUMNS * 0.75), messages.length - COLUMNS));
     const shown = messages.slice(first, first + COLUMNS);
     const [wide, high, left] = [17, 20, 62];
@@ -153,7 +153,7 @@ export class Movie {
       if (state === "held") held.push(message);
     }
     for (const message of held) {
-      const other = waitsFor(messages, message, now);
+      const other = blockingMessage(messages, message, now);
       if (other && other.id >= shown[0].id && rows.includes(other.stream)) parts.push(s("path", { class: "waits", d: `M${x(message) + 7} ${y(message) + 2}q-6 -8 ${x(other) - x(message)} 0` }));
     }
     const width = left + COLUMNS * wide;
@@ -162,7 +162,7 @@ export class Movie {
     this.rows.setAttribute("height", rows.length * high + 8);
     this.rows.replaceChildren(...parts);
     const count = (state) => shown.filter((message) => stateOf(message, now) === state).length;
-    const blocker = held.length ? waitsFor(messages, held[0], now) : null;
+    const blocker = held.length ? blockingMessage(messages, held[0], now) : null;
     const parts2 = [`${count("buffer")} in the send buffer`, `${count("way")} in flight`, `${count("lost")} to be retransmitted`];
     const idle = shown.every((message) => stateOf(message, now) === "ahead");
     this.said.textContent = idle ? "No message is due yet." : `${parts2.join(", ")}${held.length ? `; ${held.length} held back${blocker ? `, waiting for message ${blocker.id}` : ""}` : ""}.`;

@@ -1,15 +1,15 @@
 // The page of a new experiment: a form, a drawing and a text, which are views of the same experiment.
 
-import { $, $$, given, h, settled, say } from "./dom.js";
-import { ask, post } from "./api.js";
+import { $, $$, embeddedData, h, debounce, say } from "./dom.js";
+import { request, post } from "./api.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Question } from "./question.js";
 import { languageOf } from "./language.js";
-import { duration, grouped } from "./words.js";
+import { formatDuration, formatInteger } from "./words.js";
 
-const keys = given("keys");
-const start = given("start");
+const keys = embeddedData("keys");
+const start = embeddedData("start");
 
 // The current text, its language, and the text that was analysed last in both languages.
 const now = { text: start.text, format: start.format, toml: null, ns: null, errors: [] };
@@ -21,7 +21,7 @@ let turn = 0;
 
 const question = new Question($("#question-view"), (own) => put({ question: own }, now, "question"));
 const drawing = new Drawing($("#drawing-view"), (graph) => put({ graph }, base, "drawing"));
-const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: settled(typed, 150) });
+const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: debounce(typed, 150) });
 
 // The selected project, whose files the text may name.
 const project = () => $("#send").elements.project?.value || undefined;
@@ -89,7 +89,7 @@ async function read(from) {
   }
 }
 
-const estimate = settled(async () => {
+const estimate = debounce(async () => {
   const own = turn;
   const reading = await post("/api/read", { text: now.text, format: now.format, project: project(), estimate: true }).catch(() => null);
   if (reading && own === turn) plan(reading);
@@ -111,8 +111,8 @@ function plan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
   box.hidden = !plan && !idle;
   if (idle) $("#sizes").textContent = "The experiment has no traffic. While it is swapped in, its nodes run, and you can use them in a terminal.";
   if (plan) {
-    const time = plan.min_seconds == null ? "estimating the duration" : plan.max_seconds > plan.min_seconds * 1.05 ? `${duration(plan.min_seconds)} to ${duration(plan.max_seconds)}` : `about ${duration(plan.min_seconds)}`;
-    const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+    const time = plan.min_seconds == null ? "estimating the duration" : plan.max_seconds > plan.min_seconds * 1.05 ? `${formatDuration(plan.min_seconds)} to ${formatDuration(plan.max_seconds)}` : `about ${formatDuration(plan.min_seconds)}`;
+    const one = (count, word) => `${formatInteger(count)} ${word}${count === 1 ? "" : "s"}`;
     $("#sizes").textContent = `${one(plan.points, "point")}, ${one(plan.runs, "run")}, ${one(plan.messages, "message")}; ${time}`;
   }
   $("#cannot").replaceChildren(...(cannot ?? []).map(({ what, cure }) => h("li", {}, what, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
@@ -182,7 +182,7 @@ async function submit(hold) {
     const minutes = (name) => (value(name) ? Math.round(60 * Number(value(name))) : undefined);
     const asked = { text: now.text, format: now.format, name: value("name"), project: value("project"), priority: number, batch: form.elements.batch.checked, hold, cores: count("cores"), idle_swap: minutes("idle_swap"), auto_swap: minutes("auto_swap") };
     if (start.id) {
-      await ask("PUT", `/api/experiments/${start.id}/text`, { text: now.text, format: now.format });
+      await request("PUT", `/api/experiments/${start.id}/text`, { text: now.text, format: now.format });
       location.assign(`/experiments/${start.id}`);
       return;
     }

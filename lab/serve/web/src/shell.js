@@ -1,7 +1,7 @@
 // A terminal on the nodes of an experiment: a transcript, and an input line. Virtual time stops while the user types.
 
 import { $, h, say } from "./dom.js";
-import { ask, get, post } from "./api.js";
+import { request, get, post } from "./api.js";
 
 const MAX_LENGTH = 200_000;
 
@@ -18,7 +18,7 @@ export class Shell {
     $("#shell-open").addEventListener("submit", (event) => this.run(event, () => this.open()));
     $("#shell-form").addEventListener("submit", (event) => this.run(event, () => this.send()));
     $("#shell-interrupt").addEventListener("click", (event) => this.run(event, () => post(`${this.path}/interrupt`)));
-    $("#shell-end").addEventListener("click", (event) => this.run(event, () => ask("DELETE", this.path)));
+    $("#shell-end").addEventListener("click", (event) => this.run(event, () => request("DELETE", this.path)));
     this.line.addEventListener("keydown", (event) => this.key(event));
   }
 

@@ -41,10 +41,10 @@ test("every change can be undone and done again", () => {
 });
 
 test("whoever nobody placed finds a place apart from the others, the same each time", () => {
-  const bare = g.placed(figure(), true);
-  assert.deepEqual(bare, g.placed(figure(), true));
-  const at = [...g.places(bare).values()];
+  const bare = g.withPositions(figure(), true);
+  assert.deepEqual(bare, g.withPositions(figure(), true));
+  const at = [...g.positions(bare).values()];
   at.forEach((one, index) => at.slice(index + 1).forEach((other) => assert.ok(Math.hypot(one[0] - other[0], one[1] - other[1]) > 60)));
-  const moved = g.placed(g.addNode({ ...g.empty(), nodes: [{ name: "a", x: 40, y: 60 }] }, 1, 1));
+  const moved = g.withPositions(g.addNode({ ...g.empty(), nodes: [{ name: "a", x: 40, y: 60 }] }, 1, 1));
   assert.deepEqual([moved.nodes[0].x, moved.nodes[0].y], [40, 60]);
 });

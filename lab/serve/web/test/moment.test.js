@@ -1,6 +1,6 @@
 import test from "node:test";
 import assert from "node:assert/strict";
-import { stateOf, underWay, waitsFor } from "../src/moment.js";
+import { stateOf, hopsInProgress, blockingMessage } from "../src/moment.js";
 
 // Message 0 is lost and sent again; message 1 of its stream comes through and has to wait for it, message 2 of another does not.
 const messages = [
@@ -16,8 +16,8 @@ test("a message is where its times say, at any time", () => {
 });
 
 test("head-of-line blocking has a culprit on its own stream", () => {
-  assert.equal(waitsFor(messages, messages[1], 20).id, 0);
-  assert.equal(waitsFor(messages, messages[2], 20), null);
+  assert.equal(blockingMessage(messages, messages[1], 20).id, 0);
+  assert.equal(blockingMessage(messages, messages[2], 20), null);
 });
 
 test("packets are in a queue, on a line, or lost", () => {
@@ -26,8 +26,8 @@ test("packets are in a queue, on a line, or lost", () => {
     { queued: 5, sent: null, ends: 6, lost: "dropped: queue full" },
     { queued: 100, sent: 100, ends: 110, lost: null },
   ];
-  assert.equal(underWay(hops, 2)[0].queued, true);
-  assert.equal(underWay(hops, 15)[0].at, 0.5);
-  assert.ok(underWay(hops, 7).some((own) => own.gone > 0));
-  assert.ok(underWay(hops, 6).some((own) => own.gone === 0), "the moment it is lost");
+  assert.equal(hopsInProgress(hops, 2)[0].queued, true);
+  assert.equal(hopsInProgress(hops, 15)[0].at, 0.5);
+  assert.ok(hopsInProgress(hops, 7).some((own) => own.gone > 0));
+  assert.ok(hopsInProgress(hops, 6).some((own) => own.gone === 0), "the moment it is lost");
 });
