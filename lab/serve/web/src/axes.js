@@ -18,7 +18,7 @@ export class Axes {
   }
 
   // Describes the values: "transport tcp, RTT 40ms".
-  words(values) {
+  describe(values) {
     return this.list.map(({ name, values: own }, axis) => `${name} ${own[values[axis]].text}`).join(", ");
   }
 

@@ -10,8 +10,8 @@ const TEXT_COLUMNS = new Set(["of", "label"]);
 export class Points {
   constructor(place) {
     this.rows = [];
-    this.by = null;
-    this.down = false;
+    this.sortKey = null;
+    this.isDescending = false;
     this.filter = h("input", { type: "search", placeholder: "Filter", "aria-label": "Show only points that contain" });
     this.filter.addEventListener("input", () => this.draw());
     this.scroll = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "All points" });
@@ -29,18 +29,18 @@ export class Points {
     const keys = [...present.filter((key) => TEXT_COLUMNS.has(key)), ...this.axes, ...present.filter((key) => !TEXT_COLUMNS.has(key))];
     const text = (row, key) => (typeof row[key] === "number" ? formatNumber(row[key], 4) : (row[key] ?? "–"));
     let rows = this.rows.filter((row) => words.every((word) => keys.some((key) => String(row[key] ?? "").toLowerCase().includes(word))));
-    if (this.by) {
-      const size = (row) => magnitude(row[this.by]) ?? row[this.by] ?? "";
-      rows = [...rows].sort((one, other) => (size(one) < size(other) ? -1 : size(one) > size(other) ? 1 : 0) * (this.down ? -1 : 1));
+    if (this.sortKey) {
+      const size = (row) => magnitude(row[this.sortKey]) ?? row[this.sortKey] ?? "";
+      rows = [...rows].sort((one, other) => (size(one) < size(other) ? -1 : size(one) > size(other) ? 1 : 0) * (this.isDescending ? -1 : 1));
     }
     const head = (key) => {
       const sort = () => {
-        this.down = this.by === key && !this.down;
-        this.by = key;
+        this.isDescending = this.sortKey === key && !this.isDescending;
+        this.sortKey = key;
         this.draw();
         this.scroll.querySelector(`[data-key="${key}"]`)?.focus();
       };
-      const direction = this.by === key ? (this.down ? "descending" : "ascending") : "none";
+      const direction = this.sortKey === key ? (this.isDescending ? "descending" : "ascending") : "none";
       return h("th", { scope: "col", class: TEXT_COLUMNS.has(key) && "text", "aria-sort": direction }, h("button", { type: "button", "data-key": key, onclick: sort }, HEADINGS[key] ?? key));
     };
     this.scroll.replaceChildren(h("table", { class: "sortable" }, h("thead", {}, h("tr", {}, ...keys.map(head))),
