@@ -12,7 +12,8 @@ use crate::region::Requirement;
 #[serde(deny_unknown_fields)]
 pub struct Area {
     pub(super) transports: Vec<String>,
-    than: String,
+    #[serde(rename = "than")]
+    reference: String,
     #[serde(default)]
     pub(super) at: Filter,
     /// The requirement.
@@ -32,7 +33,7 @@ impl Area {
         let cells = view.cells(transport, &self.at);
         let pairs: Vec<(&Cell, &Cell)> = cells
             .into_iter()
-            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.than)?)))
+            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.reference)?)))
             .collect();
         let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         let [ours, theirs] = [&cells, &others].map(|cells| self.requirement.shares_met_by_repetition(cells));
@@ -45,7 +46,7 @@ impl Area {
             "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} percentage points more",
             self.requirement.describe(),
             cells.len(),
-            self.than
+            self.reference
         );
         let holds = if gain.low() > 0.0 { Some(true) } else { (gain.high() <= 0.0).then_some(false) };
         Finding { holds, ..Finding::unknown(text) }
@@ -62,7 +63,7 @@ mod tests {
         let requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
         let check = Area {
             transports: vec!["SCTP-1".into()],
-            than: "TCP".into(),
+            reference: "TCP".into(),
             at: Filter::default(),
             requirement,
         };

@@ -18,7 +18,8 @@ pub struct HeadOfLineCheck {
     /// Specifications with one stream for each file, such as `sctp:streams=2`.
     transports: Vec<String>,
     /// Specifications with a single stream.
-    than: Vec<String>,
+    #[serde(rename = "than")]
+    single_stream_transports: Vec<String>,
     /// The number of files.
     files: usize,
     /// The number of messages in a run.
@@ -40,7 +41,7 @@ impl HeadOfLineCheck {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
         };
-        let (apart, together) = match (runs(&self.transports), runs(&self.than)) {
+        let (apart, together) = match (runs(&self.transports), runs(&self.single_stream_transports)) {
             (Ok(apart), Ok(together)) => (apart, together),
             (Err(problem), _) | (_, Err(problem)) => return Finding::unknown(problem),
         };
@@ -133,7 +134,7 @@ mod tests {
     fn stream_per_file_prevents_waiting_and_a_single_stream_does_not() {
         let check = |apart: &str, together: &str| HeadOfLineCheck {
             transports: vec![apart.into()],
-            than: vec![together.into()],
+            single_stream_transports: vec![together.into()],
             files: 2,
             messages: 1000,
         };

@@ -15,7 +15,8 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct FasterTransport {
     pub(super) transports: Vec<String>,
-    pub(super) than: ComparedWith,
+    #[serde(rename = "than")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
@@ -69,7 +70,7 @@ impl FasterTransport {
     /// even if all undecided ones were; holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let other = |cell: &Cell| view.compared_cell(cell, &self.than);
+        let other = |cell: &Cell| view.compared_cell(cell, &self.reference);
         let (aborted, cells): (Vec<&Cell>, Vec<&Cell>) = cells
             .into_iter()
             .partition(|cell| other(cell).is_some_and(|other| self.differ_in_aborts(cell, other)));
@@ -93,22 +94,22 @@ impl FasterTransport {
         let [better, worse] = self.metric.info().comparatives;
         let of_aborted = match aborted.len() {
             0 => String::new(),
-            all => format!(" (aborted at {own}; {} aborted at {})", self.than, all - own),
+            all => format!(" (aborted at {own}; {} aborted at {})", self.reference, all - own),
         };
         let text = format!(
             "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
-            self.than,
+            self.reference,
             describe_uncompared_points(self.metric, &cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
-        let than = self.than.to_string();
+        let reference = self.reference.to_string();
         let row = |cell: &&Cell| {
-            let which = if cell.is_mostly_completed() { &than } else { &cell.transport };
-            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
+            let which = if cell.is_mostly_completed() { &reference } else { &cell.transport };
+            format!("{} − {reference}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
         };
         let mut lines: Vec<String> = aborted.iter().map(row).collect();
-        lines.extend(rows(self.metric, pairs, &than));
+        lines.extend(rows(self.metric, pairs, &reference));
         let rows = lines;
         Finding { holds, ..Finding::unknown(text) }.with_used_repetitions(used, all).with_rows(rows)
     }
@@ -198,14 +199,18 @@ fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) 
 }
 
 /// Describes the comparisons, the least favourable first.
-fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
+fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, reference: &str) -> Vec<String> {
     let gain = |pair: &Pair<'_>| metric.gain(pair.comparison.difference.mean);
     pairs.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
     let unit = metric.info().unit;
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);
-        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.describe_conditions())
+        format!(
+            "{} − {reference}: {difference} {unit} at {}{sign}",
+            cell.transport,
+            cell.describe_conditions()
+        )
     };
     pairs.iter().map(row).collect()
 }
@@ -218,7 +223,7 @@ mod tests {
     fn check(share: f64) -> FasterTransport {
         FasterTransport {
             transports: vec!["SCTP-8".into()],
-            than: ComparedWith::Transport("TCP".into()),
+            reference: ComparedWith::Transport("TCP".into()),
             at: Filter::default(),
             share,
             metric: Metric::default(),

@@ -15,7 +15,8 @@ pub struct Dip {
     /// The points of the dip.
     pub(super) at: Filter,
     /// The points with which the points of the dip are compared.
-    pub(super) than: ComparedWith,
+    #[serde(rename = "than")]
+    pub(super) reference: ComparedWith,
     /// The smallest drop that counts, as a fraction.
     share: f64,
     /// The number of points at which the drop has to occur.
@@ -40,10 +41,11 @@ impl Dip {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
-            let other = view.compared_cell(cell, &self.than)?;
+            let other = view.compared_cell(cell, &self.reference)?;
             let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
-            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
-            let row = format!("{transport} at {place}: {here} kbit/s, compared with {there} at {than}");
+            let (transport, place, reference) =
+                (&cell.transport, cell.describe_conditions(), &self.reference);
+            let row = format!("{transport} at {place}: {here} kbit/s, compared with {there} at {reference}");
             Some((1.0 - here.mean / there.mean, row))
         };
         let mut falls: Vec<(f64, String)> =
@@ -81,7 +83,7 @@ mod tests {
         let check = Dip {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("interval".into(), vec!["10ms".into()])].into(), ..Filter::default() },
-            than: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),
+            reference: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),
             share: 0.1,
             points,
         };

@@ -14,7 +14,8 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct EquivalentTransports {
     pub(super) transports: Vec<String>,
-    pub(super) like: ComparedWith,
+    #[serde(rename = "like")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
@@ -34,7 +35,8 @@ pub struct EquivalentTransports {
 pub struct EquivalentWorkloads {
     pub(super) transports: Vec<String>,
     workload: String,
-    like: String,
+    #[serde(rename = "like")]
+    reference_workload: String,
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
@@ -49,9 +51,9 @@ impl EquivalentTransports {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
-            let like = view.compared_cell(cell, &self.like)?;
-            let margin = self.margin_ms.max(self.margin_share * like.mean_of(self.metric)?.mean);
-            let comparison = compare(self.metric, cell, like, margin)?;
+            let reference = view.compared_cell(cell, &self.reference)?;
+            let margin = self.margin_ms.max(self.margin_share * reference.mean_of(self.metric)?.mean);
+            let comparison = compare(self.metric, cell, reference, margin)?;
             Some(ComparedPoint { cell, comparison, distance: 0.0, margin })
         });
         finding(self.metric, &compared.collect::<Vec<_>>(), f64::INFINITY)
@@ -62,9 +64,9 @@ impl EquivalentWorkloads {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
-        let like = Filter { workload: Some(self.like.clone()), ..self.at.clone() };
+        let reference = Filter { workload: Some(self.reference_workload.clone()), ..self.at.clone() };
         let compared = self.transports.iter().flat_map(|transport| {
-            let others = view.cells(transport, &like);
+            let others = view.cells(transport, &reference);
             view.cells(transport, &at).into_iter().filter_map(move |cell| {
                 let other = others.iter().find(|other| same_path(cell, other))?;
                 let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
@@ -151,10 +153,10 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check() -> EquivalentTransports {
-        let (transports, like) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
+        let (transports, reference) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
         EquivalentTransports {
             transports,
-            like,
+            reference,
             at: Filter::default(),
             margin_ms: 1.0,
             margin_share: 0.0,
@@ -183,7 +185,7 @@ mod tests {
         let check = EquivalentWorkloads {
             transports: vec!["TCP".into()],
             workload: "simco".into(),
-            like: "echo 64B".into(),
+            reference_workload: "echo 64B".into(),
             at: Filter::default(),
             margin_ms: 0.5,
             margin_share: 0.02,

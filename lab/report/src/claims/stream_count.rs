@@ -18,7 +18,8 @@ pub struct EnoughStreams {
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
-    within: f64,
+    #[serde(rename = "within")]
+    tolerance: f64,
     /// Number of entries of the list by which the measured number of streams may exceed the prediction of the model.
     steps: usize,
 }
@@ -56,7 +57,7 @@ impl EnoughStreams {
     }
 
     fn judge_point(&self, view: &View<'_>, reference: &Cell) -> Option<StreamCountResult> {
-        let margin = self.within * reference.mean()?.mean;
+        let margin = self.tolerance * reference.mean()?.mean;
         let cells: Vec<&Cell> =
             self.transports.iter().filter_map(|label| view.with_same_conditions(reference, label)).collect();
         let needed = reference.conditions.rate * reference.conditions.rtt_ms() / 1000.0 + 3.0;
@@ -73,7 +74,8 @@ impl EnoughStreams {
             (None, Some(comparison)) if worse(&comparison) => Some(false),
             _ => None,
         };
-        let (place, within, many) = (reference.describe_conditions(), 100.0 * self.within, reference.streams);
+        let (place, within, many) =
+            (reference.describe_conditions(), 100.0 * self.tolerance, reference.streams);
         let model = format!(
             "the model predicts {needed} streams; the lowest measured number that is not below this is {}",
             cells[model].streams
@@ -114,7 +116,7 @@ mod tests {
         });
         let data = dataset(cells.collect());
         let transports = labels.map(str::to_owned).to_vec();
-        let check = EnoughStreams { transports, at: Filter::default(), within: 0.02, steps: 1 };
+        let check = EnoughStreams { transports, at: Filter::default(), tolerance: 0.02, steps: 1 };
         check.evaluate(&view(&data)).holds
     }
 

@@ -155,7 +155,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
 fn compare_on(report: &Report, stack: &StackView, answer: &Answer) -> Option<StackComparison> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
-    let other = view.with_same_conditions(cell, &answer.than)?;
+    let other = view.with_same_conditions(cell, &answer.reference)?;
     let Answer { metric, margin, .. } = *answer;
     // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
@@ -177,7 +177,7 @@ fn answers(report: &Report) -> String {
     let rows = report.claims.answers.iter().map(|answer| {
         let cells: String =
             stacks.iter().map(|stack| format!("<td>{}</td>", sentence(report, stack, answer))).collect();
-        format!("<tr><td>{}</td>{cells}</tr>", escape(&answer.when))
+        format!("<tr><td>{}</td>{cells}</tr>", escape(&answer.condition))
     });
     format!("<table class=\"answers\"><tr><th></th>{head}</tr>{}</table>", rows.collect::<String>())
 }
@@ -197,14 +197,14 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
         _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };
-    let Answer { transport, than, .. } = answer;
-    format!("{transport} is {verdict} {than}<br><small>{mean:.2} and {other:.2} {unit}</small>")
+    let Answer { transport, reference, .. } = answer;
+    format!("{transport} is {verdict} {reference}<br><small>{mean:.2} and {other:.2} {unit}</small>")
 }
 
 /// Returns why two transports cannot be compared.
 fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
-    let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
+    let stopped = [&answer.transport, &answer.reference].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;
         let why = cell.why_no_mean()?;
         Some(format!("{transport} has no mean<br><small>{}</small>", escape(&why)))

@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
     }
     let head = trials.iter().enumerate().map(|(index, trial)| {
         let role = if index == 0 { "the conclusion" } else { "further check" };
-        format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.what))
+        format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.description))
     });
     let body: String = rows.iter().map(row).collect();
     format!(
