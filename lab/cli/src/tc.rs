@@ -183,7 +183,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.set("jitter", jitter);
                     shaped.notes.push(
-                        "netem reorders packets if the delay varies by more than their distance in time; hol keeps their order"
+                        "netem reorders packets if the delay varies by more than the interval between them; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {

@@ -105,7 +105,7 @@ mod tests {
         };
         let inside = cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]);
         let outside = cell("TCP", 5.0, 100.0, &[80.0, 80.5, 81.0]);
-        // 13,805 ± 16,540 ms is no mean within 20 to 50 ms, and none beyond.
+        // The interval 13,805 ± 16,540 ms lies neither within 20 to 50 ms nor entirely outside.
         let wide = cell("TCP", 10.0, 100.0, &[21.0, 22.0, 41_000.0]);
         let of = |cells: &[&Cell]| {
             check.evaluate(&view(&dataset(cells.iter().map(|cell| (*cell).clone()).collect())))

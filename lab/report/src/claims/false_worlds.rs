@@ -27,7 +27,7 @@ struct Sample {
     noticed_ms: f64,
     /// The fraction of playable frames, in percent.
     playable: f64,
-    /// By how much the value of each next repetition is larger, as a fraction.
+    /// The increase of the value from one repetition to the next, as a fraction.
     spread: f64,
     stopped: bool,
 }
@@ -349,7 +349,7 @@ fn each_finding_fails_in_its_false_world() {
             assert!(refuted, "{}, world {index}: {findings:#?}", claim.id);
         }
     });
-    assert_eq!(seen, FALSE_WORLDS.len(), "a world here is of no finding");
+    assert_eq!(seen, FALSE_WORLDS.len(), "a world in which no finding is false");
 }
 
 #[test]

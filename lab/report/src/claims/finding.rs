@@ -51,7 +51,7 @@ impl Finding {
         self
     }
 
-    /// Adds the result of another check as a line, unless it is undecided; `holds` stays unchanged.
+    /// Appends the text and the lines of another check, unless it has no points; `holds` stays unchanged.
     pub fn with_side_check(mut self, what: &str, other: Self) -> Self {
         if other != Self::no_points() {
             self.text = format!("{}. {what}: {}", self.text, other.text);

@@ -8,7 +8,7 @@ use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that at every point each of `transports` has a multiple of the value of `of`.
+/// The claim that at every point each of `transports` has a multiple of the value of `reference`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {

@@ -107,7 +107,7 @@ mod tests {
         };
         let marked =
             drawn.draw().iter().map(|svg| svg.inline().matches("class=\"event\"").count()).sum::<usize>();
-        assert_eq!(marked, 2 * 5, "the event stands in each panel");
+        assert_eq!(marked, 2 * 5, "each panel shows the event");
         let html = figure(&drawn);
         assert_eq!(html.matches("<svg class=\"plot").count(), 2);
         for said in [
