@@ -92,7 +92,8 @@ impl Validate {
         let kernel = WorldName::of("kernel", self.kernel.as_deref().unwrap_or_default());
         let world = self.world.clone().unwrap_or(kernel);
         if world.family() != "kernel" {
-            let problem = "an experiment file is validated against a kernel; use kernel, kernel:uml or kernel:RELEASE";
+            let problem =
+                "an experiment file is validated against a kernel; use kernel, kernel:uml or kernel:RELEASE";
             return Err(Failure::Usage(format!("--world {world}: {problem}")));
         }
         Ok(world)
