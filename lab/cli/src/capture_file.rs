@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_capture_is_named_as_such_even_if_an_interface_is_wanted() {
+    fn empty_capture_is_reported_before_a_missing_interface() {
         for wanted in [None, Some("eth0")] {
             let chosen = choose_interface::<()>(&BTreeMap::new(), &[], wanted, &mut Vec::new());
             assert_eq!(chosen, Err("the capture contains no IP packet".to_owned()));

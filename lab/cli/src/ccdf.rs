@@ -54,38 +54,39 @@ fn legend(curves: &[Curve<'_>]) -> String {
 
 /// The ranges of both axes.
 struct Frame {
-    /// Decimal logarithms of the times at both ends, in ms.
-    left: f64,
-    right: f64,
-    /// Decades of share, downwards from 1.
-    decades: f64,
+    /// Decimal logarithm of the time at the left end, in ms.
+    min_log_ms: f64,
+    /// Decimal logarithm of the time at the right end, in ms.
+    max_log_ms: f64,
+    /// Number of decades of the share, downwards from 1.
+    share_decades: f64,
 }
 
 impl Frame {
     fn around(curves: &[Curve<'_>]) -> Option<Self> {
         let ms = |at: Option<Duration>| at.map(|d| d.as_millis_f64().max(1e-3).log10());
-        let left = curves.iter().filter_map(|(_, d)| ms(d.min())).min_by(f64::total_cmp)?;
-        let right = curves.iter().filter_map(|(_, d)| ms(d.max())).max_by(f64::total_cmp)?;
+        let min = curves.iter().filter_map(|(_, d)| ms(d.min())).min_by(f64::total_cmp)?;
+        let max = curves.iter().filter_map(|(_, d)| ms(d.max())).max_by(f64::total_cmp)?;
         let offered = curves.iter().map(|(_, d)| d.offered()).max()?;
         // A tail of fewer than ten messages is noise.
-        let decades = (offered as f64 / 10.0).log10().clamp(1.0, 6.0);
-        Some(Self { left: left - 0.02, right: (right + 0.02).max(left + 0.3), decades })
+        let share_decades = (offered as f64 / 10.0).log10().clamp(1.0, 6.0);
+        Some(Self { min_log_ms: min - 0.02, max_log_ms: (max + 0.02).max(min + 0.3), share_decades })
     }
 
     fn latency(&self, column: usize) -> Duration {
-        let at = self.left + (self.right - self.left) * column as f64 / (WIDTH - 1) as f64;
+        let at = self.min_log_ms + (self.max_log_ms - self.min_log_ms) * column as f64 / (WIDTH - 1) as f64;
         Duration::from_secs_f64(10f64.powf(at) / 1e3)
     }
 
-    /// Returns the row of a share, from 0 at the top; one row too many if the share is below the axis.
+    /// Returns the row of a share, from 0 at the top; `HEIGHT` if the share is below the axis.
     fn row(&self, share: f64) -> usize {
-        let depth = -share.log10() / self.decades * (HEIGHT - 1) as f64;
+        let depth = -share.log10() / self.share_decades * (HEIGHT - 1) as f64;
         depth.round().min(HEIGHT as f64) as usize
     }
 
     /// Returns the label of a row: the share, if the row is next to a power of ten.
     fn share_label(&self, row: usize) -> String {
-        let rows_per_decade = (HEIGHT - 1) as f64 / self.decades;
+        let rows_per_decade = (HEIGHT - 1) as f64 / self.share_decades;
         let decade = (row as f64 / rows_per_decade).round();
         let nearest = (decade * rows_per_decade).round() as usize;
         if nearest != row {
@@ -102,7 +103,8 @@ impl Frame {
         for decade in -3..=6 {
             for step in [1.0, 2.0, 5.0] {
                 let ms = step * 10f64.powi(decade);
-                let position = (ms.log10() - self.left) / (self.right - self.left) * (WIDTH - 1) as f64;
+                let position =
+                    (ms.log10() - self.min_log_ms) / (self.max_log_ms - self.min_log_ms) * (WIDTH - 1) as f64;
                 let column = position.round();
                 let label = format!("{ms} ms");
                 if column < free as f64 || column as usize + label.len() > WIDTH {
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_completed_is_no_picture() {
+    fn without_completed_messages_no_plot_is_drawn() {
         assert_eq!(draw(&[("tcp", &Distribution::default())]), "");
     }
 }

@@ -9,7 +9,7 @@ use hol_lab::{Archive, Experiment, Manifest, Plan, PointResult, Results, RunResu
 use hol_measure::Distribution;
 use hol_network::{NetworkSpec, Settings};
 use hol_report::data::Cell;
-use hol_report::survey::{lead, outage, verdict};
+use hol_report::survey::{describe_outage, main_metric, verdict};
 
 use crate::comparison_flags::ComparisonFlags;
 use crate::comparison_steps::ComparisonSteps;
@@ -221,15 +221,15 @@ pub fn check_no_failures(finished: &RunResults) -> Result<(), Failure> {
     })
 }
 
-/// Describes the effect of a disruption of the path on each transport, and the differences of all others
-/// from the first.
+/// Describes the effect of a disruption of the path on each transport, and how the other transports differ from the
+/// first.
 pub fn verdicts(cells: &[Cell]) -> String {
-    let outages: String = cells.iter().filter_map(outage).map(|sentence| sentence + "\n").collect();
+    let outages: String = cells.iter().filter_map(describe_outage).map(|sentence| sentence + "\n").collect();
     outages + &differences(cells)
 }
 
 fn differences(cells: &[Cell]) -> String {
-    cells.iter().skip(1).map(|cell| verdict(lead(cells.iter()), cell, &cells[0]) + "\n").collect()
+    cells.iter().skip(1).map(|cell| verdict(main_metric(cells.iter()), cell, &cells[0]) + "\n").collect()
 }
 
 /// Returns the text output: the conditions, the table of results and the comparison.
@@ -263,7 +263,7 @@ fn describe_classes(cells: &[Cell]) -> String {
         let cells: Vec<Cell> =
             classes.iter().filter_map(|of| of.get(place)).map(|(_, cell)| cell.clone()).collect();
         // For transports that do not carry the load, the sentences above suffice.
-        let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed() == 0).cloned().collect();
+        let carrying: Vec<Cell> = cells.iter().filter(|cell| cell.collapsed_runs() == 0).cloned().collect();
         let (table, differences) = (row::class_table(name, &cells), differences(&carrying));
         format!(
             "\n{table}\n{}",
@@ -275,7 +275,7 @@ fn describe_classes(cells: &[Cell]) -> String {
 
 /// Describes the components of the delay, if the world measures them.
 fn describe_delay(cell: &Cell) -> String {
-    match &cell.split {
+    match &cell.delay_breakdown {
         _ if cell.latency.completed() == 0 => "nothing completed".to_owned(),
         Some(parts) => describe_breakdown(parts),
         None => "not available: sockets do not report when packets are sent or arrive".to_owned(),

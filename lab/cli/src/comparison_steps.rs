@@ -6,13 +6,13 @@
 use hol_base::Duration;
 use hol_lab::{Experiment, Point, PointResult, Repetitions};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, lead};
+use hol_report::survey::{Contest, main_metric};
 
 /// Packets simulated per second of processor time, approximately.
 const PACKETS_PER_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
 const FIRST_STEP_SECONDS: f64 = 2.0;
-/// Numbers of messages from which the first step takes the largest that `FIRST_STEP_SECONDS` allows.
+/// Numbers of messages for the first step, which has the largest of them that fits into `FIRST_STEP_SECONDS`.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
 const FIRST_REPETITIONS: u32 = 10;
 /// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
@@ -51,7 +51,7 @@ impl ComparisonSteps {
     /// Returns the next step; `None` if each conclusion is clear, or if the budget is exhausted.
     pub fn next(self, experiment: &Experiment, results: &[PointResult]) -> Option<Experiment> {
         let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
-        let metric = lead(cells.iter());
+        let metric = main_metric(cells.iter());
         let is_decisive =
             cells.iter().skip(1).all(|cell| Contest::new(metric, cell, &cells[0]).is_decisive());
         let taken: f64 = results.iter().map(packet_count).sum();

@@ -23,9 +23,9 @@ use hol_wire::{Address, Packet, Transport};
 /// keeps its number on every hop.
 pub struct Ns2Trace<W> {
     out: W,
-    nodes: Nodes,
-    /// The number before the first octet or chunk of data, by source and destination.
-    origins: BTreeMap<(End, End), u32>,
+    nodes: NodeIndex,
+    /// The sequence number before the first octet or chunk of data, by source and destination.
+    origins: BTreeMap<(FlowEnd, FlowEnd), u32>,
     /// Number of packets sent.
     pub packets: u64,
     /// The first error; nothing is written after it.
@@ -33,12 +33,12 @@ pub struct Ns2Trace<W> {
 }
 
 /// A node and a port, which identify an end of a flow even if its node has several addresses.
-type End = (NodeId, u16);
+type FlowEnd = (NodeId, u16);
 
 impl<W: Write> Ns2Trace<W> {
     /// Creates a trace of the packets on `topology`.
     pub fn new(out: W, topology: &Topology) -> Self {
-        Self { out, nodes: Nodes::new(topology), origins: BTreeMap::new(), packets: 0, first_error: None }
+        Self { out, nodes: NodeIndex::new(topology), origins: BTreeMap::new(), packets: 0, first_error: None }
     }
 
     /// Returns the destination, or the error that ended the trace.
@@ -46,9 +46,9 @@ impl<W: Write> Ns2Trace<W> {
         self.first_error.map_or(Ok(self.out), Err)
     }
 
-    fn line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
+    fn write_line(&mut self, now: Time, transit: &Transit, event: char) -> io::Result<()> {
         let Transit { from, to, number, packet, .. } = transit;
-        let [from, to] = [from, to].map(|interface| self.nodes.of_interface(*interface).0);
+        let [from, to] = [from, to].map(|interface| self.nodes.node_of_interface(*interface).0);
         let (nanos, kind, size, flow) =
             (now.as_nanos(), packet_type(packet), packet.length(), flow_of(packet));
         let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
@@ -63,7 +63,7 @@ impl<W: Write> Ns2Trace<W> {
     }
 
     /// Returns the packet's sequence number, relative to the first that its sender used.
-    fn sequence_number(&mut self, ends: (End, End), packet: &Packet) -> Option<u32> {
+    fn sequence_number(&mut self, ends: (FlowEnd, FlowEnd), packet: &Packet) -> Option<u32> {
         let (number, origin) = match &packet.transport {
             // The SYN occupies a sequence number. RFC 9293 section 3.4.
             Transport::Tcp(segment) => (segment.seq.0, segment.seq.0),
@@ -82,7 +82,7 @@ impl<W: Write> Tap for Ns2Trace<W> {
     fn packet(&mut self, now: Time, _: TapPoint<'_>, transit: &Transit, event: TapEvent) {
         if self.first_error.is_none() {
             self.packets = self.packets.max(u64::from(transit.number) + 1);
-            self.first_error = self.line(now, transit, event_letter(event)).err();
+            self.first_error = self.write_line(now, transit, event_letter(event)).err();
         }
     }
 }
@@ -113,12 +113,12 @@ fn tsn(chunk: &Chunk) -> Option<u32> {
 }
 
 /// The node to which each interface and each address belongs.
-struct Nodes {
+struct NodeIndex {
     by_interface: Vec<NodeId>,
     by_address: BTreeMap<Address, NodeId>,
 }
 
-impl Nodes {
+impl NodeIndex {
     fn new(topology: &Topology) -> Self {
         let interfaces = topology.interfaces();
         Self {
@@ -127,12 +127,12 @@ impl Nodes {
         }
     }
 
-    fn of_interface(&self, interface: InterfaceId) -> NodeId {
+    fn node_of_interface(&self, interface: InterfaceId) -> NodeId {
         self.by_interface[usize::from(interface.0)]
     }
 
     /// Returns the source and the destination of a packet.
-    fn ends(&self, packet: &Packet) -> (End, End) {
+    fn ends(&self, packet: &Packet) -> (FlowEnd, FlowEnd) {
         let (source, destination) = packet.ports();
         ((self.by_address[&packet.source], source), (self.by_address[&packet.destination], destination))
     }

@@ -37,7 +37,7 @@ mod tests {
     use crate::Cli;
 
     #[test]
-    fn a_newcomer_sees_every_command_on_one_screen() {
+    fn overview_fits_on_one_screen_and_has_every_command() {
         assert!(OVERVIEW.lines().count() <= 25 && OVERVIEW.lines().all(|line| line.len() <= 100));
         let is_named = |name: &str| OVERVIEW.split(|c: char| !c.is_alphanumeric()).any(|word| word == name);
         for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {

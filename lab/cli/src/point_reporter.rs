@@ -18,14 +18,15 @@ const MAX_POINTS: usize = 64;
 
 /// The points whose results have changed since they were last reported.
 pub struct PointReporter {
-    watch: Stopwatch,
+    stopwatch: Stopwatch,
+    /// Time of the next report, in s.
     next_report: f64,
     changed_points: BTreeSet<PointId>,
 }
 
 impl Default for PointReporter {
     fn default() -> Self {
-        Self { watch: Stopwatch::start(), next_report: MIN_INTERVAL, changed_points: BTreeSet::new() }
+        Self { stopwatch: Stopwatch::start(), next_report: MIN_INTERVAL, changed_points: BTreeSet::new() }
     }
 }
 
@@ -38,10 +39,10 @@ impl PointReporter {
         store: &Store,
         finished: &RunResults,
     ) -> Result<(), LabError> {
-        let now = self.watch.seconds();
+        let now = self.stopwatch.seconds();
         if now >= self.next_report && !self.changed_points.is_empty() {
             report_changes(&mut self.changed_points, &store.write_tables(finished)?);
-            let after = self.watch.seconds();
+            let after = self.stopwatch.seconds();
             self.next_report = after + MIN_INTERVAL.max(COST_FACTOR * (after - now));
         }
         if let Some(Ok(run)) = ended {

@@ -33,8 +33,9 @@ pub enum ProgressOutput {
 /// Shows the progress of a plan on standard error.
 pub struct Progress {
     display: Display,
-    watch: Stopwatch,
-    last: Option<LastRuns>,
+    stopwatch: Stopwatch,
+    /// Set when the last short runs have begun.
+    last_runs: Option<LastRuns>,
     /// Progress that earlier processes made on the same plan.
     earlier: hol_lab::Progress,
 }
@@ -56,14 +57,14 @@ struct LastRuns {
     /// Number of runs that were done.
     runs: u64,
     /// Elapsed time in s.
-    at: f64,
+    elapsed: f64,
 }
 
 impl Progress {
     /// Creates a display that suits standard error.
     pub fn new(output: ProgressOutput) -> Self {
         let earlier = hol_lab::Progress::default();
-        Self { display: Display::new(output), watch: Stopwatch::start(), last: None, earlier }
+        Self { display: Display::new(output), stopwatch: Stopwatch::start(), last_runs: None, earlier }
     }
 
     /// Sets the progress of earlier processes. JSON objects include it; the bar and the lines show only the remaining
@@ -74,22 +75,22 @@ impl Progress {
 
     /// Shows the current progress.
     pub fn show(&mut self, now: hol_lab::Progress) {
-        let elapsed = self.watch.seconds();
+        let elapsed = self.stopwatch.seconds();
         let failed = if now.failed > 0 { format!(", {} failed", now.failed) } else { String::new() };
         let left = now.runs_wanted.saturating_sub(now.runs);
-        if share(&now) >= LAST_RUNS_SHARE && left >= MIN_LAST_RUNS && self.last.is_none() {
-            self.last = Some(LastRuns { runs: now.runs, at: elapsed });
+        if share(&now) >= LAST_RUNS_SHARE && left >= MIN_LAST_RUNS && self.last_runs.is_none() {
+            self.last_runs = Some(LastRuns { runs: now.runs, elapsed });
             self.display.restart();
         }
         let [messages, wanted, runs, runs_wanted, runs_left] =
             [now.messages, now.messages_wanted, now.runs, now.runs_wanted, left].map(grouped);
-        let text = match self.last {
+        let text = match self.last_runs {
             Some(_) => format!("the last {runs_left} of {runs_wanted} runs{failed}, of few messages each"),
             None => format!("{runs} of {runs_wanted} runs{failed}, {messages} of {wanted} messages"),
         };
         match &mut self.display {
             Display::Bar(bar) => {
-                let (length, position) = match self.last {
+                let (length, position) = match self.last_runs {
                     Some(last) => (now.runs_wanted - last.runs, now.runs - last.runs),
                     None => (now.work_wanted, now.work),
                 };
@@ -99,11 +100,11 @@ impl Progress {
             }
             Display::Lines(next) if elapsed >= *next => {
                 *next = elapsed + LINE_INTERVAL;
-                note!("{}", progress_line(&now, &text, elapsed, self.last));
+                note!("{}", progress_line(&now, &text, elapsed, self.last_runs));
             }
             Display::Objects(next) if elapsed >= *next || now.runs == now.runs_wanted => {
                 *next = elapsed + OBJECT_INTERVAL;
-                note!("{}", progress_object(&now, &self.earlier, elapsed, self.last));
+                note!("{}", progress_object(&now, &self.earlier, elapsed, self.last_runs));
             }
             Display::Lines(_) | Display::Objects(_) | Display::Quiet => (),
         }
@@ -155,7 +156,7 @@ fn remaining_seconds(now: &hol_lab::Progress, elapsed: f64, last: Option<LastRun
     };
     let [done, left] = [now.runs - last.runs, now.runs_wanted - now.runs].map(|runs| runs as f64);
     // The pace is unknown until another run ends.
-    (done > 0.0).then(|| (elapsed - last.at) * left / done)
+    (done > 0.0).then(|| (elapsed - last.elapsed) * left / done)
 }
 
 /// Returns progress and remaining time as a line of text.
@@ -174,7 +175,7 @@ fn progress_line(now: &hol_lab::Progress, text: &str, elapsed: f64, last: Option
     format!("{percent} % ({text}){left}")
 }
 
-/// Returns them as a JSON object.
+/// Returns progress and remaining time as a JSON object.
 fn progress_object(
     now: &hol_lab::Progress,
     earlier: &hol_lab::Progress,
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_rounded_to_what_matters() {
+    fn durations_are_rounded_for_people() {
         assert_eq!([1.49, 40.2, 700.0, 12_600.0].map(format_seconds), ["1.5 s", "40 s", "12 min", "3.5 h"]);
     }
 
@@ -219,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_never_says_that_all_is_done() {
+    fn progress_line_never_shows_100_percent() {
         assert_eq!(progress_line(&progress(900, 2_500), "text", 10.0, None), "25 % (text), about 30 s left");
         assert_eq!(progress_line(&progress(0, 0), "text", 15.0, None), "0 % (text), 15 s so far");
         assert!(progress_line(&progress(999, 10_000), "text", 10.0, None).starts_with("99 % (text)"));
     }
 
     #[test]
-    fn programs_are_told_what_earlier_processes_have_done() {
+    fn json_progress_includes_earlier_processes() {
         let earlier =
             hol_lab::Progress { runs: 1000, messages: 7, work: 10_000, ..hol_lab::Progress::default() };
         let object = progress_object(&progress(500, 5_000), &earlier, 10.0, None);
@@ -238,8 +239,8 @@ mod tests {
 
     /// As eklund2004: 45,000 runs of one message each are a thousandth of the messages and a third of the time.
     #[test]
-    fn the_last_short_runs_are_counted_by_their_pace() {
-        let last = Some(LastRuns { runs: 500, at: 100.0 });
+    fn remaining_time_of_the_last_short_runs_follows_their_pace() {
+        let last = Some(LastRuns { runs: 500, elapsed: 100.0 });
         assert_eq!(
             progress_line(&progress(600, 9_990), "the last", 110.0, last),
             "the last, about 40 s left"
@@ -247,15 +248,15 @@ mod tests {
         assert_eq!(progress_line(&progress(500, 9_990), "the last", 100.0, last), "the last");
         let mut shown = Progress {
             display: Display::Quiet,
-            watch: Stopwatch::start(),
-            last: None,
+            stopwatch: Stopwatch::start(),
+            last_runs: None,
             earlier: progress(0, 0),
         };
         shown.show(progress(200, 5_000));
-        assert!(shown.last.is_none(), "there is more than the last runs");
+        assert!(shown.last_runs.is_none(), "there is more than the last runs");
         shown.show(progress(500, 9_950));
-        assert_eq!(shown.last.map(|last| last.runs), Some(500));
+        assert_eq!(shown.last_runs.map(|last| last.runs), Some(500));
         shown.show(progress(990, 9_990));
-        assert_eq!(shown.last.map(|last| last.runs), Some(500), "they go on to be the last");
+        assert_eq!(shown.last_runs.map(|last| last.runs), Some(500), "they go on to be the last");
     }
 }

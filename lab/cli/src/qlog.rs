@@ -24,7 +24,7 @@ pub struct Qlog {
     hosts: [String; 2],
     traces: BTreeMap<(Side, ConnectionId), EndpointTrace>,
     /// The connections of the client, and of the server, in the order of their first packets there.
-    order: [Vec<ConnectionId>; 2],
+    connections: [Vec<ConnectionId>; 2],
     /// Number of packets sent.
     pub packets: u64,
 }
@@ -47,7 +47,7 @@ impl Qlog {
         Self {
             hosts: hosts.map(str::to_owned),
             traces: BTreeMap::new(),
-            order: Default::default(),
+            connections: Default::default(),
             packets: 0,
         }
     }
@@ -61,7 +61,7 @@ impl Qlog {
         )?;
         let mut separator = "\n";
         for side in [Side::Client, Side::Server] {
-            for (number, connection) in self.order[0].iter().enumerate() {
+            for (number, connection) in self.connections[0].iter().enumerate() {
                 let Some(trace) = self.traces.remove(&(side, *connection)) else { continue };
                 let vantage_point = json!({ "name": self.hosts[side as usize], "type": side.name() });
                 write!(
@@ -77,9 +77,14 @@ impl Qlog {
         out.flush()
     }
 
-    fn trace(&mut self, side: Side, connection: ConnectionId, protocol: &'static str) -> &mut EndpointTrace {
+    fn endpoint_trace(
+        &mut self,
+        side: Side,
+        connection: ConnectionId,
+        protocol: &'static str,
+    ) -> &mut EndpointTrace {
         self.traces.entry((side, connection)).or_insert_with(|| {
-            self.order[side as usize].push(connection);
+            self.connections[side as usize].push(connection);
             EndpointTrace { protocol, events: Vec::new(), states: BTreeMap::new() }
         })
     }
@@ -112,7 +117,7 @@ impl PacketObserver for Qlog {
             _ => return,
         };
         self.packets += u64::from(what == "sent");
-        let trace = self.trace(side, connection, protocol);
+        let trace = self.endpoint_trace(side, connection, protocol);
         match &packet.transport {
             _ if event.event.is_drop() => {
                 let data = json!({ "marker_type": "drop", "message": format!("{what} at {}: {packet}", event.point.name) });
@@ -133,7 +138,7 @@ impl Observer for Qlog {
 
     fn sample(&mut self, sample: &Sample) {
         let SampleValue::Sender(sender) = sample.value else { return };
-        let connection = self.order[sender.side as usize].get(sender.connection as usize);
+        let connection = self.connections[sender.side as usize].get(sender.connection as usize);
         if let (0, Some(connection)) = (sender.flow, connection)
             && let Some(trace) = self.traces.get_mut(&(sender.side, *connection))
         {

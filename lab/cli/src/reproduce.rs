@@ -88,10 +88,10 @@ impl Reproduce {
         } else {
             let points = grouped(results.points.len() as u64);
             say(&format!("{}\n{points} points, digest {}\n\nfindings:\n", study.title, results.digest()));
-            for (verdict, count) in report.counts().into_iter().filter(|(_, count)| *count > 0) {
+            for (verdict, count) in report.verdict_counts().into_iter().filter(|(_, count)| *count > 0) {
                 say(&format!("{count:>5}  {}\n", describe_verdict(verdict)));
             }
-            report.judged.iter().filter(|judged| judged.compares_numbers()).for_each(print_numbers);
+            report.judged_claims.iter().filter(|judged| judged.compares_numbers()).for_each(print_numbers);
             say(&format!("\nreport: {}\n", page.display()));
         }
         check_no_failures(&results, &out)

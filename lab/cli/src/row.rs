@@ -28,8 +28,9 @@ pub struct Row<'r> {
     mean_ms: Option<f64>,
     /// Half the length of the symmetric 95 % interval.
     ci95_ms: Option<f64>,
-    /// The ends of the 95 % interval that accounts for the skewness of the repetitions.
+    /// Lower end of the 95 % interval that accounts for the skewness of the repetitions.
     mean_low_ms: Option<f64>,
+    /// Upper end of that interval.
     mean_high_ms: Option<f64>,
     /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
@@ -38,9 +39,10 @@ pub struct Row<'r> {
     /// Repetitions that ended early or fell more than a second behind their schedule.
     runs_collapsed: usize,
     repetitions: usize,
-    /// Expiries of the retransmission timer, and those that follow another. If they are few, the mean is unreliable.
-    /// Null if the world does not count them.
+    /// Expiries of the retransmission timer; null if the world does not count them. If they are few, the mean is
+    /// unreliable.
     timeouts: Option<u64>,
+    /// Expiries that directly follow another one; null if the world does not count them.
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
@@ -200,7 +202,7 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
         let quantile =
             |p| cell.latency.quantile(p).map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
         let mean = cell.shaped_mean(Metric::ResponseTime).map_or("-".to_owned(), |mean| mean.to_string());
-        let failed = grouped(cell.lost());
+        let failed = grouped(cell.lost_messages());
         vec![cell.transport.clone(), mean, quantile(0.5), quantile(0.99), quantile(0.999), failed]
     };
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
@@ -367,7 +369,7 @@ fn unsteady(result: &PointResult) -> Option<String> {
     let cause = if result.point.path_changes() { "the path changes, so the mean" } else { "the mean" };
     needs_warning.then(|| {
         format!(
-            "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on their length",
+            "no steady state: {} ms in the first half of the runs, {} ms in the second; {cause} depends on the length of the runs",
             mean(&earlier),
             mean(&later)
         )
@@ -424,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_warnings_of_a_kind_are_one_line() {
+    fn many_equal_warnings_become_one_line() {
         let warnings = |count: usize| vec![(&"a: tcp", "no steady state".to_owned()); count];
         assert_eq!(warning_lines(&warnings(0)), "");
         assert_eq!(warning_lines(&warnings(2)), "warning: a: tcp: no steady state\n".repeat(2));

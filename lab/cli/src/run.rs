@@ -287,7 +287,9 @@ fn conclusions(report: &hol_report::Report) -> String {
     const MAX_SENTENCES: usize = 12;
     let headlines = report.surveys.iter().map(|survey| &survey.headline);
     let mut sentences: Vec<String> = headlines
-        .flat_map(|headline| [&headline.outages[..], &headline.lead[..], &headline.lines[..]].concat())
+        .flat_map(|headline| {
+            [&headline.outages[..], &headline.main_sentences[..], &headline.lines[..]].concat()
+        })
         .collect();
     if sentences.len() > MAX_SENTENCES {
         let more = sentences.len() - MAX_SENTENCES;

@@ -11,7 +11,7 @@ use crate::point_reporter::PointReporter;
 use crate::progress::{Progress, ProgressOutput};
 use crate::terminal::{grouped, note};
 
-/// If the runs took longer than this many seconds, a note says that tables and figures are being created.
+/// Seconds of running after which a note announces that tables and figures are being created.
 const NOTE_AFTER_S: f64 = 5.0;
 
 /// Set by Ctrl-C and by SIGTERM.
@@ -127,7 +127,7 @@ fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// Returns the progress of the missing runs, with nothing done.
+/// Returns the progress of the missing runs before the first of them has started.
 fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.next_runs(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {

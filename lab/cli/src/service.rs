@@ -34,7 +34,7 @@ impl Service {
 
     /// Returns the programs: the server, if there is one, and the client, given as keys of a [[program]].
     pub fn programs(&self, client: Table) -> Result<Vec<Value>, Failure> {
-        let files = self.files.iter().map(|file| content(file)).collect::<Result<Table, Failure>>()?;
+        let files = self.files.iter().map(|file| parse_file(file)).collect::<Result<Table, Failure>>()?;
         let program = |node: &str, keys: Table| {
             let mut table = keys;
             table.insert("node".to_owned(), node.into());
@@ -65,7 +65,7 @@ pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
 }
 
 /// Parses `/srv/page=100kB`: a path, and the content or size of the file.
-fn content(file: &str) -> Result<(String, Value), Failure> {
+fn parse_file(file: &str) -> Result<(String, Value), Failure> {
     let wrong = || {
         Failure::Usage(format!(
             "--file {file}: write PATH=FILE, as in /srv/page=page.html, or PATH=SIZE, as in /srv/page=100kB"
@@ -82,10 +82,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_a_number_of_octets_or_one_of_this_machine() {
-        let size = content("/srv/f=100kB").unwrap().1;
+    fn file_option_takes_a_size_or_a_file_of_this_machine() {
+        let size = parse_file("/srv/f=100kB").unwrap().1;
         assert_eq!(size["size"].as_str(), Some("100kB"));
-        assert_eq!(content("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
-        assert!(content("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
+        assert_eq!(parse_file("/srv/f=page.html").unwrap().1["from"].as_str(), Some("page.html"));
+        assert!(parse_file("/srv/f").unwrap_err().to_string().contains("PATH=FILE"));
     }
 }

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_the_files_that_it_links_to_and_no_link_that_leads_nowhere() {
+    fn page_embeds_linked_files_and_has_no_dangling_links() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("figures")).unwrap();
         fs::write(dir.path().join("figures/fig01.svg"), "<svg fill=\"#fff\">± &amp;</svg>").unwrap();

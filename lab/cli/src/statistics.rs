@@ -8,7 +8,7 @@ use hol_base::Seed;
 use hol_lab::{Archive, Experiment, Metric, PointResult, Source};
 use hol_measure::{Bounds, CONFIDENCE};
 use hol_report::data::Cell;
-use hol_report::survey::{Contest, Outcome, lead};
+use hol_report::survey::{Contest, Outcome, main_metric};
 
 use crate::compare::run_experiment;
 use crate::comparison_steps::with_repetitions;
@@ -162,15 +162,18 @@ pub struct Statistics {
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
-    right: usize,
-    wrong: usize,
-    /// Trials in which the true difference is more than twice the half width of the interval, and those of them with
-    /// the right verdict.
-    clear: usize,
-    clear_claimed: usize,
+    /// Trials with the right verdict.
+    right_verdicts: usize,
+    /// Trials that name the wrong winner, or a winner where there is none.
+    wrong_winners: usize,
+    /// Trials in which the true difference is more than twice the half width of the interval.
+    clear_trials: usize,
+    /// Clear trials with the right verdict.
+    right_clear_verdicts: usize,
     /// Number of intervals that contain the true mean, after the first step and after the last; of the reference and of
     /// the challenger.
-    covered: [[usize; 2]; 2],
+    covering_intervals: [[usize; 2]; 2],
+    /// Repetitions of all trials together.
     repetitions: usize,
 }
 
@@ -194,7 +197,7 @@ impl Statistics {
         for truth in TRUTHS.iter().filter(wanted) {
             let pool = self.run_pool(truth)?;
             let tally = self.tally(truth, &pool);
-            let wrong = tally.wrong as f64 / tally.trials as f64;
+            let wrong = tally.wrong_winners as f64 / tally.trials as f64;
             is_right &= wrong <= if truth.is_self_comparison { FALSE_DIFFERENCES } else { WRONG_WINNERS };
             say(&format!("| {} |\n", tally.row(truth, &pool).join(" | ")));
         }
@@ -230,7 +233,7 @@ impl Statistics {
                 let drawn = [&first, &second].map(|drawn| &drawn[..*repetitions]);
                 let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
-                let contest = Contest::new(lead(cells.iter()), &cells[1], &cells[0]);
+                let contest = Contest::new(main_metric(cells.iter()), &cells[1], &cells[0]);
                 let covers = |of: usize| {
                     let bounds = Bounds::of_mean(&means_ms(&cells[of]), CONFIDENCE);
                     let bounds =
@@ -241,10 +244,10 @@ impl Statistics {
                     (0..2).for_each(|of| into[of] += usize::from(covers(of)));
                 };
                 if at == 0 {
-                    add(&mut tally.covered[0]);
+                    add(&mut tally.covering_intervals[0]);
                 }
                 if contest.is_decisive() || at + 1 == truth.steps.len() {
-                    add(&mut tally.covered[1]);
+                    add(&mut tally.covering_intervals[1]);
                     tally.repetitions += repetitions;
                     tally.judge(truth, &contest, means);
                     break;
@@ -264,14 +267,14 @@ impl Tally {
             Outcome::Same | Outcome::Undecided | Outcome::Unknown => None,
         };
         let is_right = claimed == Some(is_better) && !truth.is_self_comparison;
-        self.right += usize::from(is_right);
-        self.wrong += usize::from(claimed.is_some() && !is_right);
+        self.right_verdicts += usize::from(is_right);
+        self.wrong_winners += usize::from(claimed.is_some() && !is_right);
         let half_width = contest.half_width();
         if !truth.is_self_comparison
             && half_width.is_none_or(|half| (challenger / reference).ln().abs() > 2.0 * half)
         {
-            self.clear += 1;
-            self.clear_claimed += usize::from(is_right);
+            self.clear_trials += 1;
+            self.right_clear_verdicts += usize::from(is_right);
         }
     }
 
@@ -285,11 +288,11 @@ impl Tally {
         vec![
             truth.name.to_owned(),
             [0, 1].map(|of| format!("{:.2}", mean(&cell(&pool[of], truth.class)))).join(", "),
-            of(self.right),
-            of(self.wrong),
-            percent(self.clear_claimed, self.clear),
-            both(self.covered[0]),
-            both(self.covered[1]),
+            of(self.right_verdicts),
+            of(self.wrong_winners),
+            percent(self.right_clear_verdicts, self.clear_trials),
+            both(self.covering_intervals[0]),
+            both(self.covering_intervals[1]),
             format!("{:.0}", self.repetitions as f64 / self.trials as f64),
         ]
     }

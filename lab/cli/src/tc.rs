@@ -16,16 +16,17 @@ pub struct ShapedDirection {
 }
 
 /// Octets of a full packet as `tc` counts them, with the Ethernet header.
-const FULL_PACKET: u64 = 1514;
+const FULL_PACKET_OCTETS: u64 = 1514;
 /// The rate in bit/s that is written if nothing limits it.
-const NO_LIMIT: f64 = 1e10;
+const UNLIMITED_RATE: f64 = 1e10;
 /// netem's default limit in packets. tc-netem(8).
-const NETEM_LIMIT: u64 = 1000;
+const NETEM_DEFAULT_LIMIT: u64 = 1000;
 
-const NO_OVERHEAD: &str = "rate with an overhead is not supported; use network.overhead in the experiment";
+const OVERHEAD_UNSUPPORTED: &str =
+    "rate with an overhead is not supported; use network.overhead in the experiment";
 
 /// Disciplines that leave packets as they are.
-const WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
+const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
 
 /// Parses a line such as `qdisc add dev eth0 root netem delay 50ms`, or one that `tc qdisc show` or `tc class show` prints. Errors name the
 /// wrong word, or list the supported disciplines.
@@ -33,7 +34,7 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
     let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "\\").collect();
     let at = words.iter().position(|word| DISCIPLINES.iter().any(|(known, _)| known == word));
     let Some(at) = at else {
-        if let Some(name) = words.iter().find(|word| WITHOUT_EFFECT.contains(word)) {
+        if let Some(name) = words.iter().find(|word| DISCIPLINES_WITHOUT_EFFECT.contains(word)) {
             return Err(format!("{name} shapes no packets; remove the line"));
         }
         let known = DISCIPLINES.map(|(name, _)| name).join(", ");
@@ -44,26 +45,26 @@ pub fn read(line: &str) -> Result<ShapedDirection, String> {
         .find(|(known, _)| *known == words[at])
         .expect("the word is one of the disciplines");
     let mut shaped = ShapedDirection::default();
-    read(&mut shaped, &mut Words { words: without_place(&words[at + 1..]) })?;
+    read(&mut shaped, &mut Words { words: without_handle_and_parent(&words[at + 1..]) })?;
     Ok(shaped)
 }
 
 /// Removes the handle and the parent that follow the discipline in the output of tc: `qdisc netem 8001: dev eth0 root
 /// refcnt 2 limit 1000 …`.
-fn without_place<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+fn without_handle_and_parent<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
     match words {
         ["root" | "offloaded", rest @ ..]
         | ["dev" | "parent" | "leaf" | "refcnt" | "ingress_block" | "egress_block", _, rest @ ..] => {
-            without_place(rest)
+            without_handle_and_parent(rest)
         }
-        [handle, rest @ ..] if handle.contains(':') => without_place(rest),
+        [handle, rest @ ..] if handle.contains(':') => without_handle_and_parent(rest),
         _ => words,
     }
 }
 
-type Reader = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
+type OptionParser = fn(&mut ShapedDirection, &mut Words<'_>) -> Result<(), String>;
 
-const DISCIPLINES: [(&str, Reader); 10] = [
+const DISCIPLINES: [(&str, OptionParser); 10] = [
     ("netem", netem),
     ("tbf", tbf),
     ("htb", htb),
@@ -101,7 +102,7 @@ impl<'w> Words<'w> {
     }
 
     /// Skips a word that tc prints before a value.
-    fn labelled(&mut self, label: &str) -> &mut Self {
+    fn skip_label(&mut self, label: &str) -> &mut Self {
         if self.words.first() == Some(&label) {
             self.next();
         }
@@ -173,7 +174,7 @@ impl ShapedDirection {
 
 /// Parses the options of netem. tc-netem(8).
 fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
-    let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_LIMIT);
+    let (mut delay, mut speed, mut limit) = (Duration::ZERO, None, NETEM_DEFAULT_LIMIT);
     while let Some(word) = words.next() {
         match word {
             "limit" => limit = words.read(word, count)?,
@@ -182,7 +183,7 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
                 if let Some(jitter) = words.optional(time).filter(|jitter| *jitter > Duration::ZERO) {
                     shaped.set("jitter", jitter);
                     shaped.notes.push(
-                        "netem reorders packets if the delay varies by more than their distance in time; hol keeps their order"
+                        "netem reorders packets if the delay varies by more than the interval between them; hol keeps their order"
                             .to_owned(),
                     );
                     if let Some(correlation) = words.optional(share) {
@@ -210,13 +211,13 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
             "rate" => {
                 speed = Some(words.read(word, rate)?);
                 if words.optional(count).is_some_and(|overhead| overhead > 0) {
-                    return Err(NO_OVERHEAD.to_owned());
+                    return Err(OVERHEAD_UNSUPPORTED.to_owned());
                 }
             }
             "ecn" => return Err("netem's ecn is not supported, because hol marks packets only in queues; use discipline = { codel = { ecn = true } }".to_owned()),
             "packetoverhead" => {
                 if words.read(word, count)? > 0 {
-                    return Err(NO_OVERHEAD.to_owned());
+                    return Err(OVERHEAD_UNSUPPORTED.to_owned());
                 }
             }
             "slot" => {
@@ -246,11 +247,11 @@ fn netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Stri
 /// Derives rate and queue from netem's limit, which counts packets in transit, too (net/sched/sch_netem.c,
 /// netem_enqueue); hol's queue counts only waiting packets.
 fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, limit: u64) {
-    let max = limit as f64 * FULL_PACKET as f64 * 8.0 / delay.as_secs_f64();
+    let max = limit as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / delay.as_secs_f64();
     // netem with a rate, however high, does not reorder packets whose delays vary.
-    let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < NO_LIMIT);
+    let speed = speed.filter(|speed| (speed.bits_per_second() as f64) < UNLIMITED_RATE);
     let own = speed.map_or(f64::INFINITY, |speed| speed.bits_per_second() as f64);
-    if max.is_finite() && max <= own.min(NO_LIMIT) {
+    if max.is_finite() && max <= own.min(UNLIMITED_RATE) {
         if let Some(max) = BitRate::from_bits_per_second(max as u64) {
             let note = format!(
                 "netem drops packets when it holds {limit}, including those in transit, so a delay of {delay} limits the rate to {max}"
@@ -260,7 +261,7 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
         return;
     }
     if let Some(speed) = speed {
-        let under_way = (own * delay.as_secs_f64() / 8.0 / FULL_PACKET as f64) as u64;
+        let under_way = (own * delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
         shaped.set("rate", speed);
         shaped.set("queue", format!("{}p", (limit - under_way.min(limit)).max(1)));
         if under_way > 0 {
@@ -273,15 +274,15 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
 fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String> {
     match words.value("loss")? {
         "gemodel" => {
-            let begins = words.labelled("p").read("gemodel", share)?;
-            let end = words.labelled("r").optional(share);
+            let begins = words.skip_label("p").read("gemodel", share)?;
+            let end = words.skip_label("r").optional(share);
             // tc-netem(8): r is 1 - p by default; then 1 - h, the loss in the bad state, and 1 - k, that in the good one.
             let ends = end.or_else(|| Ratio::new(1.0 - begins.value())).unwrap_or_default();
             let mut table = format!("{{ good_to_bad = \"{begins}\", bad_to_good = \"{ends}\"");
-            if let Some(bad) = words.labelled("1-h").optional(share) {
+            if let Some(bad) = words.skip_label("1-h").optional(share) {
                 let _ = write!(table, ", loss_bad = \"{bad}\"");
             }
-            if let Some(good) = words.labelled("1-k").optional(share) {
+            if let Some(good) = words.skip_label("1-k").optional(share) {
                 let _ = write!(table, ", loss_good = \"{good}\"");
             }
             shaped.keys.push(("loss", table + " }"));
@@ -330,10 +331,13 @@ fn tbf(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), String
     shaped.set(
         "queue",
         ByteCount(
-            limit.or(waits).ok_or("tbf has neither limit nor latency; add one of them")?.max(FULL_PACKET),
+            limit
+                .or(waits)
+                .ok_or("tbf has neither limit nor latency; add one of them")?
+                .max(FULL_PACKET_OCTETS),
         ),
     );
-    if burst > 10 * FULL_PACKET {
+    if burst > 10 * FULL_PACKET_OCTETS {
         shaped.notes.push(format!(
             "after a pause tbf sends a burst of {burst} octets at once; hol's link sends it at the link's rate"
         ));
@@ -411,7 +415,7 @@ fn queue_management(
             // These are the defaults of dualpi2.
             ("dualpi2", "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso") => {}
             ("pie" | "dualpi2", "tupdate") => keys.push(format!("update = \"{}\"", words.read(word, time)?)),
-            // In pie a number without a unit, in dualpi2 in Hz, as hol's.
+            // In pie the value is a number without a unit, in dualpi2 it is in Hz, as in hol.
             ("pie" | "dualpi2", "alpha" | "beta") => {
                 keys.push(format!("{word} = {}", words.read(word, number)?));
             }
@@ -514,7 +518,7 @@ mod tests {
 
     /// What iproute2 6.1 prints for these disciplines.
     #[test]
-    fn what_tc_shows_is_read_as_what_was_set() {
+    fn output_of_tc_show_is_read_like_the_command() {
         for (shown, set) in [
             (
                 "qdisc netem 8001: dev eth0 root refcnt 2 limit 1000 delay 50ms  10ms loss 1%",
@@ -560,7 +564,7 @@ mod tests {
 
     /// Typical lines from tc-netem(8), tc-tbf(8) and tc-fq_codel(8).
     #[test]
-    fn lines_of_tc_are_keys_of_a_direction() {
+    fn tc_lines_become_keys_of_a_direction() {
         for (line, keys) in [
             (
                 "qdisc add dev eth0 root netem delay 50ms 10ms 25% loss gemodel 1% 10% limit 1000 rate 10mbit",
@@ -593,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hol_has_not_is_refused_by_its_word() {
+    fn unsupported_tc_options_are_refused_by_name() {
         for (line, problem) in [
             ("qdisc add dev eth0 root cake bandwidth 10mbit", "no queueing discipline"),
             ("netem delay 10ms reorder 25% 50%", "reorder"),
@@ -611,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_a_network() {
+    fn converted_tc_lines_are_a_valid_network() {
         let up =
             read("netem delay 50ms 10ms 25% distribution normal loss gemodel 1% 10% rate 10mbit").unwrap();
         let down = [read("netem delay 5ms").unwrap(), read("codel limit 10 target 4ms").unwrap()];
@@ -625,7 +629,7 @@ mod tests {
 
     /// A packet in transit counts towards netem's limit (net/sched/sch_netem.c, netem_enqueue), which matters if nothing else limits the rate.
     #[test]
-    fn the_packets_in_transit_limit_the_rate_unless_a_line_sets_one() {
+    fn netem_limit_restricts_the_rate_unless_a_line_sets_one() {
         let netem = || read("qdisc netem 20: parent 1:10 limit 1000 delay 100ms").unwrap();
         let alone = network(&[netem()], &[]).unwrap();
         assert!(

@@ -282,7 +282,7 @@ mod tests {
 
     /// `hol path tc` derives the same network from the lines of the script.
     #[test]
-    fn lines_lead_back_to_the_network() {
+    fn script_converts_back_to_the_same_network() {
         for text in [
             "rate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '1%'\noverhead = '14B'",
             "rate = '5Mbit'\ndelay = '30ms'\njitter = '2ms'\njitter_distribution = 'normal'\nqueue = '20p'\noverhead = '14B'",
@@ -306,7 +306,7 @@ mod tests {
 
     /// The script runs as root, so no part of a name may be interpreted as a command.
     #[test]
-    fn names_mean_nothing_to_the_shell() {
+    fn names_cannot_inject_shell_commands() {
         let text = "nodes = ['client', 'server', 'x}\"; touch /tmp/x; : \"']\n[[links]]\nfrom = 'client'\nto = 'server'\nname = 'a\\nreboot'\n\
             [[links]]\nfrom = 'server'\nto = 'x}\"; touch /tmp/x; : \"'\nname = '$(reboot)'\n";
         let script = script(&network(text), "a\nreboot\n.toml").unwrap();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tc_cannot_express_is_named() {
+    fn settings_that_tc_cannot_express_are_named() {
         for (text, key) in [
             ("duplicate = '1%'", "duplicate"),
             ("events = [{ at = '1s', rate = '1Mbit' }]", "events"),

@@ -98,14 +98,14 @@ impl Trace {
             return self.show_page(&point, page);
         }
         if let Some(path) = &self.svg {
-            return self.draw(&point, path);
+            return self.write_diagram(&point, path);
         }
         if let Some(path) = &self.qlog {
-            return self.log(&point, path);
+            return self.write_qlog(&point, path);
         }
         match (&self.pcap, &self.ns2) {
             (Some(path), _) => self.capture(&point, path),
-            (None, Some(path)) => self.trace_as_ns2(&point, path),
+            (None, Some(path)) => self.write_ns2(&point, path),
             (None, None) => {
                 self.check_nodes(&point.scenario(self.repetition).interfaces().map_err(Failure::failed)?)?;
                 self.perform_run(&point, &mut TextPrinter)
@@ -139,7 +139,7 @@ impl Trace {
             (None, Some(transport)) => self.flags.experiment(std::slice::from_ref(transport))?,
             (None, None) => unreachable!("clap requires a transport or an experiment"),
         };
-        point_of(experiment, self.point)
+        point_by_number(experiment, self.point)
     }
 
     fn show_page(&self, point: &Point, number: Option<u64>) -> Result<(), Failure> {
@@ -150,7 +150,7 @@ impl Trace {
         }
         let run = world.run(&point.scenario(self.repetition), point.seed_of(self.repetition));
         let run = run.map_err(LabError::from)?;
-        let page = waterfall::of(&run.records, number).ok_or_else(|| {
+        let page = waterfall::of_page(&run.records, number).ok_or_else(|| {
             let number = number.map_or("one".to_owned(), |number| number.to_string());
             Failure::Usage(format!(
                 "--waterfall {number}: the run has {} pages, counted from 1",
@@ -164,13 +164,13 @@ impl Trace {
     fn capture(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let names = point.scenario(self.repetition).interfaces().map_err(Failure::failed)?;
         self.check_nodes(&names)?;
-        let which = self.which_run(point);
-        let packets = write_capture(path, names, &which, |observer| self.perform_run(point, observer))?;
-        report_written(path, &format!("{packets} packets of {which}"));
+        let title = self.describe_run(point);
+        let packets = write_capture(path, names, &title, |observer| self.perform_run(point, observer))?;
+        report_written(path, &format!("{packets} packets of {title}"));
         Ok(())
     }
 
-    fn draw(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+    fn write_diagram(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let (scenario, seed) = (point.scenario(self.repetition), point.seed_of(self.repetition));
         let world = point.world.open().map_err(LabError::from)?;
         let workload = &scenario.workload;
@@ -190,11 +190,11 @@ impl Trace {
         file.write_all(picture.as_bytes())
             .and_then(|()| file.flush())
             .map_err(|error| cannot_write(path, &error))?;
-        report_written(path, &format!("{}, of {}", sequence.counts(), self.which_run(point)));
+        report_written(path, &format!("{}, of {}", sequence.describe_counts(), self.describe_run(point)));
         Ok(())
     }
 
-    fn trace_as_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+    fn write_ns2(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         let world = point.world.open().map_err(LabError::from)?;
         let Some(hops) = world.hops() else {
             let problem = format!(
@@ -211,11 +211,11 @@ impl Trace {
         hops.tap(&scenario, seed, &mut trace).map_err(LabError::from)?;
         let packets = trace.packets;
         trace.finish().and_then(|mut file| file.flush()).map_err(wrong)?;
-        report_written(path, &format!("{packets} packets of {}", self.which_run(point)));
+        report_written(path, &format!("{packets} packets of {}", self.describe_run(point)));
         Ok(())
     }
 
-    fn log(&self, point: &Point, path: &Path) -> Result<(), Failure> {
+    fn write_qlog(&self, point: &Point, path: &Path) -> Result<(), Failure> {
         if !point.world.is_default() {
             return Err(Failure::Usage(format!(
                 "--qlog: only the model world writes a qlog, and this run takes place in world {}; use --pcap, or --world model if it \
@@ -230,13 +230,13 @@ impl Trace {
         world.trace(&scenario, seed, &mut log).map_err(LabError::from)?;
         // The same run again, since the model's runs do not depend on who observes them.
         world.follow(&scenario, seed, &mut log).map_err(LabError::from)?;
-        let (packets, which) = (log.packets, self.which_run(point));
-        log.write(&mut out, &which).map_err(|error| cannot_write(path, &error))?;
-        report_written(path, &format!("{packets} packets of {which}"));
+        let (packets, title) = (log.packets, self.describe_run(point));
+        log.write(&mut out, &title).map_err(|error| cannot_write(path, &error))?;
+        report_written(path, &format!("{packets} packets of {title}"));
         Ok(())
     }
 
-    fn which_run(&self, point: &Point) -> String {
+    fn describe_run(&self, point: &Point) -> String {
         format!("hol {point}, repetition {}, seed {}", self.repetition, point.seed)
     }
 
@@ -317,7 +317,7 @@ impl PacketObserver for NodeFilter<'_> {
 }
 
 /// Returns the point with this number.
-pub fn point_of(experiment: Experiment, number: usize) -> Result<Point, Failure> {
+pub fn point_by_number(experiment: Experiment, number: usize) -> Result<Point, Failure> {
     let count = experiment.points.len();
     experiment.points.into_iter().nth(number).ok_or_else(|| {
         Failure::Usage(format!("--point {number}: the experiment has {count} points, counted from 0"))
@@ -382,10 +382,10 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 /// are on a separate interface.
 struct CaptureWriter<W: Write> {
     writer: PcapngWriter<W>,
-    /// The interface of dropped packets.
-    dropped: u32,
-    /// The connections whose secrets have been written.
-    origins: BTreeSet<[u8; CONNECTION_ID]>,
+    /// Index of the interface for dropped packets.
+    drop_interface: u32,
+    /// The connections whose secrets have been written, by the client's first destination connection ID.
+    logged_connections: BTreeSet<[u8; CONNECTION_ID]>,
     packets: u64,
     /// The first error; nothing is written after it.
     first_error: Option<io::Error>,
@@ -393,10 +393,12 @@ struct CaptureWriter<W: Write> {
 
 impl<W: Write> CaptureWriter<W> {
     /// Writes the secrets of a packet before the first that needs them.
-    fn key_log(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+    fn write_secrets(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let Packet::Value(packet) = packet else { return Ok(()) };
         match packet.secrets() {
-            Some(secrets) if self.origins.insert(secrets.origin) => self.writer.key_log(&secrets.key_log()),
+            Some(secrets) if self.logged_connections.insert(secrets.origin) => {
+                self.writer.key_log(&secrets.key_log())
+            }
             _ => Ok(()),
         }
     }
@@ -414,10 +416,10 @@ impl<W: Write> PacketObserver for CaptureWriter<W> {
         if self.first_error.is_some() {
             return;
         }
-        self.first_error = self.key_log(packet).err();
+        self.first_error = self.write_secrets(packet).err();
         let written = if event.is_drop() {
             let comment = format!("{} at {}", event.name(), point.name);
-            self.writer.packet(self.dropped, *time, &packet.octets(), Some(&comment))
+            self.writer.packet(self.drop_interface, *time, &packet.octets(), Some(&comment))
         } else {
             self.packets += 1;
             self.writer.packet(point.interface as u32, *time, &packet.octets(), None)

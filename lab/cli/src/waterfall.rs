@@ -10,7 +10,7 @@ use crate::terminal::aligned;
 const WIDTH: f64 = 60.0;
 
 /// Returns the page with this number, counted from 1; without a number, the page with the median time.
-pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
+pub fn of_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();
         records.iter().for_each(|record| waterfall.add(record));
@@ -37,16 +37,18 @@ pub fn text(page: &Waterfall) -> String {
 }
 
 fn row(file: usize, bar: &WaterfallFile, end: Duration) -> Vec<String> {
-    let place = |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
-    let mut line = " ".repeat(place(bar.known));
+    let column =
+        |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
+    let mut line = " ".repeat(column(bar.known));
     let mut at = bar.known;
     for span in &bar.spans {
         at += span.lasts;
-        let letters = place(at).saturating_sub(line.len());
+        let letters = column(at).saturating_sub(line.len());
         line.extend(std::iter::repeat_n(letter(span.cause), letters));
     }
-    let there = if bar.spans.is_empty() { "never".to_owned() } else { format!("{:.1}", at.as_millis_f64()) };
-    vec![file.to_string(), bar.octets.to_string(), bar.stream.to_string(), line, there]
+    let complete =
+        if bar.spans.is_empty() { "never".to_owned() } else { format!("{:.1}", at.as_millis_f64()) };
+    vec![file.to_string(), bar.octets.to_string(), bar.stream.to_string(), line, complete]
 }
 
 const fn letter(cause: DelayComponent) -> char {

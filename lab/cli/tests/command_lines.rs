@@ -223,7 +223,7 @@ fn cases(default: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(2000))]
     #[test]
-    fn what_stands_on_a_command_line_is_planned_or_refused(line in line()) {
+    fn arbitrary_command_line_is_planned_or_refused(line in line()) {
         if let Err(problem) = headofline::parse_and_plan(line.clone()) {
             prop_assert!(!problem.is_empty());
             for internal in ["struct ", "unit variant", "invalid type", "expected u", "Spanned"] {
@@ -234,7 +234,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_that_is_right_is_planned() {
+fn valid_command_lines_are_planned() {
     let good = FILES.path().join("good.toml");
     let good = |rest: &[&str]| -> Vec<OsString> {
         ["hol", "run"]
@@ -252,7 +252,7 @@ fn a_line_that_is_right_is_planned() {
 
 /// The command line is refused before anything is sent to another host.
 #[test]
-fn another_host_wants_the_live_world_an_address_and_a_secret() {
+fn peer_needs_the_live_world_an_address_and_a_secret() {
     let question = |rest: &[&str]| {
         let words = ["hol", "compare", "tcp", "udp"].iter().chain(rest);
         headofline::parse_and_plan(words.map(OsString::from)).unwrap_err()

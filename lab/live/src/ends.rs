@@ -70,7 +70,7 @@ impl Ends {
         }
         check::check_supported(&scenario, Path::Between).map_err(|why| why.to_string())?;
         let placement = placement
-            .as_seen_by(self.address_pair)
+            .seen_by(self.address_pair)
             .ok_or("the plan refers to a host that it does not list")?;
         let mut assignments = placement.assignments(&scenario, Seed(seed))?;
         let here = placement.local_ends(&assignments);

@@ -38,7 +38,7 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// Returns the view of another host, which reaches the first one and itself at the addresses in `address_pair`; `None` if it is invalid.
-    pub(crate) fn as_seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
+    pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;
         let exists = |host: &usize| *host <= self.address_pairs.len();
@@ -196,7 +196,7 @@ mod tests {
     fn a_host_uses_the_addresses_that_it_sees_and_refuses_invalid_views() {
         let address_pair = AddressPair { first: address(200), other: address(201) };
         let of =
-            |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.as_seen_by(address_pair);
+            |own, nodes: &[(&str, usize)]| Placement { own, ..placement(nodes) }.seen_by(address_pair);
         let seen = of(2, &[("client", 0), ("server", 2), ("a", 1), ("b", 2)]).unwrap();
         assert_eq!(sites(&seen).unwrap(), [[address(200), address(201)], [address(1), address(201)]]);
         assert!(of(0, &[]).is_none() && of(3, &[]).is_none() && of(1, &[("server", 3)]).is_none());

@@ -38,7 +38,7 @@ pub struct Cell {
     pub conditions: Conditions,
     /// The repetitions in their order: two points of an experiment have the same losses in the same repetition.
     pub runs: Vec<Summary>,
-    /// The repetitions of each class of message sizes, by name; empty if all sizes are the same.
+    /// The name of each class of message sizes, with its repetitions; empty if all sizes are the same.
     pub classes: Vec<(String, Vec<Summary>)>,
     /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
     pub timelines: Vec<Timeline>,
@@ -49,14 +49,14 @@ pub struct Cell {
     /// The distribution of the response times of all repetitions.
     pub latency: Distribution,
     /// The mean delay of a message by component; `None` if the world does not observe it.
-    pub split: Option<MeanDelayBreakdown>,
+    pub delay_breakdown: Option<MeanDelayBreakdown>,
     /// Why a run ended early; `None` if no run did.
     pub stop_reason: Option<String>,
     /// Whether each run ended early; empty if no run did.
-    pub early: Vec<bool>,
-    /// Offered and delivered octets, in Mbit/s, if time makes messages due.
+    pub ended_early: Vec<bool>,
+    /// Offered and delivered load; `None` unless messages are due at a rate.
     pub load: Option<Load>,
-    /// Whether longer runs would have the same mean response time, as far as the results show.
+    /// Whether there is a steady state: longer runs would have the same mean response time, as far as the results show.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
@@ -179,14 +179,19 @@ impl Cell {
         self.runs.iter().map(|run| run.offered).sum()
     }
 
-    /// Returns the point reduced to the messages of each class of sizes, by the name of the class.
+    /// Returns, for each class of message sizes, its name and the point reduced to its messages.
     pub fn by_class(&self) -> Vec<(&str, Self)> {
         let of_class = |runs: &Vec<Summary>| {
             let mut latency = Distribution::default();
             runs.iter().for_each(|run| latency.merge(&run.latency));
             // Values for the whole point, such as its flows, do not apply to a class.
-            let whole =
-                Self { classes: Vec::new(), values: Vec::new(), split: None, flows: None, ..self.clone() };
+            let whole = Self {
+                classes: Vec::new(),
+                values: Vec::new(),
+                delay_breakdown: None,
+                flows: None,
+                ..self.clone()
+            };
             Self { runs: runs.clone(), latency, ..whole }
         };
         self.classes.iter().map(|(name, runs)| (name.as_str(), of_class(runs))).collect()
@@ -199,7 +204,7 @@ impl Cell {
 
     /// Returns the number of runs in which something was delivered after each disruption of the path; `None`
     /// without disruptions.
-    pub fn recovered(&self) -> Option<usize> {
+    pub fn recovered_runs(&self) -> Option<usize> {
         let recovered = |outages: &&Vec<Outage>| outages.iter().all(|outage| outage.is_over);
         let is_disrupted = self.outages.iter().any(|outages| !outages.is_empty());
         is_disrupted.then(|| self.outages.iter().filter(recovered).count())
@@ -216,13 +221,13 @@ impl Cell {
     }
 
     /// Returns the number of messages that were due and never arrived.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_messages(&self) -> u64 {
         self.runs.iter().map(|run| run.offered - run.completed).sum()
     }
 
     /// Returns the number of runs that did not carry their load: they ended early, were more than a second late, or had a growing backlog.
-    pub fn collapsed(&self) -> usize {
-        let early = |at: usize| self.early.get(at).is_some_and(|early| *early);
+    pub fn collapsed_runs(&self) -> usize {
+        let early = |at: usize| self.ended_early.get(at).is_some_and(|early| *early);
         let is_due = self.conditions.rate > 0.0 && !self.conditions.path_changes;
         let collapsed = |run: &Summary| run.fell_behind() || (is_due && run.backlog_grew());
         self.runs.iter().enumerate().filter(|(at, run)| early(*at) || collapsed(run)).count()
@@ -230,7 +235,7 @@ impl Cell {
 
     /// Returns the number of runs that ended early.
     pub fn early_end_count(&self) -> usize {
-        self.early.iter().filter(|early| **early).count()
+        self.ended_early.iter().filter(|early| **early).count()
     }
 
     /// Returns whether at least half of the runs were completed; otherwise the completed runs are not representative.
@@ -245,7 +250,7 @@ impl Cell {
 
     /// Returns whether more than half of the runs did not carry their load.
     pub fn is_mostly_overloaded(&self) -> bool {
-        2 * self.collapsed() > self.runs.len()
+        2 * self.collapsed_runs() > self.runs.len()
     }
 
     /// Returns whether scheduled messages take longer and longer on a path that does not change, because the load exceeds its capacity.
@@ -269,7 +274,7 @@ impl Cell {
 
     /// Returns `value` of each run; `None` for runs that ended early, because their slowest messages are missing.
     pub fn of_completed_runs(&self, value: impl Fn(&Summary) -> Option<f64>) -> Vec<Option<f64>> {
-        let ended = |at: usize| !self.early.get(at).is_some_and(|early| *early);
+        let ended = |at: usize| !self.ended_early.get(at).is_some_and(|early| *early);
         self.runs.iter().enumerate().map(|(at, run)| value(run).filter(|_| ended(at))).collect()
     }
 
@@ -294,21 +299,21 @@ impl Cell {
         let Conditions { loss, rate, ref axes, .. } = self.conditions;
         let number = crate::plot::number;
         if axes.iter().any(|(key, _)| !["network.loss", "workload.rate"].contains(&key.as_str())) {
-            let axes = axes.iter().map(|(key, value)| format!(", {} {value}", short(key)));
+            let axes = axes.iter().map(|(key, value)| format!(", {} {value}", last_key_part(key)));
             return self.experiment.clone() + &axes.collect::<String>();
         }
         format!("{}, {} % loss, {}/s", self.experiment, number(loss), number(rate))
     }
 }
 
-/// Returns the word for the records of points.
+/// Returns the noun for the records of these points, such as `message`.
 pub fn record_noun<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> &'static str {
     let first = cells.next().map_or(RecordKind::Message, |cell| cell.kind);
     if cells.all(|cell| cell.kind == first) { first.plural() } else { "messages" }
 }
 
 /// Returns the last part of a swept key: `interval` for `workload.interval`.
-pub fn short(key: &str) -> &str {
+pub fn last_key_part(key: &str) -> &str {
     match key {
         "background.count" => "competitors",
         _ => key.rsplit('.').next().unwrap_or_default(),

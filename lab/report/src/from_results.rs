@@ -31,9 +31,9 @@ impl From<&PointResult> for Cell {
             outages: result.runs.iter().map(|run| run.outages.clone()).collect(),
             outage_curve: result.runs.first().and_then(|run| run.outage_curve.as_deref().cloned()),
             latency: result.latency(),
-            split: split(result),
+            delay_breakdown: delay_breakdown(result),
             stop_reason: result.stop_reason().map(str::to_owned),
-            early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
+            ended_early: result.runs.iter().map(|run| run.stop_reason.is_some()).collect(),
             load: load(result),
             is_steady: result.is_steady(),
             timeouts: result.stalls(),
@@ -61,9 +61,9 @@ impl From<&Point> for Cell {
             outages: Vec::new(),
             outage_curve: None,
             latency: Distribution::default(),
-            split: None,
+            delay_breakdown: None,
             stop_reason: None,
-            early: Vec::new(),
+            ended_early: Vec::new(),
             load: None,
             is_steady: true,
             timeouts: None,
@@ -100,7 +100,7 @@ fn values(result: &PointResult) -> Vec<(Metric, Vec<Option<f64>>)> {
         .collect()
 }
 
-/// Returns the offered and the delivered load, if a rate makes messages of one size due.
+/// Returns the offered and the delivered load; `None` unless messages are due at a rate and have one size.
 fn load(result: &PointResult) -> Option<Load> {
     let workload = &result.point.workload;
     let each = 8e-6 * result.point.workload.size()? as f64;
@@ -124,8 +124,9 @@ fn flows(result: &PointResult) -> Option<Flows> {
     })
 }
 
-/// Returns the mean time in each stage, if the records contain the times at which messages were sent and arrived.
-fn split(result: &PointResult) -> Option<MeanDelayBreakdown> {
+/// Returns the mean of each delay component; `None` unless the records contain the times at which messages were sent
+/// and arrived.
+fn delay_breakdown(result: &PointResult) -> Option<MeanDelayBreakdown> {
     result.runs.iter().all(|run| run.has_delivery_times).then(|| result.split_ms().unwrap_or_default())
 }
 
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_with_a_trace_has_no_closed_form_wherever_a_run_begins() {
+    fn path_with_a_trace_has_no_closed_form() {
         let plain = |network: &str| {
             let text = format!(
                 "transports = ['tcp']\nmessages = 100\nworkload = {{ kind = 'simco', rate = '10/s' }}\n{network}"

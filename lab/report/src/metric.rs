@@ -39,7 +39,7 @@ impl Cell {
         Some(Bounds::of_mean(&values, CONFIDENCE)?.allowing(self.allowance(metric)))
     }
 
-    /// Returns by how much the mean may rise by timeouts that did not occur.
+    /// Returns by how much the mean would be higher with timeouts that are too rare to have occurred in these runs.
     pub fn allowance(&self, metric: Metric) -> Allowance {
         let stalls = self.timeouts.filter(|_| metric == Metric::ResponseTime);
         stalls.map_or(Allowance::default(), |stalls| stalls.allowance())
@@ -50,8 +50,8 @@ impl Cell {
         self.mean_of(Metric::ResponseTime)
     }
 
-    /// Returns the value of each repetition in each interval of the time that all of them lasted, with the
-    /// middle of the interval in s; empty if no timeline was recorded.
+    /// Returns, for each interval of the timeline, its middle in s and the value of each repetition. Ends with the
+    /// shortest repetition; empty if no timeline was recorded.
     pub fn over_time(&self, metric: Metric) -> Vec<(f64, Vec<f64>)> {
         let value = match metric {
             Metric::ResponseTime => Timeline::mean_ms,
@@ -72,17 +72,17 @@ impl Cell {
     }
 
     /// Returns the number of repetitions without a value, which are not in the mean.
-    pub fn missing(&self, metric: Metric) -> usize {
+    pub fn runs_without_value(&self, metric: Metric) -> usize {
         self.of_runs(metric).iter().filter(|value| value.is_none()).count()
     }
 
     /// Returns the number of repetitions that did not carry their load or have no value.
-    pub fn collapsed_of(&self, metric: Metric) -> usize {
-        if metric.info().needs_load { self.collapsed() } else { self.missing(metric) }
+    pub fn collapsed_runs_of(&self, metric: Metric) -> usize {
+        if metric.info().needs_load { self.collapsed_runs() } else { self.runs_without_value(metric) }
     }
 
     /// Explains in a few words why the metric has no mean.
-    pub fn why_none(&self) -> &'static str {
+    pub fn describe_missing_mean(&self) -> &'static str {
         if !self.is_mostly_completed() {
             "most runs ended early"
         } else if self.is_steady {
@@ -126,27 +126,27 @@ mod tests {
     use crate::testing::{cell, flow, set};
 
     #[test]
-    fn a_run_that_did_not_end_is_in_no_mean_but_counted() {
+    fn unfinished_run_is_counted_but_not_in_the_mean() {
         let mut cell = flow("TCP", &[], &[100.0, 110.0, 120.0], 385.0);
         set(&mut cell, Metric::Throughput, vec![Some(100.0), Some(110.0), None]);
         let mean = cell.mean_of(Metric::Throughput).unwrap();
-        assert_eq!((mean.mean, mean.n, cell.missing(Metric::Throughput)), (105.0, 2, 1));
+        assert_eq!((mean.mean, mean.n, cell.runs_without_value(Metric::Throughput)), (105.0, 2, 1));
     }
 
     #[test]
-    fn few_runs_that_end_early_are_in_no_mean_and_most_of_them_leave_none() {
+    fn runs_that_end_early_are_not_in_the_mean() {
         let mut cell = cell("SCTP-8", 1.0, 100.0, &[21.0, 21.2, 900.0]);
-        (cell.stop_reason, cell.early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
+        (cell.stop_reason, cell.ended_early) = (Some("behind schedule".to_owned()), vec![false, false, true]);
         let mean = cell.mean_of(Metric::ResponseTime).unwrap();
         assert!((mean.mean - 21.1).abs() < 1e-9 && mean.n == 2, "{mean:?}");
-        assert_eq!((cell.missing(Metric::ResponseTime), cell.collapsed()), (1, 1));
+        assert_eq!((cell.runs_without_value(Metric::ResponseTime), cell.collapsed_runs()), (1, 1));
         assert_eq!(cell.median(Metric::ResponseTime).unwrap().value, 21.2);
-        cell.early = vec![false, true, true];
+        cell.ended_early = vec![false, true, true];
         assert_eq!(cell.mean_of(Metric::ResponseTime), None);
     }
 
     #[test]
-    fn without_a_steady_state_there_is_no_mean_and_no_tail() {
+    fn mean_and_tail_need_a_steady_state() {
         let mut cell = cell("SCTP-8", 0.0, 10_000.0, &[56.9; 10]);
         cell.is_steady = false;
         assert_eq!([Metric::ResponseTime, Metric::Tail].map(|metric| cell.mean_of(metric)), [None; 2]);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_never_connects_takes_longer_than_any_time() {
+    fn run_that_never_connects_exceeds_every_time() {
         let mut cell = flow("TCP", &[], &[100.0, 110.0], 385.0);
         set(&mut cell, Metric::ConnectTime, vec![Some(50.0), None]);
         let connects = cell.distribution(Metric::ConnectTime);

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn iperf3_tells_the_sum_and_the_round_trip() {
+    fn iperf3_result_has_throughput_and_rtt() {
         let of = read(
             r#"{"start": {}, "intervals": [], "end": {"streams": [{"sender": {"mean_rtt": 41000}}, {"sender": {"mean_rtt": 43000}}],
             "sum_received": {"bits_per_second": 9.4e6}}}"#,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn flent_tells_each_series_by_its_unit() {
+    fn flent_series_are_read_by_their_unit() {
         let of = read(
             r#"{"version": 4, "x_values": [0, 1, 2], "metadata": {"SERIES_META": {"Ping (ms) ICMP": {"UNITS": "ms"},
             "TCP upload": {"UNITS": "Mbits/s", "MEAN_VALUE": 88.0}, "TCP upload::tcp_cwnd": {}}},
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_both_is_said() {
+    fn other_files_are_rejected_with_the_reason() {
         for (text, why) in [
             ("{}", "not a result of iperf3"),
             ("x", "not JSON"),

@@ -20,7 +20,7 @@ use crate::sequence::{Diagram, diagrams};
 use crate::survey::{Survey, SurveyResults};
 use crate::two_worlds::{KernelResults, Mismatch};
 
-/// The file with the answer of a report.
+/// Name of the file with the answer of a report.
 const ANSWER_FILE: &str = "answer.json";
 
 /// The report of one result directory.
@@ -31,9 +31,9 @@ pub struct Report {
     /// The points.
     pub data: Dataset,
     /// The figures, stacks, variants and tables that the study asks for.
-    pub layout: StudyFigures,
+    pub study_figures: StudyFigures,
     /// Stacks of the study for which no point was planned.
-    pub absent: Vec<StackView>,
+    pub absent_stacks: Vec<StackView>,
     /// The figures with their data.
     pub figures: Vec<Figure>,
     /// The time series of runs, if they were recorded.
@@ -45,11 +45,11 @@ pub struct Report {
     /// The questions and claims of the study; empty for other experiments.
     pub claims: StudyClaims,
     /// The claims of the study with their verdicts.
-    pub judged: Vec<JudgedClaim>,
+    pub judged_claims: Vec<JudgedClaim>,
     /// The kernel's results, if there are results of both worlds.
     pub kernel: Option<KernelResults>,
-    /// Share of the study's messages that the points have: 0.05 for a quick run, otherwise 1.
-    pub share: f64,
+    /// Messages of the planned points as a share of the study's messages: 0.05 for a quick run, otherwise 1.
+    pub planned_share: f64,
     /// Sequence diagrams of one lost message, for studies.
     pub diagrams: Vec<Diagram>,
     /// The measurements of other tools, to be compared with the points.
@@ -60,16 +60,16 @@ pub struct Report {
 
 /// The files of a study, restricted to the stacks that the results have.
 pub(crate) struct StudyFiles {
-    layout: StudyFigures,
-    absent: Vec<StackView>,
+    figures: StudyFigures,
+    absent_stacks: Vec<StackView>,
     claims: StudyClaims,
-    share: f64,
+    planned_share: f64,
 }
 
 impl StudyFiles {
     /// Reads the files of the study; empty if the results are not of a study.
     pub(crate) fn of(results: &Results) -> Result<Self, ReportError> {
-        let (mut layout, claims, share) = match &results.manifest.study {
+        let (mut figures, claims, planned_share) = match &results.manifest.study {
             Some(name) => {
                 let study = Study::load(name, false)?;
                 (
@@ -81,13 +81,13 @@ impl StudyFiles {
             None => (StudyFigures::default(), StudyClaims::default(), 1.0),
         };
         let labels: Vec<&str> = results.points.iter().map(|result| result.point.label.as_str()).collect();
-        let absent = layout.take_absent_stacks(&labels);
-        Ok(Self { layout, absent, claims, share })
+        let absent_stacks = figures.take_absent_stacks(&labels);
+        Ok(Self { figures, absent_stacks, claims, planned_share })
     }
 
     /// Judges the claims of the study.
     pub(crate) fn judge(&self, data: &Dataset) -> Vec<JudgedClaim> {
-        judge(&self.claims, &self.layout.views, &self.absent, data)
+        judge(&self.claims, &self.figures.views, &self.absent_stacks, data)
     }
 }
 
@@ -103,9 +103,9 @@ pub enum ReportError {
     /// The figures or claims of a study are invalid.
     #[error("studies/{study}/{file}: {problem}")]
     Study {
-        /// The study.
+        /// Name of the study.
         study: String,
-        /// The file.
+        /// Name of the file: `figures.toml` or `claims.toml`.
         file: &'static str,
         /// The problem.
         problem: String,
@@ -129,8 +129,11 @@ pub fn write(
 ) -> Result<Report, ReportError> {
     let mut report = Report { other_measurements, ..Report::gather(results)? };
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions);
-    report.over_time =
-        over_time::gather(results, dir, conditions.map(|(place, filter)| (place.as_str(), filter)))?;
+    report.over_time = over_time::gather(
+        results,
+        dir,
+        conditions.map(|(description, filter)| (description.as_str(), filter)),
+    )?;
     report.write(dir)?;
     Ok(report)
 }
@@ -142,8 +145,8 @@ impl Report {
     }
 
     /// Creates a report from points and the files of a study.
-    pub(crate) fn from_data(results: &Results, data: Dataset, asked: StudyFiles) -> Self {
-        let mut figures = gather(&asked.layout, &data);
+    pub(crate) fn from_data(results: &Results, data: Dataset, study_files: StudyFiles) -> Self {
+        let mut figures = gather(&study_files.figures, &data);
         let mut surveys = Vec::new();
         if results.manifest.study.is_none() {
             for survey in surveys_of(results, &data) {
@@ -153,18 +156,18 @@ impl Report {
                 surveys.push(survey.results());
             }
         }
-        let judged = asked.judge(&data);
-        let regions = region::gather(&asked.layout.regions, &data);
-        let StudyFiles { layout, absent, claims, share } = asked;
+        let judged_claims = study_files.judge(&data);
+        let regions = region::gather(&study_files.figures.regions, &data);
+        let StudyFiles { figures: study_figures, absent_stacks, claims, planned_share } = study_files;
         Self {
             title: results.manifest.title.clone(),
             figures,
             over_time: Vec::new(),
             regions,
             surveys,
-            judged,
+            judged_claims,
             kernel: None,
-            share,
+            planned_share,
             diagrams: if results.manifest.study.is_some() {
                 diagrams().unwrap_or_default()
             } else {
@@ -173,20 +176,21 @@ impl Report {
             other_measurements: Vec::new(),
             provenance: Provenance::of(results),
             data,
-            layout,
-            absent,
+            study_figures,
+            absent_stacks,
             claims,
         }
     }
 
     /// Returns the claims of one kind, in the paper's order.
-    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &JudgedClaim> {
-        self.judged.iter().filter(move |judged| judged.claim.kind == kind)
+    pub fn claims_of_kind(&self, kind: Kind) -> impl Iterator<Item = &JudgedClaim> {
+        self.judged_claims.iter().filter(move |judged| judged.claim.kind == kind)
     }
 
     /// Returns the number of findings with each verdict, in the order of [`Verdict::ALL`].
-    pub fn counts(&self) -> [(Verdict, usize); 6] {
-        let of = |verdict| self.of_kind(Kind::Finding).filter(|judged| judged.verdict == verdict).count();
+    pub fn verdict_counts(&self) -> [(Verdict, usize); 6] {
+        let of =
+            |verdict| self.claims_of_kind(Kind::Finding).filter(|judged| judged.verdict == verdict).count();
         Verdict::ALL.map(|verdict| (verdict, of(verdict)))
     }
 
@@ -243,7 +247,7 @@ impl Report {
         Answer {
             complete: self.provenance.complete,
             question: &self.claims.question,
-            sentences: headlines().flat_map(|own| own.outages.iter().chain(&own.lead)).collect(),
+            sentences: headlines().flat_map(|own| own.outages.iter().chain(&own.main_sentences)).collect(),
             lines: headlines().flat_map(|own| &own.lines).collect(),
         }
     }

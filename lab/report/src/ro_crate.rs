@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_a_reference() {
+    fn file_path_is_percent_encoded_as_a_reference() {
         assert_eq!(percent_encoded("figures/fig01.svg"), "figures/fig01.svg");
         assert_eq!(percent_encoded("out/a b#1/é"), "out/a%20b%231/%C3%A9");
     }

@@ -25,7 +25,7 @@ fn labels(study: &Study) -> BTreeSet<&str> {
 }
 
 #[test]
-fn the_studies_that_make_claims_are_these() {
+fn list_of_studies_with_claims_is_complete() {
     let names: Vec<&str> = STUDIES.iter().map(|(study, ..)| study.name).collect();
     assert_eq!(names, ["eklund2004", "ikr53", "nayak2019", "pfuetzenreuter2004", "sasikala2008", "tickets"]);
     for (study, figures, claims) in &*STUDIES {
@@ -35,7 +35,7 @@ fn the_studies_that_make_claims_are_these() {
 }
 
 #[test]
-fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack_that_it_depends_on() {
+fn figures_name_existing_experiments_and_transports() {
     for (study, figures, _) in &*STUDIES {
         for figure in &figures.figures {
             let known = study.experiments.iter().any(|(name, _)| *name == figure.experiment);
@@ -66,7 +66,7 @@ fn every_figure_names_an_experiment_and_transports_that_exist_on_every_stack_tha
 }
 
 #[test]
-fn every_axis_that_is_logarithmic_begins_above_zero() {
+fn logarithmic_axes_begin_above_zero() {
     for (study, figures, _) in &*STUDIES {
         for figure in &figures.figures {
             let begins = match figure.kind {
@@ -80,7 +80,7 @@ fn every_axis_that_is_logarithmic_begins_above_zero() {
 }
 
 #[test]
-fn figures_and_claims_have_each_number_once() {
+fn numbers_of_figures_and_claims_are_unique() {
     for (study, figures, claims) in &*STUDIES {
         let numbers: BTreeSet<String> = figures.figures.iter().map(|f| f.number.to_string()).collect();
         assert_eq!(numbers.len(), figures.figures.len(), "{}", study.name);
@@ -93,7 +93,7 @@ fn figures_and_claims_have_each_number_once() {
 const TRANSPORTS: [&str; 7] = ["transport", "transports", "than", "like", "of", "left", "right"];
 
 #[test]
-fn every_transport_and_experiment_that_a_claim_names_exists() {
+fn claims_name_existing_transports_and_experiments() {
     for (study, figures, claims) in &*STUDIES {
         let text = study.file("claims.toml").unwrap_or_default();
         let file = toml::Value::Table(text.parse().unwrap());
@@ -146,7 +146,7 @@ fn the_study_costs_what_its_readme_says() {
 }
 
 #[test]
-fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
+fn omitted_points_of_claims_have_a_reason() {
     for (study, figures, claims) in &*STUDIES {
         let points = study.experiments.iter().flat_map(|(_, experiment)| &experiment.points);
         let data = Dataset { cells: points.map(Cell::from).collect(), ..Dataset::default() };
@@ -170,7 +170,7 @@ fn no_point_that_a_claim_speaks_of_is_left_out_without_a_reason() {
 }
 
 #[test]
-fn each_readme_says_what_would_refute_each_claim() {
+fn each_readme_states_what_would_refute_each_claim() {
     for (study, _, claims) in &*STUDIES {
         let readme = study.file("README.md").unwrap_or_default();
         for claim in &claims.claims {

@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn a_backup_is_a_state_directory() {
         let dir = tempfile::tempdir().unwrap();
-        let (server, ..) = with_script(dir.path(), "exit 0", Quota::NONE);
+        let (server, ..) = with_script(dir.path(), "exit 0", Quota::UNLIMITED);
         let requester = server.local.clone().unwrap();
         let id = server
             .submit(&requester, Submission { text: TEXT.to_owned(), ..Submission::default() })
@@ -102,7 +102,7 @@ mod tests {
         let later = Submission { text: TEXT.to_owned(), ..Submission::default() };
         server.submit(&requester, later).unwrap();
         drop(server);
-        let (restored, ..) = with_script(&dir.path().join("restored"), "exit 0", Quota::NONE);
+        let (restored, ..) = with_script(&dir.path().join("restored"), "exit 0", Quota::UNLIMITED);
         let listed = restored.experiments(&requester, &Filter::default()).unwrap();
         assert_eq!(listed.iter().map(|one| one.id).collect::<Vec<_>>(), [id]);
         let results = restored.command(id).unwrap().results();

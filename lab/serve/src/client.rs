@@ -11,9 +11,9 @@ use crate::server::SharedServer;
 /// The network of a client, as a key of rate limits: its IPv4 address, or the /64 prefix of its IPv6 address, because
 /// one client may use all addresses of a /64. RFC 6177, section 2
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Network(pub String);
+pub struct ClientNetwork(pub String);
 
-impl From<IpAddr> for Network {
+impl From<IpAddr> for ClientNetwork {
     fn from(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V4(address) => address.to_string(),
@@ -22,7 +22,7 @@ impl From<IpAddr> for Network {
     }
 }
 
-impl FromRequestParts<SharedServer> for Network {
+impl FromRequestParts<SharedServer> for ClientNetwork {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, server: &SharedServer) -> Result<Self, Refusal> {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_network_are_one_client() {
-        let network = |address: &str| Network::from(address.parse::<IpAddr>().unwrap()).0;
+        let network = |address: &str| ClientNetwork::from(address.parse::<IpAddr>().unwrap()).0;
         assert_eq!(network("192.0.2.1"), "192.0.2.1");
         assert_eq!(network("::ffff:192.0.2.1"), "192.0.2.1");
         assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::/64");

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_outside_is_found() {
+    fn paths_outside_the_directory_are_not_found() {
         let root = tempfile::tempdir().unwrap();
         let results = root.path().join("results");
         fs::create_dir_all(results.join("sub")).unwrap();

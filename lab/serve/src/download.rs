@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_range_is_read_and_others_are_all_of_the_file() {
+    fn single_range_is_parsed_and_other_ranges_mean_the_whole_file() {
         assert_eq!(range("bytes=0-"), Some((0, None)));
         assert_eq!(range("bytes=5-9"), Some((5, Some(9))));
         for other in

@@ -56,18 +56,18 @@ pub struct ServerEvent {
 
 /// Distributes events to watchers.
 #[derive(Debug)]
-pub struct Hub {
+pub struct EventHub {
     sender: broadcast::Sender<Arc<ServerEvent>>,
     stop: watch::Sender<bool>,
 }
 
-impl Default for Hub {
+impl Default for EventHub {
     fn default() -> Self {
         Self { sender: broadcast::Sender::new(MAX_LAG), stop: watch::Sender::new(false) }
     }
 }
 
-impl Hub {
+impl EventHub {
     /// Sends an event to all watchers.
     pub fn publish(&self, experiment: i64, project: i64, kind: Kind, data: &impl Serialize) {
         if self.sender.receiver_count() == 0 {

@@ -97,7 +97,8 @@ pub struct Progress {
     /// Completed share of the work, 0 to 1.
     pub share: f64,
     /// Estimated remaining seconds, if known.
-    pub left: Option<f64>,
+    #[serde(rename = "left")]
+    pub remaining_seconds: Option<f64>,
 }
 
 /// An experiment.

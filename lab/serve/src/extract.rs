@@ -59,9 +59,9 @@ fn json_refusal(rejection: &JsonRejection) -> Refusal {
 
 /// The query of a URL.
 #[derive(Debug)]
-pub struct QueryOf<T>(pub T);
+pub struct QueryParameters<T>(pub T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryOf<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParameters<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {

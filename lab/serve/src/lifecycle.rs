@@ -76,7 +76,7 @@ mod tests {
     /// The state after each event in each state, as in section 2.2 of eklund2004, with `done` in addition; `.` means
     /// that the event is rejected.
     #[test]
-    fn every_state_and_every_event() {
+    fn transition_table_covers_every_state_and_event() {
         let table = "
             new          queued .      .           terminated new         .           .        .      .    .      .
             queued       .      .      swapped_out terminated queued      swapped_out starting .      .    .      .
@@ -101,7 +101,7 @@ mod tests {
     proptest! {
         /// Only a launch can acquire cores, and a terminated experiment remains terminated.
         #[test]
-        fn cores_are_taken_by_a_launch_only(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..60)) {
+        fn only_a_launch_acquires_cores(events in prop::collection::vec(prop::sample::select(&EVENTS[..]), 0..60)) {
             let mut state = State::New;
             for event in events {
                 let Some(after) = next_state(state, event) else { continue };

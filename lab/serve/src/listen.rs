@@ -140,7 +140,7 @@ impl Options {
             cores: self.cores,
             access,
             permission: self.permission(access),
-            quota: if access == Access::Open { Quota::NONE } else { self.quota },
+            quota: if access == Access::Open { Quota::UNLIMITED } else { self.quota },
             names: self.names.clone(),
             is_secure: !matches!(self.tls, Tls::None),
             is_behind_proxy: matches!(self.tls, Tls::Proxy),

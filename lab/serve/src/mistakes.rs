@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_has_its_place() {
+    fn each_mistake_is_found_at_its_position() {
         let text = "title = 'é'\ntransports = ['tpc']\nmesages = 5\nseed = 'x'\n[network]\ndelai = '1ms'\nrate = '10Mbat'\n\
             [netwrok]\nloss = '1%'\n";
         let mut found = positions(text);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_toml_is_found_with_the_others() {
+    fn line_that_is_not_toml_is_found_with_other_mistakes() {
         let found = positions("transports = ['tcp']\nseed = = 1\nmesages = 1\n");
         assert_eq!(found.len(), 2, "{found:?}");
         let found = positions("transports = ['tcp'\nmessages = 5\nseed = 1\n");
@@ -165,7 +165,7 @@ mod tests {
 
     /// `size` is right for the application that was meant, and a file needs transports.
     #[test]
-    fn what_follows_from_a_mistake_is_none() {
+    fn consequences_of_a_mistake_are_not_reported() {
         assert_eq!(positions("transports = ['tcp']\n[workload]\nkind = 'onway'\nsize = '64B'\n").len(), 1);
         assert_eq!(positions("title = 'a'\ntransports = 3\n").len(), 1);
         assert_eq!(positions("title = 'a'\n").len(), 1);

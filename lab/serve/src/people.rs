@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::accounts::attempts::Attempts;
 use crate::accounts::{key, password};
-use crate::client::Network;
+use crate::client::ClientNetwork;
 use crate::clock::now;
 use crate::events::Kind;
 use crate::refusal::Refusal;
@@ -59,12 +59,12 @@ impl Server {
     /// Changes the password of a user, and ends all sessions except that of the key with the digest `kept`. Tokens remain valid.
     pub fn change_password(
         &self,
-        Network(network): &Network,
+        ClientNetwork(network): &ClientNetwork,
         requester: &Requester,
         new: &NewPassword,
         kept: Option<&[u8]>,
     ) -> Result<(), Refusal> {
-        if requester.token_ends.is_some() {
+        if requester.token_expires_at.is_some() {
             return Err(Refusal::new(
                 axum::http::StatusCode::FORBIDDEN,
                 "a token cannot change the password",
@@ -87,7 +87,7 @@ impl Server {
     }
 
     /// Starts a session, and returns its key.
-    pub fn log_in(&self, Network(network): &Network, login: &Login) -> Result<String, Refusal> {
+    pub fn log_in(&self, ClientNetwork(network): &ClientNetwork, login: &Login) -> Result<String, Refusal> {
         let name = login.name.to_lowercase();
         self.attempts().log_in(network, &name, now())?;
         let found = self.store.credentials(&login.name)?;
@@ -112,7 +112,7 @@ impl Server {
     }
 
     /// Creates an account, if the rate limit of `network` allows it.
-    pub fn sign_up(&self, Network(network): &Network, new: &Registration) -> Result<(), Refusal> {
+    pub fn sign_up(&self, ClientNetwork(network): &ClientNetwork, new: &Registration) -> Result<(), Refusal> {
         self.attempts().register(network, now())?;
         self.register(new, false)
     }
@@ -145,7 +145,7 @@ impl Server {
         }
         let expires = now() + i64::from(days) * 86_400;
         // Otherwise a stolen token could be extended forever.
-        if let Some(end) = requester.token_ends.filter(|end| *end < expires) {
+        if let Some(end) = requester.token_expires_at.filter(|end| *end < expires) {
             let max = (end - now()) / 86_400;
             let problem = "a token cannot create a token that expires later than itself";
             return Err(Refusal::bad_request(problem, format!("choose at most {max} days, or log in")));

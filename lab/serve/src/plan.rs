@@ -74,7 +74,7 @@ impl PlanAxis {
         let numbers = axis.numbers.as_ref().map(|(_, numbers)| numbers);
         let value = |step| {
             let number = numbers.map(|numbers| numbers.values[step]);
-            PlanValue { text: axis.values(step), number }
+            PlanValue { text: axis.format_values(step), number }
         };
         Self {
             keys: axis.keys.clone(),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_which_each_two_make_a_grid_are_axes_that_lack_points() {
+    fn three_lists_that_pairwise_form_grids_are_axes_without_all_points() {
         let plan = plan(
             "transports = ['tcp']\n[zip]\n'network.rtt' = ['10ms', '10ms', '80ms', '80ms']\n\
             'network.loss' = ['0%', '3%', '0%', '3%']\n'network.rate' = ['1Mbit', '2Mbit', '2Mbit', '1Mbit']\n",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_the_same_name_are_called_by_their_keys() {
+    fn axes_of_the_same_name_are_named_by_their_keys() {
         let plan = plan(
             "transports = ['tcp']\nworkload = { kind = 'oneway', size = '100B', from = 'a', to = 'c' }\n\
             network.nodes = ['a', 'b', 'c']\nnetwork.links = [{ from = 'a', to = 'b' }, { from = 'b', to = 'c' }]\n\
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transport_that_is_listed_twice_is_two_values_and_one_point_has_no_axis() {
+    fn duplicate_transport_is_two_values_and_one_point_has_no_axis() {
         assert_eq!(
             names(&plan("transports = ['tcp', 'tcp']\n")),
             [("transport", "", vec!["tcp", "tcp (2)"])]

@@ -16,7 +16,7 @@ pub struct QueuedExperiment {
     /// Priority; experiments with a higher priority come first.
     pub priority: i64,
     /// Time of the submission, in seconds of any clock; older experiments come first.
-    pub since: i64,
+    pub submitted_at: i64,
     /// Whether the experiment waits for cores; if not, it starts now or is rejected.
     pub batch: bool,
     /// Number of cores that the experiment needs.
@@ -38,7 +38,7 @@ pub enum Verdict {
 
 /// Decides about all queued experiments on a machine with `cores` cores, of which `taken` are in use.
 pub fn decide(mut waiting: Vec<QueuedExperiment>, cores: u32, taken: u32) -> Vec<(i64, Verdict)> {
-    waiting.sort_by_key(|one| (Reverse(one.priority), one.since, one.id));
+    waiting.sort_by_key(|one| (Reverse(one.priority), one.submitted_at, one.id));
     let mut free = cores.saturating_sub(taken);
     let mut ahead = 0_u32;
     let mut verdicts = Vec::with_capacity(waiting.len());
@@ -96,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn one(id: i64, priority: i64, cores: u32) -> QueuedExperiment {
-        QueuedExperiment { id, priority, since: id, batch: true, cores, obstacle: None }
+        QueuedExperiment { id, priority, submitted_at: id, batch: true, cores, obstacle: None }
     }
 
     fn starts(verdicts: &[(i64, Verdict)]) -> Vec<i64> {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_overtakes_one_that_needs_more() {
+    fn small_experiments_do_not_overtake_a_large_one() {
         let verdicts = decide(vec![one(1, 0, 4), one(2, 0, 1)], 4, 1);
         assert_eq!(starts(&verdicts), [0_i64; 0]);
         assert_eq!(
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn those_far_behind_are_not_told_each_step() {
+    fn reason_counts_at_most_nine_experiments_ahead() {
         let waiting: Vec<QueuedExperiment> = (1..=12).map(|id| one(id, 0, 2)).collect();
         let whys: Vec<Verdict> = decide(waiting, 2, 1).into_iter().map(|(_, verdict)| verdict).collect();
         assert_eq!(whys[9], Verdict::Wait("9 experiments are ahead in the queue".to_owned()));
@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_machine_has_is_rejected_and_keeps_nobody() {
+    fn experiment_that_needs_too_many_cores_is_rejected_and_blocks_none() {
         let verdicts = decide(vec![one(1, 9, 5), one(2, 0, 4)], 4, 0);
         assert!(matches!(&verdicts[0].1, Verdict::Reject(why) if why.contains("this machine has 4")));
         assert_eq!(starts(&verdicts), [2]);
     }
 
     #[test]
-    fn one_that_is_not_to_wait_starts_or_is_rejected() {
+    fn experiment_without_batch_mode_starts_or_is_rejected() {
         let now = |cores| QueuedExperiment { batch: false, ..one(1, 0, cores) };
         assert_eq!(decide(vec![now(2)], 2, 0)[0].1, Verdict::Start);
         assert!(
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_obstacle_keeps_one_and_nobody_else() {
+    fn obstacle_blocks_only_its_own_experiment() {
         let kept = QueuedExperiment { obstacle: Some("busy".to_owned()), ..one(1, 9, 1) };
         let verdicts = decide(vec![kept, one(2, 0, 1)], 1, 0);
         assert_eq!(verdicts, [(1, Verdict::Wait("busy".to_owned())), (2, Verdict::Start)]);
@@ -156,7 +156,7 @@ mod tests {
         /// Started experiments fit on the machine, and an experiment that requests no more cores than the machine has
         /// can start when all are free.
         #[test]
-        fn cores_are_never_given_twice_and_nobody_starves(
+        fn started_experiments_fit_and_each_experiment_can_start(
             asks in prop::collection::vec((1_u32..6, -2_i64..3), 1..20), cores in 1_u32..6, taken in 0_u32..6,
         ) {
             let waiting: Vec<QueuedExperiment> = asks.iter().zip(1..).map(|((cores, p), id)| one(id, *p, *cores)).collect();

@@ -28,14 +28,14 @@ pub struct Quota {
 
 impl Quota {
     /// No limits, for the owner of the machine: the largest number that JSON represents exactly.
-    pub const NONE: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
+    pub const UNLIMITED: Self = Self { octets: 1 << 53, runs: 1 << 53, core_seconds: 1 << 53 };
 
     /// Returns why a project with this usage may not use further resources, or `None` if it may.
     pub fn excess(&self, used: &Usage) -> Option<String> {
         let disk = || {
             format!(
                 "its project uses {} of disk, which is the maximum; delete experiments",
-                mebi(used.octets)
+                format_mebibytes(used.octets)
             )
         };
         let runs = || format!("its project has {} runs, which is the maximum; delete experiments", used.runs);
@@ -55,14 +55,14 @@ impl Quota {
     /// Returns a sentence about the usage of a project and its limits.
     pub fn describe(&self, used: &Usage) -> String {
         let hours = |seconds: u64| format!("{:.1}", seconds as f64 / 3600.0);
-        if *self == Self::NONE {
-            let (disk, hours) = (mebi(used.octets), hours(used.core_seconds));
+        if *self == Self::UNLIMITED {
+            let (disk, hours) = (format_mebibytes(used.octets), hours(used.core_seconds));
             return format!("{disk} of disk, {} runs, {hours} core hours", used.runs);
         }
         format!(
             "{} of {} of disk, {} of {} runs, {} of {} core hours",
-            mebi(used.octets),
-            mebi(self.octets),
+            format_mebibytes(used.octets),
+            format_mebibytes(self.octets),
             used.runs,
             self.runs,
             hours(used.core_seconds),
@@ -71,7 +71,7 @@ impl Quota {
     }
 }
 
-fn mebi(octets: u64) -> String {
+fn format_mebibytes(octets: u64) -> String {
     format!("{} MiB", octets.div_ceil(1 << 20))
 }
 
@@ -89,6 +89,6 @@ mod tests {
         assert!(why(Usage { runs: 100, ..used }).contains("100 runs"));
         assert!(why(Usage { core_seconds: 7200, ..used }).contains("2 core hours"));
         let line = "512 MiB of 1024 MiB of disk, 99 of 100 runs, 2.0 of 2.0 core hours";
-        assert_eq!((quota.describe(&used).as_str(), Quota::NONE.excess(&used)), (line, None));
+        assert_eq!((quota.describe(&used).as_str(), Quota::UNLIMITED.excess(&used)), (line, None));
     }
 }

@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_its_place() {
+    fn mistake_is_reported_with_its_position() {
         let problem = refused("transports = ['tcp']\nmessages = -1\n", Format::Toml);
         assert_eq!((problem.line, problem.column), (Some(2), Some(12)), "{problem:?}");
         assert!(refused("set ns [new Simulator]\nnonsense\n", Format::Ns).line.is_some());
     }
 
     #[test]
-    fn files_of_the_server_are_not_looked_at() {
+    fn files_of_the_server_are_not_read() {
         let texts = [
             "transports = ['tcp']\ntopology = '/etc/passwd'\n",
             "transports = ['tcp']\nroot = '/etc'\n",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn points_are_counted_before_they_are_made() {
+    fn points_are_counted_before_they_are_created() {
         assert_eq!(
             points("a = 1\n[sweep]\n'x' = [1, 2, 3]\ny = [1, 2]\n[[zip]]\nb = [1, 2]\nc = [3, 4]\n"),
             12
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn files_count_as_often_as_points_read_them() {
+    fn file_size_counts_once_per_point_that_reads_it() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("lte.csv"), "0 1000\n".repeat(100_000)).unwrap();
         let permission = Permission {

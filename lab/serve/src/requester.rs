@@ -10,5 +10,5 @@ pub struct Requester {
     /// Whether the user is an administrator, who approves projects.
     pub is_administrator: bool,
     /// Time at which the token of the request expires, in seconds since 1970; `None` without a token.
-    pub token_ends: Option<i64>,
+    pub token_expires_at: Option<i64>,
 }

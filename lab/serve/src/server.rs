@@ -11,7 +11,7 @@ use hol_lab::Permission;
 use crate::accounts::attempts::Attempts;
 use crate::clock::now;
 use crate::concurrency::ConcurrencyLimits;
-use crate::events::{Hub, Kind};
+use crate::events::{EventHub, Kind};
 use crate::experiment::{Experiment, Filter, State};
 use crate::jobs::{self, SchedulerMessage};
 use crate::lifecycle::{Event, cure};
@@ -63,7 +63,7 @@ pub struct Server {
     /// The configuration.
     pub(crate) config: Config,
     pub(crate) store: Store,
-    pub(crate) hub: Hub,
+    pub(crate) hub: EventHub,
     pub(crate) attempts: Mutex<Attempts>,
     pub(crate) limits: ConcurrencyLimits,
     pub(crate) shells: Shells,
@@ -111,7 +111,7 @@ impl Server {
         let server = Self {
             config,
             store,
-            hub: Hub::default(),
+            hub: EventHub::default(),
             attempts: Mutex::default(),
             limits: ConcurrencyLimits::default(),
             shells: Shells::default(),
@@ -182,9 +182,9 @@ impl Server {
             Some(Err(state)) => {
                 Err(Refusal::conflict(format!("experiment {id} is {}", state.word()), cure(state)))
             }
-            Some(Ok(moved)) => {
-                self.announce(&moved);
-                Ok(moved.entry.experiment)
+            Some(Ok(change)) => {
+                self.announce(&change);
+                Ok(change.entry.experiment)
             }
         }
     }
@@ -192,7 +192,7 @@ impl Server {
     /// Applies an event that no user caused. Ignores the event if the state does not allow it any more.
     pub(crate) fn apply_event(&self, id: i64, event: Event, why: &str) {
         match self.store.apply(id, event, why, now()) {
-            Ok(Some(Ok(moved))) => self.announce(&moved),
+            Ok(Some(Ok(change))) => self.announce(&change),
             Ok(_) => (),
             Err(problem) => self.log_error(&problem),
         }
@@ -215,20 +215,20 @@ impl Server {
     }
 
     /// Sends a state change to watchers and by mail, and wakes the scheduler.
-    pub(crate) fn announce(&self, moved: &StateChange) {
-        let experiment = &moved.entry.experiment;
-        self.hub.publish(experiment.id, moved.entry.project, Kind::State, experiment);
-        if mail::is_news(moved.from, experiment.state)
+    pub(crate) fn announce(&self, change: &StateChange) {
+        let experiment = &change.entry.experiment;
+        self.hub.publish(experiment.id, change.entry.project, Kind::State, experiment);
+        if mail::is_reported(change.from, experiment.state)
             && self.mailer.is_open()
-            && let Err(problem) = self.write_mail(moved)
+            && let Err(problem) = self.write_mail(change)
         {
             self.log_error(&problem);
         }
         self.wake_scheduler();
     }
 
-    fn write_mail(&self, moved: &StateChange) -> rusqlite::Result<()> {
-        let StateChange { from, entry } = moved;
+    fn write_mail(&self, change: &StateChange) -> rusqlite::Result<()> {
+        let StateChange { from, entry } = change;
         let to = self.store.mail_of(entry.owner)?.unwrap_or_default();
         // An experiment that ends before it reports progress has had its nodes, too.
         let begins = entry.experiment.state == State::Active || *from == State::Starting;
@@ -236,7 +236,7 @@ impl Server {
         let text = text.map(|text| text.text).filter(|text| !text.is_empty());
         let (experiment, permission) = (entry.experiment.clone(), self.permission(entry.project)?);
         let url = self.url.get().cloned().unwrap_or_default();
-        self.mailer.queue(mail::Change { to, url, from: *from, experiment, text, permission });
+        self.mailer.queue(mail::StateChangeMail { to, url, from: *from, experiment, text, permission });
         Ok(())
     }
 
@@ -303,5 +303,5 @@ fn create_local_user(store: &Store) -> Result<Requester, StateError> {
     };
     // Fails without harm if the project exists, as at every start but the first.
     store.add_project((LOCAL_USER, "Everything on this machine"), id, true, now())?;
-    Ok(Requester { id, name: user.name, is_administrator: true, token_ends: None })
+    Ok(Requester { id, name: user.name, is_administrator: true, token_expires_at: None })
 }

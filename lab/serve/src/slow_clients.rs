@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_too_little_is_not_waited_for() {
+    async fn connection_of_a_slow_reader_is_closed() {
         for (part, wait) in
             [(0, 3600), (1, 1), (MIN_OCTETS / 2, 16)].map(|(part, secs)| (part, Duration::from_secs(secs)))
         {
@@ -152,7 +152,7 @@ mod tests {
 
     /// The download lasts about an hour, with more than the minimum in each half a minute.
     #[tokio::test(start_paused = true)]
-    async fn who_reads_in_time_gets_everything() {
+    async fn reader_above_the_minimum_rate_gets_the_whole_file() {
         fill(read_by(MIN_OCTETS / 2, Duration::from_secs(14)), 8 << 20).await.unwrap();
     }
 }

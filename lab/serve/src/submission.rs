@@ -426,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_no_paths_and_no_options() {
+    fn names_cannot_be_paths_or_options() {
         for bad in ["", ".", "..", "../x", "a/b", "-rf", "a b", "a\n", "é", "a\0", &"x".repeat(65)] {
             assert!(check_name(bad).is_err(), "{bad:?}");
         }

@@ -3,7 +3,7 @@ import { build } from "esbuild";
 import { readFile, readdir, rm } from "node:fs/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 
-const MOST = 250_000;
+const MAX_OCTETS = 250_000;
 const check = process.argv.includes("--check");
 const outdir = new URL("dist/", import.meta.url);
 
@@ -23,7 +23,7 @@ const { outputFiles } = await build({
 });
 
 const size = outputFiles.reduce((sum, file) => sum + gzipSync(file.contents).length, 0);
-if (size > MOST) throw new Error(`${size} compressed octets are more than the maximum of ${MOST}`);
+if (size > MAX_OCTETS) throw new Error(`${size} compressed octets are more than the maximum of ${MAX_OCTETS}`);
 
 const name = (file) => file.path.split("/").at(-1);
 // The server does not compress, so files that become smaller are compressed here.
@@ -31,23 +31,23 @@ for (const file of [...outputFiles]) {
   const contents = gzipSync(file.contents, { level: 9 });
   if (contents.length < 0.9 * file.contents.length) outputFiles.push({ path: `${file.path}.gz`, contents, plain: file.contents });
 }
-const there = new Set(await readdir(outdir).catch(() => []));
+const present = new Set(await readdir(outdir).catch(() => []));
 const stale = [];
 for (const file of outputFiles) {
-  const old = there.delete(name(file)) ? await readFile(new URL(name(file), outdir)) : Buffer.alloc(0);
+  const old = present.delete(name(file)) ? await readFile(new URL(name(file), outdir)) : Buffer.alloc(0);
   // Compares decompressed contents, because the output of zlib depends on its version.
   const same = file.plain && old.length ? gunzipSync(old).equals(file.plain) : old.equals(file.contents);
   if (!same) stale.push(file);
 }
 if (check) {
-  if (stale.length || there.size) {
-    console.error(`dist/ is not up to date: ${[...stale.map(name), ...there].join(", ")}; run scripts/build-web`);
+  if (stale.length || present.size) {
+    console.error(`dist/ is not up to date: ${[...stale.map(name), ...present].join(", ")}; run scripts/build-web`);
     process.exit(1);
   }
 } else {
   const { mkdir, writeFile } = await import("node:fs/promises");
   await mkdir(outdir, { recursive: true });
   for (const file of stale) await writeFile(new URL(name(file), outdir), file.contents);
-  for (const old of there) await rm(new URL(old, outdir));
+  for (const old of present) await rm(new URL(old, outdir));
 }
 console.log(`${outputFiles.length} files, ${size} octets compressed`);

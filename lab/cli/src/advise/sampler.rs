@@ -6,7 +6,7 @@ use hol_lab::Metric;
 use hol_lab::{Archive, Experiment, Plan, Point, PointResult, Repetitions, RunResults, Source, execute};
 use hol_measure::{CrossoverSearch, Probe, Winner, brackets};
 use hol_report::data::Cell;
-use hol_report::survey::{Axis, Contest, Outcome, lead};
+use hol_report::survey::{Axis, Contest, Outcome, main_metric};
 
 use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
@@ -41,18 +41,18 @@ pub(super) struct Sampler<'a> {
 /// The two transports that are compared, and the values of the other axes.
 #[derive(Clone, Copy)]
 struct ComparedTransports<'a> {
-    others: &'a [(String, String)],
+    other_values: &'a [(String, String)],
     transport: &'a str,
-    than: &'a str,
+    reference: &'a str,
 }
 
 impl Sampler<'_> {
     /// Searches the axis for the points at which the better of the two transports changes.
     pub(super) fn search_line(
         &mut self,
-        others: &[(String, String)],
+        other_values: &[(String, String)],
         transport: &str,
-        than: &str,
+        reference: &str,
     ) -> Result<SearchResult, Failure> {
         let axis = self.axis;
         let Some((_, numbers)) = &axis.numbers else { unreachable!("the axis was chosen for its numbers") };
@@ -62,12 +62,12 @@ impl Sampler<'_> {
             max_points: MAX_ADDED_POINTS,
         };
         let grid: Vec<f64> = axis.ascending().into_iter().map(|step| axis.position(step)).collect();
-        let compared = ComparedTransports { others, transport, than };
-        let mut seen: Vec<ProbeNumbers> = Vec::new();
+        let compared = ComparedTransports { other_values, transport, reference };
+        let mut measurements: Vec<ProbeNumbers> = Vec::new();
         let mut measure = |x: f64, confirm: bool| {
-            let (probe, what) = self.probe(x, &numbers.text(x), compared, confirm)?;
-            seen.retain(|known| known.x != x);
-            seen.push(what);
+            let (probe, probe_numbers) = self.probe(x, &numbers.text(x), compared, confirm)?;
+            measurements.retain(|known| known.x != x);
+            measurements.push(probe_numbers);
             Ok::<_, Failure>(probe)
         };
         let round = |x| numbers.round(x);
@@ -84,10 +84,17 @@ impl Sampler<'_> {
             confirmed.push(x);
             search.refine(&mut probes, round, |x| measure(x, false))?;
         }
-        let at: Vec<String> = others.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        let at: Vec<String> = other_values.iter().map(|(key, value)| format!("{key} {value}")).collect();
         let at = at.join(", ");
-        let metric = seen.last().map_or(Metric::ResponseTime, |seen| seen.metric);
-        let answer = SearchAnswer { transport, than, axis, unit: numbers.unit, metric, measurements: &seen };
+        let metric = measurements.last().map_or(Metric::ResponseTime, |measured| measured.metric);
+        let answer = SearchAnswer {
+            transport,
+            reference,
+            axis,
+            unit: numbers.unit,
+            metric,
+            measurements: &measurements,
+        };
         let sentence = answer.sentence(&probes);
         Ok(SearchResult {
             axis: axis.keys[0].clone(),
@@ -95,9 +102,9 @@ impl Sampler<'_> {
             sentence: if at.is_empty() { sentence } else { format!("{at}: {sentence}") },
             at,
             transport: transport.to_owned(),
-            than: than.to_owned(),
+            than: reference.to_owned(),
             metric: metric.info().title,
-            crossovers: brackets(&probes).into_iter().map(|bracket| answer.crossing(bracket)).collect(),
+            crossovers: brackets(&probes).into_iter().map(|bracket| answer.to_crossover(bracket)).collect(),
             map: map::strip(&probes, search.logarithmic),
         })
     }
@@ -111,29 +118,31 @@ impl Sampler<'_> {
         confirm: bool,
     ) -> Result<(Probe, ProbeNumbers), Failure> {
         let points = self.points(text, compared)?;
-        let asked = points.first().map_or(1, |point| point.repetitions.min);
-        let max = self
-            .max_repetitions
-            .map_or(DEFAULT_MAX_REPETITIONS.max(16 * asked), |max| u32::try_from(max).unwrap_or(u32::MAX));
-        let mut repetitions = if confirm { max } else { MIN_REPETITIONS.max(asked).min(max) };
+        let repetitions_in_file = points.first().map_or(1, |point| point.repetitions.min);
+        let max = self.max_repetitions.map_or(DEFAULT_MAX_REPETITIONS.max(16 * repetitions_in_file), |max| {
+            u32::try_from(max).unwrap_or(u32::MAX)
+        });
+        let mut repetitions = if confirm { max } else { MIN_REPETITIONS.max(repetitions_in_file).min(max) };
         loop {
             let results = self.perform_runs(&points, repetitions)?;
             let cells: Vec<Cell> = results.iter().map(Cell::from).collect();
             let of = |label: &str| cells.iter().find(|cell| cell.transport == label);
-            let (Some(cell), Some(reference)) = (of(compared.transport), of(compared.than)) else {
+            let (Some(cell), Some(reference)) = (of(compared.transport), of(compared.reference)) else {
                 let key = &self.axis.keys[0];
                 return Err(Failure::Failed(format!(
                     "{key} = {text}: the experiment has no point with one of the two transports; give both \
                     the same axes"
                 )));
             };
-            let metric = lead(cells.iter());
-            let contest = Contest::with_margin(metric, cell, reference).among(TEST_COUNT);
-            let (winner, is_known) = (winner(&contest), contest.outcome() != Outcome::Unknown);
-            if winner != Winner::Unsure || repetitions >= max || !is_known {
-                let (by, losses) = (contest.describe_difference(), contest.losses().filter(|_| is_known));
-                let seen = ProbeNumbers { x, metric, by, losses, lost: contest.lost(), is_known };
-                return Ok((Probe { x, winner }, seen));
+            let metric = main_metric(cells.iter());
+            let contest = Contest::with_margin(metric, cell, reference).corrected_for(TEST_COUNT);
+            let (winner, is_comparable) = (winner(&contest), contest.outcome() != Outcome::Unknown);
+            if winner != Winner::Unsure || repetitions >= max || !is_comparable {
+                let (difference, losses) =
+                    (contest.describe_difference(), contest.describe_losses().filter(|_| is_comparable));
+                let loss_difference = contest.loss_difference();
+                let numbers = ProbeNumbers { x, metric, difference, losses, loss_difference, is_comparable };
+                return Ok((Probe { x, winner }, numbers));
             }
             repetitions = (repetitions * 2).min(max);
         }
@@ -146,8 +155,8 @@ impl Sampler<'_> {
         source.set(&format!("{key} = {text}"), key, text)?;
         let mut points = Experiment::parse(&self.source.stem(), &source)?.points;
         points.retain(|point| {
-            without_axis(&point.axes, self.axis) == *compared.others
-                && [compared.transport, compared.than].contains(&point.label.as_str())
+            without_axis(&point.axes, self.axis) == *compared.other_values
+                && [compared.transport, compared.reference].contains(&point.label.as_str())
         });
         Ok(points)
     }

@@ -9,7 +9,7 @@ use super::Crossover;
 /// The result of a search along one axis for two transports, to be formatted as text or JSON.
 pub(super) struct SearchAnswer<'a> {
     pub transport: &'a str,
-    pub than: &'a str,
+    pub reference: &'a str,
     pub axis: &'a Axis,
     pub unit: &'static str,
     pub metric: Metric,
@@ -18,30 +18,32 @@ pub(super) struct SearchAnswer<'a> {
 
 /// The measurements at a probe in addition to the winner.
 pub(super) struct ProbeNumbers {
+    /// Position of the probe on the axis.
     pub x: f64,
     pub metric: Metric,
     /// Size of the difference, as text.
-    pub by: String,
-    /// Messages that never arrived, and by how much their shares differ.
+    pub difference: String,
+    /// A description of the messages that never arrived; `None` if all arrived.
     pub losses: Option<String>,
-    pub lost: f64,
-    /// Whether both transports carried the load.
-    pub is_known: bool,
+    /// Difference between the shares of messages that never arrived, 0 to 1.
+    pub loss_difference: f64,
+    /// Whether the transports can be compared, because both carried the load.
+    pub is_comparable: bool,
 }
 
 impl SearchAnswer<'_> {
     /// Returns a crossover as JSON for programs.
-    pub(super) fn crossing(&self, bracket: Bracket) -> Crossover {
+    pub(super) fn to_crossover(&self, bracket: Bracket) -> Crossover {
         let Bracket { low, high, before, after } = bracket;
         Crossover { low, high, before: self.comparative(before), after: self.comparative(after) }
     }
 
     /// Returns the whole answer as a sentence.
     pub(super) fn sentence(&self, probes: &[Probe]) -> String {
-        let (name, other) = (self.transport, self.than);
+        let (name, other) = (self.transport, self.reference);
         let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.winner != Winner::Unsure).collect();
         let (Some(first), Some(last)) = (sure.first(), sure.last()) else {
-            return if self.measurements.iter().any(|seen| seen.is_known) {
+            return if self.measurements.iter().any(|measured| measured.is_comparable) {
                 format!(
                     "No significant difference between {name} and {other} anywhere; more repetitions (--max-repetitions) may find one."
                 )
@@ -61,17 +63,24 @@ impl SearchAnswer<'_> {
 
     /// Describes which transport is better on which part of the axis, and by how much at both ends.
     fn main_clause(&self, crossovers: &[Bracket], first: &Probe, last: &Probe) -> String {
-        let (name, other) = (self.transport, self.than);
+        let (name, other) = (self.transport, self.reference);
         match crossovers {
             [] if first.winner == Winner::Tie => {
-                format!("{name} is {} wherever the result is decided", self.than_other(Winner::Tie))
+                format!(
+                    "{name} is {} wherever the result is decided",
+                    self.comparative_with_other(Winner::Tie)
+                )
             }
             [] if first.x == last.x => {
-                format!("{name} is {} {}", self.than_other(first.winner), self.difference_at(first))
+                format!(
+                    "{name} is {} {}",
+                    self.comparative_with_other(first.winner),
+                    self.difference_at(first)
+                )
             }
             [] => format!(
                 "{name} is {} from {} to {}: {}, {}",
-                self.than_other(first.winner),
+                self.comparative_with_other(first.winner),
                 self.position(first.x),
                 self.position(last.x),
                 self.difference_at(first),
@@ -93,14 +102,14 @@ impl SearchAnswer<'_> {
                 self.comparative(to.before),
                 self.position(to.low),
                 self.difference_at(first),
-                self.than_other(Winner::Tie)
+                self.comparative_with_other(Winner::Tie)
             ),
             [lowest, ..] => {
                 let turns: Vec<String> =
                     crossovers.iter().map(|bracket| self.describe_crossover(bracket)).collect();
                 format!(
                     "{name} is {} {other} up to {}, {}",
-                    self.as_or_than(first.winner),
+                    self.comparative_with_preposition(first.winner),
                     self.position(lowest.low),
                     turns.join(", then ")
                 )
@@ -110,7 +119,7 @@ impl SearchAnswer<'_> {
 
     fn describe_crossover(&self, bracket: &Bracket) -> String {
         let Bracket { low, high, after, .. } = *bracket;
-        let is = self.than_other(after);
+        let is = self.comparative_with_other(after);
         format!("is {is} from {} on (the crossover lies above {})", self.position(high), three_digits(low))
     }
 
@@ -119,8 +128,8 @@ impl SearchAnswer<'_> {
         let places: Vec<String> = self
             .measurements
             .iter()
-            .filter(|seen| !seen.is_known)
-            .map(|seen| self.position(seen.x))
+            .filter(|measured| !measured.is_comparable)
+            .map(|measured| self.position(measured.x))
             .collect();
         match places.as_slice() {
             [] => String::new(),
@@ -130,10 +139,10 @@ impl SearchAnswer<'_> {
 
     /// Describes the lost messages at the point at which their shares differ most.
     fn describe_losses(&self) -> String {
-        let lossy = self.measurements.iter().filter(|seen| seen.losses.is_some());
-        let worst = lossy.max_by(|a, b| a.lost.total_cmp(&b.lost));
-        worst.map_or(String::new(), |seen| {
-            format!("; {} at {}", seen.losses.as_deref().unwrap_or_default(), self.position(seen.x))
+        let lossy = self.measurements.iter().filter(|measured| measured.losses.is_some());
+        let worst = lossy.max_by(|a, b| a.loss_difference.total_cmp(&b.loss_difference));
+        worst.map_or(String::new(), |measured| {
+            format!("; {} at {}", measured.losses.as_deref().unwrap_or_default(), self.position(measured.x))
         })
     }
 
@@ -148,15 +157,15 @@ impl SearchAnswer<'_> {
     }
 
     /// Returns `slower than` or `as fast as`, by the winner.
-    fn as_or_than(&self, winner: Winner) -> String {
+    fn comparative_with_preposition(&self, winner: Winner) -> String {
         format!("{} {}", self.comparative(winner), if winner == Winner::Tie { "as" } else { "than" })
     }
 
     /// Returns `slower than tcp` or `as fast as tcp (within 0.5 %)`, by the winner.
-    fn than_other(&self, winner: Winner) -> String {
+    fn comparative_with_other(&self, winner: Winner) -> String {
         let within =
             if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NEGLIGIBLE) } else { String::new() };
-        format!("{} {}{within}", self.as_or_than(winner), self.than)
+        format!("{} {}{within}", self.comparative_with_preposition(winner), self.reference)
     }
 
     fn position(&self, x: f64) -> String {
@@ -165,7 +174,11 @@ impl SearchAnswer<'_> {
 
     /// Describes the difference at a probe, and its position.
     fn difference_at(&self, probe: &Probe) -> String {
-        let by = self.measurements.iter().find(|seen| seen.x == probe.x).map_or("", |seen| seen.by.as_str());
+        let by = self
+            .measurements
+            .iter()
+            .find(|measured| measured.x == probe.x)
+            .map_or("", |measured| measured.difference.as_str());
         format!("{by} at {}", self.position(probe.x))
     }
 }

@@ -28,7 +28,7 @@ pub struct Get {
     /// Number of the experiment
     id: i64,
     #[command(flatten)]
-    at: ServerArgs,
+    server_args: ServerArgs,
     /// Empty or new directory for the results [default: results/ID]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -42,7 +42,7 @@ struct FileEntry {
 impl Get {
     /// Fetches all files.
     pub fn run(&self) -> Result<(), Failure> {
-        let server = self.at.server()?;
+        let server = self.server_args.server()?;
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from("results").join(self.id.to_string()));
         let files: Vec<FileEntry> = server.read(&format!("/api/experiments/{}/files/", self.id))?;
         if files.is_empty() {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_connection_is_continued() {
+    fn broken_download_is_resumed() {
         let (result, content, requests) = fetched(vec![
             answer("200 OK", "content-length: 9\r\netag: \"v1\"", "abc"),
             answer("206 Partial Content", "content-length: 6\r\ncontent-range: bytes 3-8/9", "de"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_changed_begins_again() {
+    fn download_of_a_changed_file_starts_over() {
         let (result, content, _) = fetched(vec![
             answer("200 OK", "content-length: 9\r\netag: \"v1\"", "abcdef"),
             answer("200 OK", "content-length: 2\r\netag: \"v2\"", "xy"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_always_breaks_is_given_up() {
+    fn download_gives_up_if_the_connection_always_breaks() {
         let broken = || answer("200 OK", "content-length: 9", "");
         let (result, _, requests) = fetched((0..MAX_BROKEN_CONNECTIONS).map(|_| broken()).collect());
         assert!(result.unwrap_err().to_string().contains("failed 5 times"));

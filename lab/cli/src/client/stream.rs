@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_as_the_standard_shows_it() {
+    fn event_stream_is_parsed_as_in_the_standard() {
         let mut stream = &b": a comment\n\nretry: 2000\nevent: state\ndata: {\"a\":1}\n\ndata: one\r\ndata:two\nid: 7\n\nevent: lost\ndata: x\n"[..];
         let event = |name: &str, data: &str| Some(Event { name: name.to_owned(), data: data.to_owned() });
         assert_eq!(next(&mut stream).unwrap(), event("state", "{\"a\":1}"));

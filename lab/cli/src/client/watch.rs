@@ -20,7 +20,7 @@ pub struct Watch {
     /// Number of the experiment
     id: i64,
     #[command(flatten)]
-    at: ServerArgs,
+    server_args: ServerArgs,
     /// Print one JSON object per event: its name and its data
     #[arg(long)]
     json: bool,
@@ -43,13 +43,14 @@ struct Progress {
     runs_wanted: u64,
     failed: u64,
     share: f64,
-    left: Option<f64>,
+    #[serde(rename = "left")]
+    remaining_seconds: Option<f64>,
 }
 
 impl Watch {
     /// Watches the experiment.
     pub fn run(&self) -> Result<(), Failure> {
-        follow(&self.at.server()?, self.id, self.json)
+        follow(&self.server_args.server()?, self.id, self.json)
     }
 }
 
@@ -109,9 +110,10 @@ pub fn state(experiment: &Experiment) -> String {
 }
 
 fn progress_line(progress: &Progress) -> String {
-    let Progress { runs, runs_wanted, failed, share, left } = *progress;
+    let Progress { runs, runs_wanted, failed, share, remaining_seconds } = *progress;
     let failed = if failed > 0 { format!(", {} failed", grouped(failed)) } else { String::new() };
-    let left = left.map_or(String::new(), |left| format!(", about {} left", format_seconds(left)));
+    let left = remaining_seconds
+        .map_or(String::new(), |seconds| format!(", about {} left", format_seconds(seconds)));
     format!(
         "{:.0} % ({} of {} runs{failed}){left}\n",
         (100.0 * share).floor(),

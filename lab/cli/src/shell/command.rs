@@ -36,7 +36,7 @@ pub enum Command {
     /// Stores a snapshot under this name.
     Snapshot(String),
     /// Returns to the snapshot of this name.
-    Back(String),
+    ReturnTo(String),
     /// Writes the packets so far to a file.
     Pcap(PathBuf),
     /// Prints the virtual time.
@@ -64,7 +64,9 @@ impl Command {
         }
         match line.strip_prefix(':') {
             // `: curl` is a line for the shell of a node: `:` is its null command.
-            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => parse_own(rest),
+            Some(rest) if !rest.starts_with(char::is_whitespace) && !rest.is_empty() => {
+                parse_shell_command(rest)
+            }
             _ if line.is_empty() => Ok(Self::Nothing),
             _ => Ok(Self::Run(None, line.to_owned())),
         }
@@ -72,7 +74,7 @@ impl Command {
 }
 
 /// Parses a command of the shell itself, without its colon.
-fn parse_own(rest: &str) -> Result<Command, String> {
+fn parse_shell_command(rest: &str) -> Result<Command, String> {
     let (word, rest) = split_first_word(rest);
     let one = |example: &str| match rest.split_whitespace().collect::<Vec<_>>()[..] {
         [only] => Ok(only.to_owned()),
@@ -85,7 +87,7 @@ fn parse_own(rest: &str) -> Result<Command, String> {
         "wait" => one("5s").and_then(|time| time.parse().map(Command::Wait).map_err(|e| format!("{e}"))),
         "link" => parse_event(rest).map(|event| Command::Link(Box::new(event))),
         "snapshot" => one("before").map(Command::Snapshot),
-        "back" => one("before").map(Command::Back),
+        "back" => one("before").map(Command::ReturnTo),
         "pcap" => one("packets.pcapng").map(|file| Command::Pcap(file.into())),
         "time" => none(Command::Time),
         "help" => none(Command::Help),
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_for_a_node_unless_they_begin_with_a_colon() {
+    fn lines_without_a_colon_run_on_a_node() {
         assert_eq!(Command::parse("  "), Ok(Command::Nothing));
         assert_eq!(Command::parse(" ping -c1 server "), Ok(Command::Run(None, "ping -c1 server".to_owned())));
         assert_eq!(Command::parse(": curl"), Ok(Command::Run(None, ": curl".to_owned())));
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn links_change_as_in_experiments() {
+    fn link_command_takes_the_keys_of_experiment_events() {
         let event = |line: &str| match Command::parse(line).unwrap() {
             Command::Link(event) => serde_json::to_value(event).unwrap(),
             other => panic!("{other:?}"),
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_named_with_the_cure() {
+    fn invalid_shell_commands_are_refused_with_a_remedy() {
         assert!(problem(":nod server").contains("did you mean `:node`"));
         assert!(problem(":xyzzy").contains("`:help`"));
         assert!(

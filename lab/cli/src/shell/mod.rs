@@ -94,7 +94,7 @@ impl Shell {
         let mut session = ShellSession { line_source, output, network, nodes, node, exit_code: 0, snapshots };
         let ended = session.serve();
         if let Some(record) = record {
-            record.write(session.network.past())?;
+            record.write(session.network.steps())?;
         }
         // The system passes only the last eight bits of an exit code to the parent.
         ended.map(|()| ExitCode::from(session.exit_code as u8))
@@ -117,9 +117,10 @@ impl Shell {
                 let problem = "--server and --file: the experiment defines the programs; add them to it";
                 return Err(Failure::Usage(problem.to_owned()));
             }
-            let programs = self
-                .service
-                .programs(table([("command", "sh".into()), ("start", network::NEVER.to_string().into())]))?;
+            let programs = self.service.programs(table([
+                ("command", "sh".into()),
+                ("start", network::START_NEVER.to_string().into()),
+            ]))?;
             source.set("--server", "program", &Value::Array(programs).to_string())?;
         }
         self.service.apply(&mut source)?;
@@ -129,7 +130,7 @@ impl Shell {
         // The point is chosen before it is moved to another world: a world that is set is no axis, and points would have other numbers.
         self.conditions.apply_except_world(&mut source)?;
         let experiment = Experiment::parse_for_any_machine(&source.stem(), &source)?;
-        let point = trace::point_of(experiment, self.point)?;
+        let point = trace::point_by_number(experiment, self.point)?;
         let world = self.world(&source, &point)?;
         let point = point.in_named_world(&world).map_err(LabError::from)?;
         Ok((source, point))
@@ -225,20 +226,20 @@ impl ShellSession {
         match command {
             Command::Run(node, line) => {
                 let node = node.unwrap_or_else(|| self.node.clone());
-                self.check(&node)?;
+                self.check_node_exists(&node)?;
                 let reply = self.network.run(&node, &line)?;
                 self.report_outcome(reply)?;
             }
             Command::Node(node) => {
-                self.check(&node)?;
+                self.check_node_exists(&node)?;
                 self.node = node;
             }
             Command::Wait(time) => check_performed(self.network.perform(Action::Wait(time))?)?,
             Command::Link(event) => check_performed(self.network.perform(Action::Change(*event))?)?,
             Command::Snapshot(name) => {
-                self.snapshots.insert(name, (self.node.clone(), self.network.past().to_vec()));
+                self.snapshots.insert(name, (self.node.clone(), self.network.steps().to_vec()));
             }
-            Command::Back(name) => self.back(&name)?,
+            Command::ReturnTo(name) => self.return_to(&name)?,
             Command::Pcap(file) => self.capture(&file)?,
             Command::Time => {
                 self.output.out(format!("{:.9} s\n", self.network.now().as_secs_f64()).as_bytes());
@@ -267,12 +268,12 @@ impl ShellSession {
         check_performed(reply)
     }
 
-    fn check(&self, node: &str) -> Result<(), StepError> {
+    fn check_node_exists(&self, node: &str) -> Result<(), StepError> {
         check_node(&self.nodes, node).map_err(StepError::Refused)
     }
 
-    fn back(&mut self, name: &str) -> Result<(), StepError> {
-        let Some((node, past)) = self.snapshots.get(name) else {
+    fn return_to(&mut self, name: &str) -> Result<(), StepError> {
+        let Some((node, steps)) = self.snapshots.get(name) else {
             let known: Vec<&str> = self.snapshots.keys().map(String::as_str).collect();
             let known =
                 if known.is_empty() { "none is".to_owned() } else { format!("{} are", known.join(", ")) };
@@ -280,10 +281,10 @@ impl ShellSession {
                 "no snapshot {name:?}; {known}, and `:snapshot` creates one"
             )));
         };
-        self.network.back(past.clone())?;
+        self.network.return_to(steps.clone())?;
         self.node.clone_from(node);
         self.exit_code =
-            past.iter().rev().find_map(|step| Some(step.reply.outcome.as_ref()?.exit_code)).unwrap_or(0);
+            steps.iter().rev().find_map(|step| Some(step.reply.outcome.as_ref()?.exit_code)).unwrap_or(0);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use super::output::OutputFormat;
 use super::step_listener::StepListener;
 
 /// Start time of placeholder programs, which never start.
-pub const NEVER: Duration = Duration::from_secs(36_500 * 86_400);
+pub const START_NEVER: Duration = Duration::from_secs(36_500 * 86_400);
 
 /// A step, with its result.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub struct Network {
     /// Working directory of the first line.
     directory: PathBuf,
     session: Session,
-    past: Vec<CompletedStep>,
+    steps: Vec<CompletedStep>,
     output: OutputFormat,
 }
 
@@ -64,26 +64,26 @@ impl Network {
     ) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().unwrap_or(PathBuf::from("/root"));
         let placeholders = vec![placeholder(node, &directory, "sh")];
-        let session = begin(&kernel, &with_programs(&scenario, &placeholders), seed)?;
-        let (known_names, past) = (BTreeSet::new(), Vec::new());
-        Ok(Self { kernel, scenario, seed, placeholders, known_names, directory, session, past, output })
+        let session = start_session(&kernel, &with_programs(&scenario, &placeholders), seed)?;
+        let (known_names, steps) = (BTreeSet::new(), Vec::new());
+        Ok(Self { kernel, scenario, seed, placeholders, known_names, directory, session, steps, output })
     }
 
     /// Returns the time since all services were ready.
     pub fn now(&self) -> Duration {
-        self.past.last().map_or(Duration::ZERO, |last| last.reply.end_time)
+        self.steps.last().map_or(Duration::ZERO, |last| last.reply.end_time)
     }
 
     /// Returns all completed steps.
-    pub fn past(&self) -> &[CompletedStep] {
-        &self.past
+    pub fn steps(&self) -> &[CompletedStep] {
+        &self.steps
     }
 
     /// Runs a line on a node.
     pub fn run(&mut self, node: &str, line: &str) -> Result<StepResult, StepError> {
         let ShellState { directory, variables } = self.shell_state(node);
         let program = Program {
-            start: NEVER,
+            start: START_NEVER,
             directory: Some(directory),
             env: variables,
             ..placeholder(node, Path::new("/"), line)
@@ -122,7 +122,7 @@ impl Network {
         match self.session.perform(&step, &mut listener) {
             Ok(reply) => {
                 step.interrupt_times.clone_from(&reply.interrupt_times);
-                self.past.push(CompletedStep {
+                self.steps.push(CompletedStep {
                     step,
                     reply: reply.clone(),
                     output_digest: listener.output_digest(),
@@ -132,26 +132,26 @@ impl Network {
             // The action has not been performed.
             Err(problem) if problem.is_usage() => Err(StepError::Refused(problem.to_string())),
             Err(problem) => {
-                self.replay(self.past.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
+                self.replay(self.steps.clone()).map_err(|worse| StepError::NetworkLost(worse.to_string()))?;
                 Err(StepError::Refused(format!("{problem}; the network has not changed")))
             }
         }
     }
 
-    /// Returns to the state at the end of `past`.
-    pub fn back(&mut self, past: Vec<CompletedStep>) -> Result<(), StepError> {
-        self.replay(past).map_err(|problem| StepError::Refused(problem.to_string()))
+    /// Returns to the state at the end of `steps`.
+    pub fn return_to(&mut self, steps: Vec<CompletedStep>) -> Result<(), StepError> {
+        self.replay(steps).map_err(|problem| StepError::Refused(problem.to_string()))
     }
 
-    /// Replays all steps of a past in a fresh guest, which then replaces the old one.
+    /// Replays all steps in a fresh guest, which then replaces the old one.
     ///
     /// Times are not compared if computing takes time: the number of files in the guest changes how fast a program
     /// finds its own, and the guest detects a replayed interrupt differently from a new one. A warning reports output
     /// that differs.
-    fn replay(&mut self, past: Vec<CompletedStep>) -> Result<(), KernelError> {
-        let mut session = begin(&self.kernel, &self.full_scenario(), self.seed)?;
+    fn replay(&mut self, steps: Vec<CompletedStep>) -> Result<(), KernelError> {
+        let mut session = start_session(&self.kernel, &self.full_scenario(), self.seed)?;
         let mut done = Vec::new();
-        for before in past {
+        for before in steps {
             let mut listener = StepListener::silent();
             let reply = session.perform(&before.step, &mut listener)?;
             let output_digest = listener.output_digest();
@@ -167,7 +167,7 @@ impl Network {
             }
             done.push(CompletedStep { reply, output_digest, ..before });
         }
-        (self.session, self.past) = (session, done);
+        (self.session, self.steps) = (session, done);
         Ok(())
     }
 
@@ -179,8 +179,8 @@ impl Network {
             }
             _ => None,
         };
-        let left = self.past.iter().rev().find_map(of);
-        left.unwrap_or(ShellState { directory: self.directory.clone(), ..ShellState::default() })
+        let state = self.steps.iter().rev().find_map(of);
+        state.unwrap_or(ShellState { directory: self.directory.clone(), ..ShellState::default() })
     }
 
     /// Makes the programs and files that a line names available. If the guest lacks them, replays all steps in a guest
@@ -200,7 +200,7 @@ impl Network {
                 self.placeholders.pop();
                 Ok(())
             }
-            Ok(_) => self.replay(self.past.clone()),
+            Ok(_) => self.replay(self.steps.clone()),
             Err(problem) => Err(problem),
         };
         match &available {
@@ -233,7 +233,7 @@ pub fn placeholder(node: &str, directory: &Path, line: &str) -> Program {
     Program {
         node: node.to_owned(),
         command: Command::Line(line.to_owned()),
-        start: NEVER,
+        start: START_NEVER,
         stop: None,
         ready: None,
         directory: Some(directory.to_owned()),
@@ -243,7 +243,7 @@ pub fn placeholder(node: &str, directory: &Path, line: &str) -> Program {
     }
 }
 
-fn begin(kernel: &Kernel, scenario: &Scenario, seed: Seed) -> Result<Session, KernelError> {
+fn start_session(kernel: &Kernel, scenario: &Scenario, seed: Seed) -> Result<Session, KernelError> {
     Session::begin(kernel, scenario, seed, &mut StepListener::silent())
 }
 

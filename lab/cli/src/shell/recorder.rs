@@ -10,7 +10,7 @@ use hol_network::EventSpec;
 use hol_scenario::{Command, Program};
 use toml::{Table, Value};
 
-use super::network::{CompletedStep, NEVER, placeholder};
+use super::network::{CompletedStep, START_NEVER, placeholder};
 use crate::failure::Failure;
 use crate::terminal::note;
 
@@ -46,7 +46,8 @@ impl ExperimentRecorder {
         table.insert("seed".to_owned(), Value::try_from(point.seed).map_err(Failure::failed)?);
         let merged = source.merged()?.into_iter();
         table.extend(merged.filter(|(key, _)| ["root", "network"].contains(&key.as_str())));
-        let programs = point.programs.iter().filter(|program| program.start != NEVER).cloned().collect();
+        let programs =
+            point.programs.iter().filter(|program| program.start != START_NEVER).cloned().collect();
         let file = File::create_new(path).map_err(|problem| {
             Failure::Usage(format!("--record {}: {problem}; choose a new file", path.display()))
         })?;
@@ -55,10 +56,10 @@ impl ExperimentRecorder {
     }
 
     /// Writes the steps.
-    pub fn write(mut self, past: &[CompletedStep]) -> Result<(), Failure> {
+    pub fn write(mut self, steps: &[CompletedStep]) -> Result<(), Failure> {
         let mut programs = self.programs;
-        programs.extend(past.iter().filter_map(line_program));
-        programs.extend(past.last().and_then(|last| wait_program(last, &self.node)));
+        programs.extend(steps.iter().filter_map(line_program));
+        programs.extend(steps.last().and_then(|last| wait_program(last, &self.node)));
         if programs.is_empty() {
             note!("no program was run, so {} is empty", self.path.display());
             return Ok(());
@@ -67,7 +68,7 @@ impl ExperimentRecorder {
             Some(Value::Table(network)) => network,
             _ => Table::new(),
         };
-        let events = past.iter().filter_map(link_event).map(Value::try_from);
+        let events = steps.iter().filter_map(link_event).map(Value::try_from);
         let events: Vec<Value> = events.collect::<Result<_, _>>().map_err(Failure::failed)?;
         if !events.is_empty() {
             let all = network.entry("events").or_insert_with(|| Value::Array(Vec::new()));

@@ -112,7 +112,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_a_job_runs_is_quoted() {
+    fn arguments_of_a_job_are_quoted() {
         assert_eq!(
             example_job().part_command(),
             "/opt/hol run 'my hello.toml' --set 'network.loss=1%' --shard \"$n\"/9 \
@@ -125,7 +125,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_left_is_written_in_ranges() {
+    fn missing_parts_are_written_as_ranges() {
         assert_eq!(example_job().missing_part_ranges(), "3,7-9");
         assert_eq!(
             ClusterJob { missing_parts: (1..=40).collect(), ..example_job() }.missing_part_ranges(),

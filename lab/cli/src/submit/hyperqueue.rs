@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_part_that_is_left_is_a_task_and_the_merge_waits_for_all() {
+    fn each_missing_part_is_a_task_and_the_merge_depends_on_all() {
         let scripts = scripts(&example_job());
         let job: toml::Table = scripts[0].1.parse().unwrap();
         let tasks = job["task"].as_array().unwrap();

@@ -138,7 +138,7 @@ mod tests {
 
     /// The JSON schema of a job does not restrict the values of completionMode and restartPolicy.
     #[test]
-    fn a_part_is_an_index_that_is_tried_again() {
+    fn part_is_an_index_of_the_job_with_retries() {
         let scripts = scripts(&example_job(), PODS);
         let job: Value = serde_json::from_str(&scripts[1].1).unwrap();
         assert_eq!(job["spec"]["completionMode"], "Indexed");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_kubernetes_allows() {
+    fn names_become_valid_kubernetes_labels() {
         assert_eq!(to_label("My sweep_1.b"), "my-sweep-1-b");
         assert_eq!(to_label("-é-"), "experiment");
         assert_eq!(to_label(&"a".repeat(100)).len(), 40);

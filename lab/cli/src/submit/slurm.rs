@@ -2,7 +2,7 @@
 
 use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote, quote_path};
 
-/// Marks each start of a job in its log, which all starts share.
+/// Shell command that writes a line at each start of a job to its log, because restarts append to the same log.
 const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
 
 /// Requeues the job up to three times if its process was killed. SLURM itself restarts jobs only after a node failure.
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_an_array_and_the_merge_waits_for_it() {
+    fn missing_parts_are_an_array_and_the_merge_depends_on_it() {
         let scripts = scripts(&example_job());
         let names: Vec<_> = scripts.iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["part.sh", "merge.sh", "submit.sh"]);
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_twice_when_all_parts_are_done() {
+    fn finished_parts_are_not_submitted_again() {
         let done = submit(&ClusterJob { missing_parts: vec![], waits: true, ..example_job() });
         assert!(
             !done.contains("--array") && !done.contains("--dependency") && done.contains("--wait"),

@@ -92,7 +92,8 @@ impl Validate {
         let kernel = WorldName::of("kernel", self.kernel.as_deref().unwrap_or_default());
         let world = self.world.clone().unwrap_or(kernel);
         if world.family() != "kernel" {
-            let problem = "a file is compared with a kernel; use kernel, kernel:uml or kernel:RELEASE";
+            let problem =
+                "an experiment file is validated against a kernel; use kernel, kernel:uml or kernel:RELEASE";
             return Err(Failure::Usage(format!("--world {world}: {problem}")));
         }
         Ok(world)
@@ -299,7 +300,7 @@ fn point_as_json(compared: &ComparedPoint) -> serde_json::Value {
 fn row(compared: &ComparedPoint) -> Vec<String> {
     let ComparedPoint { point, kernel, model, .. } = compared;
     let mut row = vec![point.to_string()];
-    for check in compared.judged() {
+    for check in compared.judged_checks() {
         row.extend(check.as_ref().map_or(["-", "-", "-", "-"].map(str::to_owned), check_cells));
     }
     row.extend([format!("{}/{}", kernel.collapsed, model.collapsed), compared.verdict().to_owned()]);

@@ -34,7 +34,7 @@ fn compare(dir: &Path, loss: f64) -> String {
 }
 
 #[test]
-fn the_ends_of_a_border_say_different_things() {
+fn ends_of_a_crossover_have_different_winners() {
     let dir = tempfile::tempdir().unwrap();
     let lines = advise(dir.path(), &["--set", "network.delay=10ms", "--precision", "20%"]);
     let [line] = &lines[..] else { panic!("{lines:?}") };
@@ -53,7 +53,7 @@ fn the_ends_of_a_border_say_different_things() {
 }
 
 #[test]
-fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
+fn each_step_of_the_other_axis_has_a_line_in_the_map() {
     let dir = tempfile::tempdir().unwrap();
     // Few short runs: the test is about the format of lines, not about their precision.
     let short = ["--set", "messages=400", "--max-repetitions", "64"];
@@ -69,7 +69,7 @@ fn each_step_of_the_other_axis_has_its_line_and_the_map_shows_them_all() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_said_with_the_cure() {
+fn axes_that_cannot_be_searched_are_refused_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("mine.toml"), EXPERIMENT).unwrap();
     let (exit, message) = failure(dir.path(), &["advise", "mine.toml", "--over", "workload.rate"]);

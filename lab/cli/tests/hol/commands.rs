@@ -73,13 +73,13 @@ fn compare(arguments: &[&str]) -> Vec<Value> {
 
 /// The most important test of a lab: two runs of the same transport do not differ.
 #[test]
-fn a_transport_is_compared_with_itself() {
+fn transport_can_be_compared_with_itself() {
     let text = ok(here().path(), &["compare", "tcp", "tcp", "--count", "200", "--loss", "1%"]);
     assert!(text.contains("tcp (2) is exactly as fast as tcp (10 paired runs)"), "{text}");
 }
 
 #[test]
-fn compare_json_has_exactly_the_promised_fields() {
+fn compare_json_has_exactly_the_documented_fields() {
     let rows = compare(&["tcp", "sctp:streams=8", "--count", "200", "--repetitions", "2", "--seed", "9"]);
     assert_eq!(rows.len(), 2);
     for row in &rows {
@@ -117,7 +117,7 @@ fn each_size_of_a_mix_has_its_own_row_and_its_own_sentence() {
 }
 
 #[test]
-fn flags_of_a_middlebox_ask_its_question() {
+fn mix_and_filter_select_the_workload_simco() {
     let text =
         ok(here().path(), &["compare", "tcp", "--mix", "enable=1", "--count", "20", "--repetitions", "1"]);
     assert!(text.starts_with("simco at 100/s"), "{text}");
@@ -130,7 +130,7 @@ fn an_unknown_number_is_null() {
 }
 
 #[test]
-fn without_loss_the_mean_is_the_round_trip_time() {
+fn mean_without_loss_is_the_round_trip_time() {
     let small = ["--workload", "simco", "--count", "500", "--delay", "20ms"];
     let rows = compare(&[&["tcp", "sctp:streams=8"], &small[..]].concat());
     assert_eq!(rows.len(), 2);
@@ -151,7 +151,7 @@ fn the_same_seed_gives_the_same_digest_for_any_number_of_jobs() {
 }
 
 #[test]
-fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
+fn compare_prints_a_conclusion_and_at_most_80_columns() {
     let text = ok(
         here().path(),
         &["compare", "tcp", "tcp:stack=linux-6.12", "--count", "100", "--repetitions", "2"],
@@ -163,7 +163,7 @@ fn compare_says_who_is_faster_in_a_sentence_and_draws_at_most_80_columns() {
 }
 
 #[test]
-fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
+fn command_line_mistakes_are_usage_errors_with_a_remedy() {
     let cases: [(&[&str], &str); 25] = [
         (&["compare"], "hol compare tcp sctp:streams=1"),
         (&["compare", "tpc"], "error: transport 1: unknown transport \"tpc\""),
@@ -200,7 +200,7 @@ fn mistakes_on_the_command_line_are_usage_errors_with_a_cure() {
 }
 
 #[test]
-fn a_mistake_in_a_file_has_its_line_and_column() {
+fn error_in_a_file_has_its_line_and_column() {
     let dir = here();
     fs::write(dir.path().join("a.toml"), "transports = ['tcp']\n[network]\ndealy = '10ms'\n").unwrap();
     let (code, message) = failure(dir.path(), &["run", "a.toml"]);
@@ -220,7 +220,7 @@ fn the_plan_shows_every_point_and_the_cost() {
 }
 
 #[test]
-fn the_rows_of_a_sweep_say_which_point_they_are() {
+fn rows_of_a_sweep_name_their_point() {
     let dir = here();
     let text =
         "transports = ['tcp']\nmessages = 20\nrepetitions = 2\n[sweep]\n'network.loss' = ['0%', '1%']\n";
@@ -232,7 +232,7 @@ fn the_rows_of_a_sweep_say_which_point_they_are() {
 }
 
 #[test]
-fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
+fn experiment_with_background_reports_the_share_of_each_flow() {
     let competing = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/competing.toml");
     let dir = here();
     let short = ["--set", "messages=200", "--set", "repetitions=2", "--out", "r"];
@@ -253,7 +253,7 @@ fn the_experiment_with_competitors_says_how_the_flows_shared_the_line() {
 }
 
 #[test]
-fn the_experiment_with_a_deep_queue_draws_why_small_messages_wait() {
+fn series_of_a_deep_queue_are_drawn_in_the_report() {
     let experiment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/bufferbloat.toml");
     let dir = here();
     let rows = rows(&ok(dir.path(), &["run", experiment.to_str().unwrap(), "--json", "--out", "r"]));
@@ -273,7 +273,7 @@ fn the_experiment_with_a_deep_queue_draws_why_small_messages_wait() {
 }
 
 #[test]
-fn a_comparison_keeps_its_time_series_in_a_directory_and_without_one_says_so() {
+fn series_of_a_comparison_need_an_output_directory() {
     let dir = here();
     let compare = ["compare", "tcp", "sctp", "--workload", "bulk", "--count", "300", "--repetitions", "1"];
     let text = ok(dir.path(), &[&compare[..], &["--series", "5ms", "--out", "kept"]].concat());
@@ -289,7 +289,7 @@ fn a_comparison_keeps_its_time_series_in_a_directory_and_without_one_says_so() {
 }
 
 #[test]
-fn help_teaches_by_example_and_lists_name_what_there_is() {
+fn help_has_examples_and_list_has_every_name() {
     let help = ok(here().path(), &["--help"]);
     assert!(help.find("hol compare tcp").unwrap() < help.find("Usage:").unwrap());
     let list = ok(here().path(), &["list"]);
@@ -316,7 +316,7 @@ fn help_teaches_by_example_and_lists_name_what_there_is() {
 }
 
 #[test]
-fn a_trace_at_a_node_has_its_packets_alone() {
+fn trace_at_a_node_has_only_its_packets() {
     let dir = tempfile::tempdir().unwrap();
     let flags = ["trace", "tcp", "--count", "20", "--repetitions", "1", "--loss", "5%"];
     let all = ok(dir.path(), &flags);
@@ -340,7 +340,7 @@ fn a_trace_at_a_node_has_its_packets_alone() {
 
 #[test]
 #[ignore = "needs tshark"]
-fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
+fn wireshark_finds_no_malformed_packets_or_wrong_checksums() {
     let dir = here();
     let interleaved = "sctp:streams=8,interleaving,scheduler=rr,lifetime=300ms";
     for transport in ["tcp", "sctp:streams=8", interleaved, "quic:streams=8"] {
@@ -373,7 +373,7 @@ fn wireshark_reads_a_capture_without_a_malformed_packet_or_a_wrong_checksum() {
 }
 
 #[test]
-fn a_page_is_shown_file_by_file() {
+fn waterfall_shows_a_page_file_by_file() {
     let dir = here();
     let flags = ["--workload", "page", "--count", "3", "--repetitions", "1", "--waterfall"];
     let trace = [&["trace", "tcp"], &flags[..]].concat();
@@ -413,7 +413,7 @@ fn a_run_of_an_experiment_file_can_be_traced() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn output_that_cannot_be_written_is_a_failure() {
+fn unwritable_output_is_a_failure() {
     for arguments in [&["list"][..], &["compare", "tcp", "--count", "20", "--json"]] {
         // Every write to this device fails as on a full disk.
         let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -425,7 +425,7 @@ fn output_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
-fn nothing_completed_is_no_comparison() {
+fn comparison_without_completed_messages_has_no_conclusion() {
     let flags = ["--loss", "100%", "--count", "20", "--repetitions", "2"];
     let text = ok(here().path(), &[&["compare", "tcp", "sctp"], &flags[..]].concat());
     assert!(text.contains("\nnothing completed over sctp, so there is no comparison\n"), "{text}");
@@ -433,7 +433,7 @@ fn nothing_completed_is_no_comparison() {
 }
 
 #[test]
-fn what_is_no_text_file_is_told_what_to_do() {
+fn binary_files_are_refused_with_a_remedy() {
     let dir = here();
     fs::create_dir(dir.path().join("folder")).unwrap();
     fs::write(dir.path().join("a.toml"), b"title = '\xff'\n").unwrap();
@@ -444,7 +444,7 @@ fn what_is_no_text_file_is_told_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure_of_the_program() {
+fn closed_pipe_is_not_a_failure() {
     let dir = here();
     fs::write(
         dir.path().join("a.ns"),
@@ -472,7 +472,7 @@ fn a_reader_that_goes_away_is_no_failure_of_the_program() {
 }
 
 #[test]
-fn a_rate_beyond_the_clock_is_refused_where_it_stands() {
+fn rate_beyond_the_clock_resolution_is_refused_at_its_position() {
     let dir = here();
     fs::write(dir.path().join("a.toml"), "transports = ['tcp']\nmessages = 20\n[workload]\nkind = 'simco'\n")
         .unwrap();
@@ -485,7 +485,7 @@ fn a_rate_beyond_the_clock_is_refused_where_it_stands() {
 }
 
 #[test]
-fn a_problem_of_a_flag_names_that_flag() {
+fn error_of_a_flag_names_the_flag() {
     let dir = here();
     let (code, problem) = failure(dir.path(), &["compare", "tcp", "--workload", "echo", "--size", "0B"]);
     assert!(
@@ -495,7 +495,7 @@ fn a_problem_of_a_flag_names_that_flag() {
 }
 
 #[test]
-fn a_precision_that_is_not_met_is_said() {
+fn missed_precision_is_a_warning() {
     let dir = here();
     let text = "transports = ['tcp']\nmessages = 60\nrepetitions = '2..3'\nprecision = '0.001%'\n[network]\nloss = '5%'\n";
     fs::write(dir.path().join("a.toml"), text).unwrap();
@@ -520,7 +520,7 @@ fn piped(dir: &Path, arguments: &[&str], input: &str) -> std::process::Output {
 }
 
 #[test]
-fn a_dash_is_standard_input_and_output() {
+fn dash_means_standard_input_or_output() {
     let dir = here();
     let good = piped(dir.path(), &["run", "-", "--json"], "transports = ['tcp']\nmessages = 50\n");
     assert_eq!(rows(&String::from_utf8(good.stdout).unwrap()).len(), 1);
@@ -542,7 +542,7 @@ fn a_dash_is_standard_input_and_output() {
 
 /// The reader of quiche (crate qlog 0.15) reads these files, and qvis draws them.
 #[test]
-fn a_qlog_has_the_packets_of_both_ends_and_the_congestion_window() {
+fn qlog_has_packets_of_both_ends_and_congestion_windows() {
     let dir = here();
     let question = ["trace", "quic:connections=2", "--count", "200", "--repetitions", "1", "--loss", "5%"];
     let said = ok(dir.path(), &[&question[..], &["--qlog", "run.qlog"]].concat());
@@ -585,7 +585,7 @@ fn a_qlog_has_the_packets_of_both_ends_and_the_congestion_window() {
 }
 
 #[test]
-fn init_writes_the_question_that_compare_asks() {
+fn init_writes_the_experiment_of_compare() {
     let dir = here();
     for question in [
         &["tcp", "sctp:streams=8", "--loss", "1%", "--rate", "500/s", "--count", "300"][..],
@@ -636,7 +636,7 @@ fn init_writes_the_question_that_compare_asks() {
 }
 
 #[test]
-fn every_line_that_init_leaves_out_could_be_taken_in() {
+fn every_commented_key_of_init_can_be_enabled() {
     let dir = here();
     let text = ok(dir.path(), &["init"]);
     for line in
@@ -655,7 +655,7 @@ fn every_line_that_init_leaves_out_could_be_taken_in() {
 }
 
 #[test]
-fn what_prints_a_table_prints_json_too() {
+fn commands_with_tables_also_print_json() {
     let dir = here();
     fs::write(
         dir.path().join("mine.toml"),

@@ -16,7 +16,7 @@ fn alone(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn without_the_program_the_error_says_how_to_get_it() {
+fn missing_companion_program_is_an_error_with_a_remedy() {
     for (command, program, crate_of_it) in
         [("serve", "hol-serve", "lab/serve"), ("simco", "simcod", "middlebox/simcod")]
     {

@@ -92,7 +92,7 @@ fn is_of_the_kernel(chapter: &str) -> bool {
 }
 
 #[test]
-fn commands_print_what_the_guide_says() {
+fn commands_print_the_output_in_the_guide() {
     let chapters = chapters();
     let commands =
         chapters.values().flat_map(|chapter| chapter.lines()).filter(|line| line.starts_with("$ "));
@@ -115,14 +115,14 @@ fn commands_print_what_the_guide_says() {
 
 #[test]
 #[ignore = "repeats twelve reports in half a minute of processor time"]
-fn commands_print_what_the_page_of_reports_says() {
+fn commands_print_the_output_in_the_page_of_reports() {
     let path = Path::new(GUIDE).join(TICKETS);
     check(&path, &fs::read_to_string(&path).unwrap(), str::to_owned);
 }
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), libsctp-dev, gcc and mkfs.erofs (erofs-utils)"]
-fn programs_of_the_guide_compile_and_do_in_linux_what_it_says() {
+fn programs_of_the_guide_print_its_output_in_linux() {
     for (path, chapter) in chapters().iter().filter(|(_, chapter)| is_of_the_kernel(chapter)) {
         check(path, chapter, without_numbers);
     }
@@ -130,7 +130,7 @@ fn programs_of_the_guide_compile_and_do_in_linux_what_it_says() {
 
 /// Every page is in the table of contents, and every link has a target.
 #[test]
-fn every_page_is_in_the_book_and_every_link_leads_somewhere() {
+fn every_page_is_in_the_book_and_links_have_targets() {
     let docs = Path::new(GUIDE).parent().unwrap();
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
     let mut pages = chapters();

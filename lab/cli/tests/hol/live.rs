@@ -3,7 +3,7 @@
 use crate::program::{failure, ok};
 
 #[test]
-fn a_question_is_answered_by_this_machine_and_never_said_to_be_repeatable() {
+fn live_comparison_runs_and_is_not_called_repeatable() {
     let dir = tempfile::tempdir().unwrap();
     let few = ["--count", "200", "--rate", "1000/s", "--repetitions", "2"];
     let answer = ok(dir.path(), &[&["compare", "tcp", "udp", "--world", "live"], &few[..]].concat());
@@ -19,7 +19,7 @@ fn a_question_is_answered_by_this_machine_and_never_said_to_be_repeatable() {
 }
 
 #[test]
-fn a_path_that_this_machine_does_not_have_is_refused_by_its_name() {
+fn live_path_that_does_not_exist_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     let (code, complaint) = failure(dir.path(), &["compare", "tcp", "--world", "live", "--loss", "1%"]);
     assert!(code == 2 && complaint.contains("loss"), "{code}: {complaint}");
@@ -28,7 +28,7 @@ fn a_path_that_this_machine_does_not_have_is_refused_by_its_name() {
 /// `network.ip` is the only key of a path that loopback supports.
 #[test]
 #[ignore = "needs IPv6 on the loopback interface"]
-fn loopback_is_there_in_both_versions_of_ip() {
+fn loopback_works_over_ipv4_and_ipv6() {
     let dir = tempfile::tempdir().unwrap();
     let text = "world = 'live'\ntransports = ['tcp', 'udp', 'quic:ecn=true', 'sctp:socket=own']\nmessages = 100\nrepetitions = 1
         network.ip = 'v6'\n[workload]\nkind = 'echo'\nrate = '1000/s'\n";

@@ -52,7 +52,7 @@ fn model(sources: f64, delay_ms: u32, loss: &str) -> [f64; 2] {
 
 #[test]
 #[ignore = "needs ns-2 (package ns2)"]
-fn in_ns2_two_streams_are_one_and_two_sources_carry_what_they_do_in_the_model() {
+fn ns2_ignores_streams_and_two_sources_match_the_model() {
     let one = ns2(1, 1.0, 10, 0.01);
     assert!(one.len() > 20_000);
     assert_eq!(one, ns2(2, 1.0, 10, 0.01), "the second stream changes nothing, and has nothing");

@@ -86,7 +86,7 @@ fn awk(dir: &Path, script: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_line_has_the_twelve_fields_of_ns_2_and_the_same_run_the_same_lines() {
+fn trace_lines_have_twelve_fields_and_are_repeatable() {
     let dir = tempfile::tempdir().unwrap();
     traced(dir.path(), "tcp", ALONE);
     let first = fs::read_to_string(dir.path().join("run.tr")).unwrap();
@@ -103,7 +103,7 @@ fn a_line_has_the_twelve_fields_of_ns_2_and_the_same_run_the_same_lines() {
 
 /// Octets of user data that arrive for the first time, from the first transmission to the last reception.
 #[test]
-fn throughput_by_awk_is_the_throughput_of_the_records() {
+fn awk_throughput_equals_that_of_the_records() {
     let dir = tempfile::tempdir().unwrap();
     let run = traced(dir.path(), "tcp:wakeup=0s", COMPETING);
     let script = r#"
@@ -120,7 +120,7 @@ fn throughput_by_awk_is_the_throughput_of_the_records() {
 
 /// The delay from the sender's queue to the receiver; each message is one packet, which does not wait.
 #[test]
-fn delay_by_awk_is_the_delay_of_the_records() {
+fn awk_delay_equals_that_of_the_records() {
     let dir = tempfile::tempdir().unwrap();
     for transport in ["tcp:wakeup=0s", "sctp:wakeup=0s"] {
         let run = traced(dir.path(), transport, ALONE);
@@ -139,7 +139,7 @@ fn delay_by_awk_is_the_delay_of_the_records() {
 
 /// All packets of all flows, including acknowledgements.
 #[test]
-fn loss_by_awk_is_what_the_network_counted() {
+fn awk_loss_equals_that_of_the_network() {
     let dir = tempfile::tempdir().unwrap();
     let lossy = COMPETING.replace("queue =", "loss = '1%', queue =");
     for transport in ["tcp", "sctp"] {
@@ -157,7 +157,7 @@ fn loss_by_awk_is_what_the_network_counted() {
 
 /// The limit of 6 packets is one in transmission and five waiting; a further packet is enqueued and dropped.
 #[test]
-fn the_queue_by_awk_is_as_long_as_its_limit_allows() {
+fn awk_queue_length_stays_below_its_limit() {
     let dir = tempfile::tempdir().unwrap();
     traced(dir.path(), "tcp", COMPETING);
     let script = r#"
@@ -172,7 +172,7 @@ fn the_queue_by_awk_is_as_long_as_its_limit_allows() {
 }
 
 #[test]
-fn the_scripts_of_the_study_give_its_throughput_delay_and_loss() {
+fn awk_scripts_of_the_study_give_its_numbers() {
     let dir = tempfile::tempdir().unwrap();
     for transport in ["sctp:wakeup=0s,streams=2", "sctp:wakeup=0s,associations=2"] {
         let run = traced(dir.path(), transport, CONSTANT_BIT_RATE);
@@ -200,7 +200,7 @@ fn the_scripts_of_the_study_give_its_throughput_delay_and_loss() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_had_is_refused_with_the_reason() {
+fn impossible_trace_is_refused_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let (code, message) = failure(dir.path(), &["trace", "tcp", "--ns2", "none/run.tr"]);
     assert!(code == 1 && message.contains("none/run.tr: cannot write"), "{message}");

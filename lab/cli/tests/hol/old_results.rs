@@ -33,7 +33,7 @@ fn columns(dir: &Path) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn an_old_result_has_the_table_that_it_had_and_a_report() {
+fn old_results_keep_their_table_and_get_a_report() {
     let all = old_results();
     assert!(all.len() >= 2, "{all:?}");
     for (old, title) in all {
@@ -53,7 +53,7 @@ fn an_old_result_has_the_table_that_it_had_and_a_report() {
 
 /// Other programs can read the files: Parquet is a standard of its own.
 #[test]
-fn old_records_come_along() {
+fn records_of_old_results_are_kept() {
     let (old, _) = old_results().into_iter().find(|(dir, _)| dir.ends_with("records")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     ok(dir.path(), &["merge", old.to_str().unwrap(), "--out", "today"]);

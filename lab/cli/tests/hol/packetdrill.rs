@@ -7,7 +7,7 @@ use crate::program::{failure, hol, ok};
 const PASSES: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n+0 < S 0:0(0) win 100 <mss 1000>\n+0 > S. 0:0(0) ack 1 <...>\n";
 
 #[test]
-fn each_script_has_a_line_and_the_end_a_table() {
+fn output_has_a_line_per_script_and_a_table() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("suite/deeper")).unwrap();
     let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
@@ -36,7 +36,7 @@ fn each_script_has_a_line_and_the_end_a_table() {
 }
 
 #[test]
-fn a_place_without_scripts_is_refused_and_a_file_of_octets_is_not_read() {
+fn directory_without_scripts_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("empty")).unwrap();
     fs::write(dir.path().join("octets.pkt"), [0xff, 0xfe, 0x00]).unwrap();

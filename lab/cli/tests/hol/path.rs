@@ -51,7 +51,7 @@ fn is_within(text: &str, table: &str, key: &str, truth: f64) {
 }
 
 #[test]
-fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
+fn capture_of_a_transfer_gives_rate_delay_loss_and_mtu() {
     let dir = tempfile::tempdir().unwrap();
     // A run whose handshakes are not lost, because SCTP's server measures no other round-trip time.
     let network = ["--bandwidth", "10Mbit", "--delay", "30ms", "--loss", "1%", "--seed", "3"];
@@ -77,7 +77,7 @@ fn a_transfer_tells_rate_delay_loss_and_mtu_at_either_end() {
 }
 
 #[test]
-fn messages_tell_jitter_and_the_losses_of_both_directions() {
+fn capture_of_messages_gives_jitter_and_both_loss_rates() {
     let dir = tempfile::tempdir().unwrap();
     let set = ["--set", "network.jitter=5ms", "--set", "network.down.loss=4%"];
     let network = ["--bandwidth", "10Mbit", "--delay", "20ms", "--loss", "2%", "--count", "4000"];
@@ -93,7 +93,7 @@ fn messages_tell_jitter_and_the_losses_of_both_directions() {
 }
 
 #[test]
-fn bursts_and_reordering_come_back() {
+fn bursts_and_reordering_are_estimated() {
     let dir = tempfile::tempdir().unwrap();
     let bulk = [
         "sctp",
@@ -125,7 +125,7 @@ fn bursts_and_reordering_come_back() {
 }
 
 #[test]
-fn what_is_learnt_is_the_network_of_an_experiment() {
+fn learnt_network_is_valid_in_an_experiment() {
     let dir = tempfile::tempdir().unwrap();
     capture(
         dir.path(),
@@ -138,7 +138,7 @@ fn what_is_learnt_is_the_network_of_an_experiment() {
 }
 
 #[test]
-fn captures_that_are_not_whole_give_what_they_can_or_are_named() {
+fn incomplete_captures_give_partial_results_or_an_error() {
     let dir = tempfile::tempdir().unwrap();
     capture(
         dir.path(),
@@ -192,7 +192,7 @@ fn compressed_captures_are_read_as_they_are() {
 }
 
 #[test]
-fn files_of_other_tools_are_named() {
+fn files_of_other_tools_are_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("up.json"), "{\"start\": {\"test_start\": {}}, \"intervals\": []}").unwrap();
     for command in [&["run", "up.json"][..], &["path", "learn", "up.json"]] {
@@ -206,7 +206,7 @@ fn files_of_other_tools_are_named() {
 
 /// A classic capture of an unsupported link type, and one of only one direction.
 #[test]
-fn another_link_and_one_direction_are_named() {
+fn unsupported_link_types_and_missing_directions_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let header = |link: u32| [0xa1b2_c3d4_u32, 0, 0, 0, 0, link].map(u32::to_le_bytes).concat();
     let record = |ms: u32, octets: &[u8]| {
@@ -240,7 +240,7 @@ fn another_link_and_one_direction_are_named() {
 }
 
 #[test]
-fn a_path_of_ipv6_is_learnt_as_one() {
+fn ipv6_path_is_learnt_with_its_ip_version() {
     let dir = tempfile::tempdir().unwrap();
     let trace = [
         "trace",

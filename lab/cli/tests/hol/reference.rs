@@ -27,7 +27,7 @@ fn documented(topic: &str) -> String {
 
 /// `HOL_BLESS=1 cargo test -p headofline --test hol reference` rewrites the files.
 #[test]
-fn the_documentation_says_what_the_code_says() {
+fn generated_documentation_matches_the_code() {
     for (topic, file) in [("reference", "reference.md"), ("schema", "experiment.schema.json")] {
         let (path, text) = (Path::new(ROOT).join("docs").join(file), documented(topic));
         if std::env::var_os("HOL_BLESS").is_some() {
@@ -40,7 +40,7 @@ fn the_documentation_says_what_the_code_says() {
 
 /// The page docs/fidelity.md has a table of the known differences, with the names that reports use.
 #[test]
-fn the_page_about_truth_lists_every_known_difference() {
+fn fidelity_page_lists_every_known_difference() {
     const BEGIN: &str = "## What is known to differ\n";
     const END: &str = "\n**The engines differ**";
     let rows = KNOWN_DIFFERENCES
@@ -89,7 +89,7 @@ fn help_explains_commands_tables_and_kinds_of_workload() {
 }
 
 #[test]
-fn shells_and_man_know_every_command() {
+fn completions_and_manual_have_every_command() {
     let dir = tempfile::TempDir::new().unwrap();
     ok(dir.path(), &["manual", "man"]);
     let page = fs::read_to_string(dir.path().join("man/hol-run.1")).unwrap();
@@ -118,7 +118,7 @@ fn experiments(dir: PathBuf, found: &mut Vec<PathBuf>) {
 /// Validated with Python's independent implementation of JSON Schema.
 #[test]
 #[ignore = "needs Python with jsonschema (pip install jsonschema, HOL_PYTHON names the Python)"]
-fn every_experiment_here_is_valid_by_the_schema_and_misspelt_ones_are_not() {
+fn schema_accepts_all_experiments_and_rejects_misspelt_keys() {
     let python = std::env::var("HOL_PYTHON").unwrap_or_else(|_| "python3".into());
     let mut files = Vec::new();
     experiments(Path::new(ROOT).join("experiments"), &mut files);
@@ -152,7 +152,7 @@ assert check.is_valid(dict(hello, workload=dict(kind='echo', rate='3/s', to='b')
 
 /// Every file that a text names by its path in the repository exists.
 #[test]
-fn the_files_that_texts_name_exist() {
+fn files_named_in_texts_exist() {
     const TOP: [&str; 10] = [
         "protocols",
         "lab",

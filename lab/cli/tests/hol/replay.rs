@@ -18,7 +18,7 @@ fn at(exchange: &str) -> f64 {
 }
 
 #[test]
-fn messages_come_back_from_a_capture_at_either_end() {
+fn replay_recovers_messages_from_a_capture_at_either_end() {
     let dir = tempfile::tempdir().unwrap();
     for transport in ["tcp", "sctp:streams=4", "udp"] {
         let run =
@@ -42,7 +42,7 @@ fn messages_come_back_from_a_capture_at_either_end() {
 }
 
 #[test]
-fn what_was_captured_runs_over_every_transport() {
+fn replayed_capture_runs_over_every_transport() {
     let dir = tempfile::tempdir().unwrap();
     let run = [
         "--workload",
@@ -70,7 +70,7 @@ fn what_was_captured_runs_over_every_transport() {
 }
 
 #[test]
-fn captures_without_messages_are_named() {
+fn captures_without_messages_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("empty.pcap"), b"").unwrap();
     let (code, message) = failure(dir.path(), &["replay", "empty.pcap"]);

@@ -58,7 +58,7 @@ fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn parts_in_any_order_are_what_one_machine_does() {
+fn merged_parts_equal_the_run_on_one_machine() {
     for (text, of) in [(EXPERIMENT, 3), (PRECISE, 4)] {
         let dir = write(text);
         let dir = dir.path();
@@ -92,7 +92,7 @@ fn parts_in_any_order_are_what_one_machine_does() {
 }
 
 #[test]
-fn a_part_that_is_missing_or_half_done_is_named_and_can_come_later() {
+fn missing_and_incomplete_parts_are_named_and_can_be_added_later() {
     let dir = write(EXPERIMENT);
     let dir = dir.path();
     run_parts(dir, 3);
@@ -114,7 +114,7 @@ fn a_part_that_is_missing_or_half_done_is_named_and_can_come_later() {
 }
 
 #[test]
-fn what_contradicts_or_belongs_to_another_experiment_is_refused() {
+fn contradicting_and_foreign_parts_are_refused() {
     let dir = write(EXPERIMENT);
     let dir = dir.path();
     run_parts(dir, 2);
@@ -147,7 +147,7 @@ fn what_contradicts_or_belongs_to_another_experiment_is_refused() {
 }
 
 #[test]
-fn a_plan_tells_what_parts_come_to() {
+fn plan_shows_the_cost_of_parts() {
     let dir = write(EXPERIMENT);
     let said = ok(dir.path(), &["plan", "one.toml", "--shards", "50"]);
     assert!(said.contains("6 points, "), "{said}");

@@ -74,7 +74,7 @@ fn continue_sweep(dir: &Path, before: &[(String, u64)]) {
 }
 
 #[test]
-fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
+fn ctrl_c_ends_a_sweep_and_the_same_command_continues() {
     let dir = tempfile::tempdir().unwrap();
     let child = begin(dir.path());
     let id = child.id().to_string();
@@ -90,7 +90,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_killed_sweep_loses_at_most_the_runs_that_had_begun() {
+fn killed_sweep_loses_at_most_its_unfinished_runs() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = begin(dir.path());
     child.kill().unwrap();
@@ -109,7 +109,7 @@ fn a_killed_sweep_loses_at_most_the_runs_that_had_begun() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_number_of_jobs_nor_on_when_they_are_made() {
+fn results_do_not_depend_on_the_number_of_jobs_or_on_time() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for (dir, jobs) in [(&one, "1"), (&two, "2")] {
         fs::write(dir.path().join("short.toml"), SHORT).unwrap();
@@ -123,7 +123,7 @@ fn results_do_not_depend_on_the_number_of_jobs_nor_on_when_they_are_made() {
 }
 
 #[test]
-fn a_precision_stops_at_the_same_repetition_for_any_number_of_jobs() {
+fn precision_needs_the_same_repetitions_for_any_number_of_jobs() {
     let text = "transports = ['tcp']\nmessages = 1000\nrepetitions = '3..40'\nprecision = '3%'\n\
                 [network]\nloss = '2%'\n";
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -154,7 +154,7 @@ fn verify_repeats_runs_and_names_what_differs() {
 }
 
 #[test]
-fn verify_finds_totals_that_were_changed() {
+fn verify_detects_changed_totals() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -171,7 +171,7 @@ fn verify_finds_totals_that_were_changed() {
 }
 
 #[test]
-fn verify_says_what_is_missing() {
+fn verify_reports_missing_runs() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -188,7 +188,7 @@ fn verify_says_what_is_missing() {
 }
 
 #[test]
-fn the_report_is_drawn_again_from_the_directory_alone() {
+fn report_needs_only_the_result_directory() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -206,7 +206,7 @@ fn the_report_is_drawn_again_from_the_directory_alone() {
 
 /// RO-Crate 1.1: section "Root Data Entity" has the fields, section "RO-Crate JSON-LD" says that every entity is in one flat list.
 #[test]
-fn a_crate_describes_every_file_and_where_it_is_from() {
+fn crate_describes_every_file_and_its_origin() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -257,7 +257,7 @@ fn a_crate_describes_every_file_and_where_it_is_from() {
 }
 
 #[test]
-fn a_directory_belongs_to_one_experiment() {
+fn directory_of_another_experiment_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -283,7 +283,7 @@ fn records_of_all_messages_are_kept_on_demand() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named() {
+fn unwritable_directory_is_named() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
@@ -294,7 +294,7 @@ fn a_place_that_cannot_be_written_is_named() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_disk_is_named_with_the_file_and_the_cure() {
+fn full_disk_is_reported_with_the_file_and_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
     ok(dir.path(), &["run", "short.toml", "--out", "out"]);
@@ -306,7 +306,7 @@ fn a_full_disk_is_named_with_the_file_and_the_cure() {
 }
 
 #[test]
-fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured() {
+fn figures_of_an_experiment_can_change_after_its_runs() {
     let dir = tempfile::tempdir().unwrap();
     let file = |figures: &str| {
         let sweep = "[sweep]\n'network.loss' = ['0%', '1%']\n'network.delay' = ['5ms', '9ms']\n";
@@ -354,7 +354,7 @@ fn an_experiment_names_its_own_figures_and_may_change_them_when_all_is_measured(
 
 /// The queue before the link grows during the whole run, and the rate of a ping-pong depends on its response times.
 #[test]
-fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
+fn without_a_steady_state_no_transport_is_called_faster() {
     let dir = tempfile::tempdir().unwrap();
     let text = "transports = ['tcp', 'sctp']\nmessages = 600\nrepetitions = 6\n[[background]]\n[workload]\n\
                 kind = 'pingpong'\nsize = '400B'\n[network]\nrate = '4Mbit'\n\
@@ -366,7 +366,7 @@ fn where_the_pace_depends_on_the_length_of_the_run_nobody_is_faster() {
 
 /// Messages of a greedy workload have no meaningful response time, so the throughput is the main metric.
 #[test]
-fn a_sweep_of_bulk_tells_of_throughput() {
+fn bulk_sweep_reports_throughput() {
     let dir = tempfile::tempdir().unwrap();
     let text = "transports = ['tcp', 'sctp']\nmessages = 200\nrepetitions = 5\n[workload]\nkind = 'bulk'\n\
                 [network]\nrate = '2Mbit'\n[sweep]\n'workload.size' = ['8kB', '64kB']\n";

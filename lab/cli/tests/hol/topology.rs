@@ -10,7 +10,7 @@ fn experiments() -> PathBuf {
 }
 
 #[test]
-fn a_script_is_drawn_mapped_and_written_so_that_it_is_read_again() {
+fn script_is_drawn_listed_and_written_losslessly() {
     let dir = tempfile::tempdir().unwrap();
     let script = experiments().join("testlink.ns");
     let script = script.to_str().unwrap();
@@ -28,7 +28,7 @@ fn a_script_is_drawn_mapped_and_written_so_that_it_is_read_again() {
 }
 
 #[test]
-fn an_experiment_runs_on_its_script_and_says_what_it_ignores() {
+fn experiment_on_a_script_lists_ignored_commands() {
     let dir = tempfile::tempdir().unwrap();
     let script = fs::read_to_string(experiments().join("testlink.ns")).unwrap();
     fs::write(dir.path().join("testlink.ns"), script).unwrap();
@@ -45,7 +45,7 @@ fn an_experiment_runs_on_its_script_and_says_what_it_ignores() {
 }
 
 #[test]
-fn a_broken_script_is_refused_by_line_and_word() {
+fn script_error_names_line_and_word() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("bad.ns"), "set ns [new Simulator]\nset a [$ns nod]\n").unwrap();
     let (code, message) = failure(dir.path(), &["topology", "bad.ns"]);
@@ -67,7 +67,7 @@ const TUTORIAL: &str = "set ns [new Simulator]\nset nf [open out.nam w]\n$ns nam
     $ns at 5.0 \"finish\"\n$ns run\n";
 
 #[test]
-fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
+fn script_with_traffic_runs_without_touching_the_machine() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("example.ns"), TUTORIAL).unwrap();
     let run = program::hol(dir.path(), &["run", "example.ns", "--json"]);
@@ -97,7 +97,7 @@ fn a_script_with_traffic_runs_by_itself_and_does_nothing_to_the_machine() {
 }
 
 #[test]
-fn tc_is_refused_for_a_trace_wherever_its_runs_begin() {
+fn tc_script_is_refused_for_a_path_with_a_trace() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("lte.csv"), "time_s,rate_kbit\n0,8000\n3,2000\n6,8000\n").unwrap();
     for start in ["", "trace_start = 'random'"] {

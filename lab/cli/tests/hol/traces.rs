@@ -22,7 +22,7 @@ fn mean(dir: &Path, out: &str) -> f64 {
 
 /// The values at time 0 apply from the first packet on, and a change is equivalent to an event.
 #[test]
-fn a_table_is_as_the_events_that_it_stands_for() {
+fn trace_table_equals_the_corresponding_events() {
     let dir = tempfile::tempdir().unwrap();
     experiment(dir.path(), "'lte.csv'", "time,rate,delay\n0s,2Mbit,40ms\n1s,4Mbit,15ms\n", "");
     let traced = mean(dir.path(), "traced");
@@ -33,7 +33,7 @@ fn a_table_is_as_the_events_that_it_stands_for() {
 }
 
 #[test]
-fn opportunities_of_mahimahi_are_swept_as_any_other_key() {
+fn mahimahi_traces_can_be_swept() {
     let dir = tempfile::tempdir().unwrap();
     // One packet every 4 ms is 3 Mbit/s.
     let file: String = (1..=250).map(|k| format!("{}\n", 4 * k)).collect();
@@ -88,7 +88,7 @@ fn digests(dir: &Path, out: &str, options: &[&str]) -> Vec<String> {
 
 /// Nothing but the start is random here.
 #[test]
-fn runs_begin_where_their_seeds_say() {
+fn trace_start_of_a_run_follows_from_its_seed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     experiment(
@@ -126,7 +126,7 @@ fn runs_begin_where_their_seeds_say() {
 /// An outage is at another time in each run, and what it costs counts from there: TCP gives up when its retransmission timer first expires
 /// after a second without an acknowledgement (RFC 5482), the third time with 200 ms that double.
 #[test]
-fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
+fn outage_of_a_trace_counts_from_its_start_in_each_run() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     experiment(dir, "'lte.csv'\ntrace_start = 'random'", "time_s,loss_%\n0,0\n5,100\n5.1,100\n", "");
@@ -151,7 +151,7 @@ fn an_outage_of_a_trace_counts_from_its_time_in_each_run() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_is_refused_with_its_line() {
+fn invalid_trace_is_refused_with_its_line() {
     let dir = tempfile::tempdir().unwrap();
     for (trace, file, words) in [
         ("'lte.csv'", "time,rate\n0s,1Mbit\n2s,2Mbit\n1s,1Mbit\n", "lte.csv:4: 1s is before 2s"),

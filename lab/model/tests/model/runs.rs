@@ -340,7 +340,7 @@ fn an_association_survives_the_loss_of_a_path() {
 }
 
 #[test]
-fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+fn association_with_one_address_per_end_uses_one_path() {
     let network = "paths = [{}, { loss = '100%' }]";
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         let run = run_of(transport, network, "kind = 'echo'", 1000);

@@ -12,29 +12,31 @@ use crate::region::Requirement;
 #[serde(deny_unknown_fields)]
 pub struct Area {
     pub(super) transports: Vec<String>,
-    than: String,
+    #[serde(rename = "than")]
+    reference: String,
     #[serde(default)]
     pub(super) at: Filter,
     /// The requirement.
-    enough: Requirement,
+    #[serde(rename = "enough")]
+    requirement: Requirement,
 }
 
 impl Area {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
-        Finding::all(self.transports.iter().map(|transport| self.of(view, transport)))
+        Finding::all(self.transports.iter().map(|transport| self.compare(view, transport)))
     }
 
     /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same
     /// losses.
-    fn of(&self, view: &View<'_>, transport: &str) -> Finding {
+    fn compare(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
         let pairs: Vec<(&Cell, &Cell)> = cells
             .into_iter()
-            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.than)?)))
+            .filter_map(|cell| Some((cell, view.with_same_conditions(cell, &self.reference)?)))
             .collect();
         let (cells, others): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        let [ours, theirs] = [&cells, &others].map(|cells| self.enough.shares_met_by_repetition(cells));
+        let [ours, theirs] = [&cells, &others].map(|cells| self.requirement.shares_met_by_repetition(cells));
         let gains: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
         let of = |areas: &[f64]| Interval::of(areas, CONFIDENCE);
         let (Some(ours), Some(theirs), Some(gain)) = (of(&ours), of(&theirs), of(&gains)) else {
@@ -42,9 +44,9 @@ impl Area {
         };
         let text = format!(
             "{transport} has {} at {ours} % of {} points, {} at {theirs} %: {gain} percentage points more",
-            self.enough.words(),
+            self.requirement.describe(),
             cells.len(),
-            self.than
+            self.reference
         );
         let holds = if gain.low() > 0.0 { Some(true) } else { (gain.high() <= 0.0).then_some(false) };
         Finding { holds, ..Finding::unknown(text) }
@@ -58,9 +60,13 @@ mod tests {
     use hol_lab::Metric;
 
     fn holds(of_sctp: [[f64; 3]; 2]) -> Option<bool> {
-        let enough = Requirement { metric: Metric::ResponseTime, from: 30.0 };
-        let check =
-            Area { transports: vec!["SCTP-1".into()], than: "TCP".into(), at: Filter::default(), enough };
+        let requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
+        let check = Area {
+            transports: vec!["SCTP-1".into()],
+            reference: "TCP".into(),
+            at: Filter::default(),
+            requirement,
+        };
         let points = [1.0, 2.0].into_iter().zip(of_sctp);
         let points = points.flat_map(|(loss, sctp)| {
             [cell("TCP", loss, 100.0, &[20.0 * loss; 3]), cell("SCTP-1", loss, 100.0, &sctp)]
@@ -69,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_is_larger_where_every_repetition_says_so() {
+    fn region_is_larger_if_every_repetition_agrees() {
         // TCP takes 20 ms at 1 %, and 40 ms at 2 %.
         assert_eq!(holds([[20.0; 3], [20.0; 3]]), Some(true));
         assert_eq!(holds([[20.0; 3], [40.0; 3]]), Some(false), "as large");

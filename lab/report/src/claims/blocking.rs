@@ -18,7 +18,8 @@ pub struct HeadOfLineCheck {
     /// Specifications with one stream for each file, such as `sctp:streams=2`.
     transports: Vec<String>,
     /// Specifications with a single stream.
-    than: Vec<String>,
+    #[serde(rename = "than")]
+    single_stream_transports: Vec<String>,
     /// The number of files.
     files: usize,
     /// The number of messages in a run.
@@ -40,7 +41,7 @@ impl HeadOfLineCheck {
         let runs = |transports: &[String]| -> Result<Vec<(String, Waits)>, String> {
             transports.iter().map(|transport| Ok((transport.clone(), self.run(transport)?))).collect()
         };
-        let (apart, together) = match (runs(&self.transports), runs(&self.than)) {
+        let (apart, together) = match (runs(&self.transports), runs(&self.single_stream_transports)) {
             (Ok(apart), Ok(together)) => (apart, together),
             (Err(problem), _) | (_, Err(problem)) => return Finding::unknown(problem),
         };
@@ -52,7 +53,7 @@ impl HeadOfLineCheck {
         };
         let rows = apart.iter().chain(&together).map(row).collect();
         let waited = |runs: &[(String, Waits)]| runs.iter().map(|(_, waits)| waits.waited).sum::<usize>();
-        let tells = apart.iter().all(|(_, waits)| waits.exposed > 0);
+        let is_exposed = apart.iter().all(|(_, waits)| waits.exposed > 0);
         let holds = waited(&apart) == 0 && together.iter().all(|(_, waits)| waits.waited > 0);
         let text = format!(
             "{} messages waited for one of another stream, {} for one of another file on the same stream (runs of the model world, \
@@ -61,7 +62,7 @@ impl HeadOfLineCheck {
             waited(&together),
             self.messages
         );
-        let finding = if tells { Finding::new(holds, text) } else { Finding::unknown(text) };
+        let finding = if is_exposed { Finding::new(holds, text) } else { Finding::unknown(text) };
         finding.with_rows(rows)
     }
 
@@ -73,12 +74,12 @@ impl HeadOfLineCheck {
         let transport = transport.parse().map_err(|e| problem(&e))?;
         let scenario = Scenario::alone(network, transport, workload, self.messages);
         let run = hol_model::run(&scenario, Seed(1), None).map_err(|e| problem(&e))?;
-        Ok(waits(&run.records, self.files))
+        Ok(count_waits(&run.records, self.files))
     }
 }
 
 /// Counts messages that waited for another file: they were delivered after all earlier messages of their own file had arrived.
-fn waits(records: &[Record], files: usize) -> Waits {
+fn count_waits(records: &[Record], files: usize) -> Waits {
     // The time at which all messages so far had arrived, for each file.
     let mut arrived = vec![Time::ZERO; files];
     let mut waits = Waits::default();
@@ -121,19 +122,19 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_ones_own_file_is_no_waiting_for_another() {
+    fn waiting_for_the_own_file_does_not_count() {
         // The first is lost and arrives at 50. Of those that wait for it, only the third belongs to its file.
         let apart = records(&[(50, 50), (11, 11), (12, 50), (13, 13)]);
-        assert_eq!(waits(&apart, 2), Waits { exposed: 2, waited: 0 });
+        assert_eq!(count_waits(&apart, 2), Waits { exposed: 2, waited: 0 });
         let together = records(&[(50, 50), (11, 50), (12, 50), (13, 50)]);
-        assert_eq!(waits(&together, 2), Waits { exposed: 2, waited: 2 });
+        assert_eq!(count_waits(&together, 2), Waits { exposed: 2, waited: 2 });
     }
 
     #[test]
-    fn a_stream_for_each_file_ends_the_waiting_and_one_for_all_does_not() {
+    fn stream_per_file_prevents_waiting_and_a_single_stream_does_not() {
         let check = |apart: &str, together: &str| HeadOfLineCheck {
             transports: vec![apart.into()],
-            than: vec![together.into()],
+            single_stream_transports: vec![together.into()],
             files: 2,
             messages: 1000,
         };

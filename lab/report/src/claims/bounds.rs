@@ -96,7 +96,7 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     #[test]
-    fn a_mean_is_on_the_axis_off_it_or_not_known_well_enough() {
+    fn mean_is_inside_the_axis_outside_or_undecided() {
         let check = WithinAxis {
             transports: vec!["TCP".into()],
             at: Filter::default(),
@@ -105,7 +105,7 @@ mod tests {
         };
         let inside = cell("TCP", 1.0, 100.0, &[23.0, 23.2, 23.1]);
         let outside = cell("TCP", 5.0, 100.0, &[80.0, 80.5, 81.0]);
-        // 13,805 ± 16,540 ms is no mean within 20 to 50 ms, and none beyond.
+        // The interval 13,805 ± 16,540 ms lies neither within 20 to 50 ms nor entirely outside.
         let wide = cell("TCP", 10.0, 100.0, &[21.0, 22.0, 41_000.0]);
         let of = |cells: &[&Cell]| {
             check.evaluate(&view(&dataset(cells.iter().map(|cell| (*cell).clone()).collect())))
@@ -117,7 +117,7 @@ mod tests {
         assert!(finding.text.starts_with("1 of 3 means"), "{finding:?}");
         assert!(finding.text.contains("1 are outside, 1 are not precise enough"), "{finding:?}");
         let mut stopped = outside;
-        (stopped.stop_reason, stopped.early) = (Some("behind schedule".into()), vec![true; 3]);
+        (stopped.stop_reason, stopped.ended_early) = (Some("behind schedule".into()), vec![true; 3]);
         let mut unsteady = wide;
         unsteady.is_steady = false;
         let finding = of(&[&inside, &stopped, &unsteady]);

@@ -15,7 +15,8 @@ pub struct Ceiling {
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean below the ceiling, as a fraction of the ceiling.
-    within: f64,
+    #[serde(rename = "within")]
+    tolerance: f64,
 }
 
 impl Ceiling {
@@ -34,11 +35,11 @@ impl Ceiling {
             view.cells_of(&self.transports, &self.at).iter().filter_map(reached).collect();
         shares.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         let Some(&(min, _)) = shares.first() else { return Finding::no_points() };
-        let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.within).count();
+        let near = shares.iter().filter(|(share, _)| *share >= 1.0 - self.tolerance).count();
         let text = format!(
             "{near} of {} points are within {} % of the highest possible throughput; the lowest reaches {:.2} % of it",
             shares.len(),
-            100.0 * self.within,
+            100.0 * self.tolerance,
             100.0 * min
         );
         Finding::new(near == shares.len(), text).with_rows(shares.into_iter().map(|(_, row)| row).collect())
@@ -51,8 +52,8 @@ mod tests {
     use crate::testing::{dataset, flow, view};
 
     #[test]
-    fn a_point_far_below_what_the_line_carries_refutes_the_claim() {
-        let check = Ceiling { transports: vec!["TCP".into()], at: Filter::default(), within: 0.01 };
+    fn point_far_below_the_ceiling_refutes_the_claim() {
+        let check = Ceiling { transports: vec!["TCP".into()], at: Filter::default(), tolerance: 0.01 };
         let near = flow("TCP", &[("interval", "20ms")], &[199.0, 199.1], 199.8);
         let far = flow("TCP", &[("interval", "10ms")], &[370.0, 371.0], 385.0);
         assert_eq!(check.evaluate(&view(&dataset(vec![near.clone()]))).holds, Some(true));

@@ -15,11 +15,12 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct FasterTransport {
     pub(super) transports: Vec<String>,
-    pub(super) than: ComparedWith,
+    #[serde(rename = "than")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
     /// The fraction of the points at which it has to be significantly faster; at no point may it be significantly slower.
-    #[serde(default = "nine_tenths")]
+    #[serde(default = "default_share")]
     share: f64,
     /// The metric.
     #[serde(default)]
@@ -43,7 +44,7 @@ pub struct DifferentMeans {
     metric: Metric,
 }
 
-const fn nine_tenths() -> f64 {
+const fn default_share() -> f64 {
     0.9
 }
 
@@ -69,7 +70,7 @@ impl FasterTransport {
     /// even if all undecided ones were; holds if enough points are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
-        let other = |cell: &Cell| view.compared_cell(cell, &self.than);
+        let other = |cell: &Cell| view.compared_cell(cell, &self.reference);
         let (aborted, cells): (Vec<&Cell>, Vec<&Cell>) = cells
             .into_iter()
             .partition(|cell| other(cell).is_some_and(|other| self.differ_in_aborts(cell, other)));
@@ -93,22 +94,22 @@ impl FasterTransport {
         let [better, worse] = self.metric.info().comparatives;
         let of_aborted = match aborted.len() {
             0 => String::new(),
-            all => format!(" (aborted at {own}; {} aborted at {})", self.than, all - own),
+            all => format!(" (aborted at {own}; {} aborted at {})", self.reference, all - own),
         };
         let text = format!(
             "{points} points: {better} than {} at {faster}, {worse} at {slower}{of_aborted}, no gain at {even}, undecided at {open}{}",
-            self.than,
+            self.reference,
             describe_uncompared_points(self.metric, &cells, other),
         );
         let used = pairs.iter().map(|pair| pair.comparison.difference.n).sum();
         let all = pairs.iter().map(|pair| pair.cell.runs.len() as u64).sum();
-        let than = self.than.to_string();
+        let reference = self.reference.to_string();
         let row = |cell: &&Cell| {
-            let which = if cell.is_mostly_completed() { &than } else { &cell.transport };
-            format!("{} − {than}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
+            let which = if cell.is_mostly_completed() { &reference } else { &cell.transport };
+            format!("{} − {reference}: {which} was aborted at {}", cell.transport, cell.describe_conditions())
         };
         let mut lines: Vec<String> = aborted.iter().map(row).collect();
-        lines.extend(rows(self.metric, pairs, &than));
+        lines.extend(rows(self.metric, pairs, &reference));
         let rows = lines;
         Finding { holds, ..Finding::unknown(text) }.with_used_repetitions(used, all).with_rows(rows)
     }
@@ -198,14 +199,18 @@ fn pairs<'a>(cells: &[&'a Cell], compare: impl Fn(&Cell) -> Option<Comparison>) 
 }
 
 /// Describes the comparisons, the least favourable first.
-fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, than: &str) -> Vec<String> {
+fn rows(metric: Metric, mut pairs: Vec<Pair<'_>>, reference: &str) -> Vec<String> {
     let gain = |pair: &Pair<'_>| metric.gain(pair.comparison.difference.mean);
     pairs.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
     let unit = metric.info().unit;
     let row = |pair: &Pair<'_>| {
         let sign = if pair.significant { "" } else { " (not significant)" };
         let (cell, difference) = (pair.cell, pair.comparison.difference);
-        format!("{} − {than}: {difference} {unit} at {}{sign}", cell.transport, cell.describe_conditions())
+        format!(
+            "{} − {reference}: {difference} {unit} at {}{sign}",
+            cell.transport,
+            cell.describe_conditions()
+        )
     };
     pairs.iter().map(row).collect()
 }
@@ -218,7 +223,7 @@ mod tests {
     fn check(share: f64) -> FasterTransport {
         FasterTransport {
             transports: vec!["SCTP-8".into()],
-            than: ComparedWith::Transport("TCP".into()),
+            reference: ComparedWith::Transport("TCP".into()),
             at: Filter::default(),
             share,
             metric: Metric::default(),
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_faster_transport_is_faster_everywhere() {
+    fn claim_holds_if_the_transport_is_faster_at_every_point() {
         let data = dataset(vec![
             cell("SCTP-8", 1.0, 100.0, &[21.0, 21.1, 20.9, 21.0]),
             cell("TCP", 1.0, 100.0, &[23.0, 23.2, 22.8, 23.1]),
@@ -238,10 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_that_was_aborted_is_worse_than_one_that_was_not() {
+    fn aborted_measurement_counts_as_slower() {
         let tcp = cell("TCP", 5.0, 100.0, &[135.0, 136.0, 134.0, 135.5]);
         let mut sctp = cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 24.9, 25.0]);
-        (sctp.stop_reason, sctp.early) = (Some("behind schedule".into()), vec![true, true, true, false]);
+        (sctp.stop_reason, sctp.ended_early) =
+            (Some("behind schedule".into()), vec![true, true, true, false]);
         let data = dataset(vec![sctp, tcp]);
         let check = FasterTransport { aborted_is_worse: true, ..check(0.9) };
         let finding = check.evaluate(&view(&data));
@@ -263,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_neither_holds_nor_fails_and_no_gain_fails() {
+    fn undecided_point_decides_nothing_and_no_gain_refutes() {
         let of = |sctp: &[f64]| {
             let data = dataset(vec![
                 cell("SCTP-8", 1.0, 100.0, sctp),
@@ -276,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn without_points_there_is_no_answer() {
+    fn claim_without_points_is_undecided() {
         assert_eq!(check(0.9).evaluate(&view(&dataset(vec![]))).holds, None);
     }
 }

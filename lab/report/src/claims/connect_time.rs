@@ -16,8 +16,8 @@ pub struct LateConnects {
     /// The limit, in ms.
     within_ms: f64,
     /// Inverts the claim: it holds if no run is late.
-    #[serde(default)]
-    none: bool,
+    #[serde(rename = "none", default)]
+    expects_none: bool,
 }
 
 impl LateConnects {
@@ -44,7 +44,7 @@ impl LateConnects {
         let row = |(late, runs, cell): &(usize, usize, &Cell)| {
             format!("{} at {}: {late} of {runs} runs were late", cell.transport, cell.describe_conditions())
         };
-        Finding::new((late == 0) == self.none, text).with_rows(shares.iter().map(row).collect())
+        Finding::new((late == 0) == self.expects_none, text).with_rows(shares.iter().map(row).collect())
     }
 }
 
@@ -53,11 +53,15 @@ mod tests {
     use super::*;
     use crate::testing::{dataset, flow, set, view};
 
-    fn holds(none: bool, last: Option<f64>) -> Option<bool> {
+    fn holds(expects_none: bool, last: Option<f64>) -> Option<bool> {
         let mut cell = flow("TCP", &[("count", "8")], &[100.0, 100.0], 385.0);
         set(&mut cell, Metric::ConnectTime, vec![Some(50.0), last]);
-        let check =
-            LateConnects { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 10_000.0, none };
+        let check = LateConnects {
+            transports: vec!["TCP".into()],
+            at: Filter::default(),
+            within_ms: 10_000.0,
+            expects_none,
+        };
         check.evaluate(&view(&dataset(vec![cell]))).holds
     }
 

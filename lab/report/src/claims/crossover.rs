@@ -7,17 +7,19 @@ use serde::Deserialize;
 use super::{Finding, View};
 use crate::data::{Cell, Filter};
 
-/// The claim that `transport` is slower than `than` at low rates and faster at high rates.
+/// The claim that `transport` is slower than `reference` at low rates and faster at high rates.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossoverClaim {
     pub(super) transport: String,
-    than: String,
+    #[serde(rename = "than")]
+    reference: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The rate (1/s) near which the order changes …
-    near: f64,
-    /// … within this factor.
+    /// The rate in 1/s near which the order changes.
+    #[serde(rename = "near")]
+    expected_rate: f64,
+    /// The largest permitted ratio between `expected_rate` and the rate at which the order changes.
     factor: f64,
 }
 
@@ -27,7 +29,7 @@ impl CrossoverClaim {
         let mut cells = view.cells(&self.transport, &self.at);
         cells.sort_by(|a, b| a.conditions.rate.total_cmp(&b.conditions.rate));
         let curve = |cell: &Cell| {
-            let other = view.with_same_conditions(cell, &self.than)?;
+            let other = view.with_same_conditions(cell, &self.reference)?;
             (cell.mean().is_some() && other.mean().is_some()).then_some(())?;
             let (mut first, mut second) = (cell.means()?, other.means()?);
             // An interrupted sweep may have measured more points of one transport.
@@ -52,27 +54,29 @@ impl CrossoverClaim {
             .iter()
             .map(|(rate, a, b)| {
                 let (a, b) = (mean(a), mean(b));
-                format!("{rate}/s: {} {a:.2} ms, {} {b:.2} ms", self.transport, self.than)
+                format!("{rate}/s: {} {a:.2} ms, {} {b:.2} ms", self.transport, self.reference)
             })
             .collect();
         let starts_slower = mean(&first[0]) > mean(&second[0]);
         let crossing = Crossover::of(&rates, &first, &second, CONFIDENCE, Seed(1));
-        let (transport, than) = (&self.transport, &self.than);
+        let (transport, reference) = (&self.transport, &self.reference);
         match crossing {
             Some(Crossover { x, low, high }) if starts_slower => {
-                let holds = x <= self.near * self.factor && x >= self.near / self.factor;
+                let holds = x <= self.expected_rate * self.factor && x >= self.expected_rate / self.factor;
                 let text = format!(
-                    "{transport} is slower than {than} below {x:.1}/s and faster above (95 % CI {low:.1} to {high:.1}/s); expected near {}/s",
-                    self.near
+                    "{transport} is slower than {reference} below {x:.1}/s and faster above (95 % CI {low:.1} to {high:.1}/s); expected near {}/s",
+                    self.expected_rate
                 );
                 Finding::new(holds, text).with_rows(rows)
             }
             _ if starts_slower => {
-                Finding::new(false, format!("{transport} is slower than {than} at every rate"))
+                Finding::new(false, format!("{transport} is slower than {reference} at every rate"))
                     .with_rows(rows)
             }
-            _ => Finding::new(false, format!("{transport} is not slower than {than} at the lowest rate"))
-                .with_rows(rows),
+            _ => {
+                Finding::new(false, format!("{transport} is not slower than {reference} at the lowest rate"))
+                    .with_rows(rows)
+            }
         }
     }
 }
@@ -90,9 +94,9 @@ mod tests {
         }
         let check = CrossoverClaim {
             transport: "SCTP-1024".into(),
-            than: "TCP".into(),
+            reference: "TCP".into(),
             at: Filter::default(),
-            near: 10.0,
+            expected_rate: 10.0,
             factor: 3.0,
         };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
@@ -103,12 +107,12 @@ mod tests {
     }
 
     #[test]
-    fn a_crossing_near_ten_a_second_is_found() {
+    fn crossover_near_ten_per_second_is_found() {
         assert_eq!(holds([40.0, 33.0, 23.0, 21.0], [24.0, 25.0, 28.0, 24.0]), Some(true));
     }
 
     #[test]
-    fn no_crossing_or_one_far_away_refutes() {
+    fn absent_or_distant_crossover_refutes_the_claim() {
         assert_eq!(holds([40.0, 33.0, 29.0, 25.0], [24.0; 4]), Some(false));
         assert_eq!(holds([20.0; 4], [24.0; 4]), Some(false));
         assert_eq!(holds([40.0, 33.0, 29.0, 23.9], [24.0; 4]), Some(false));

@@ -28,7 +28,7 @@ impl DelayComponents {
         // The paper also names waiting at the sender (small congestion windows). If the send buffer is full, the
         // message waits before the transport accepts it, which is the component `slip`.
         let cells: Vec<(&Cell, MeanDelayBreakdown)> =
-            cells.into_iter().filter_map(|cell| Some((cell, cell.split?))).collect();
+            cells.into_iter().filter_map(|cell| Some((cell, cell.delay_breakdown?))).collect();
         if cells.is_empty() {
             return Finding::unknown("delay components are measured in the model world only");
         }
@@ -61,15 +61,15 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     #[test]
-    fn what_is_neither_path_nor_loss_is_seen() {
+    fn remainder_beyond_path_and_loss_refutes_the_claim() {
         let check = DelayComponents { transports: vec!["TCP".into()], at: Filter::default(), within_ms: 1.0 };
         let mut one = cell("TCP", 1.0, 100.0, &[23.0, 23.0]);
-        one.split =
+        one.delay_breakdown =
             Some(MeanDelayBreakdown { network: 20.03, recovery: 2.97, ..MeanDelayBreakdown::default() });
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(true));
-        one.split = Some(MeanDelayBreakdown { network: 25.0, ..MeanDelayBreakdown::default() });
+        one.delay_breakdown = Some(MeanDelayBreakdown { network: 25.0, ..MeanDelayBreakdown::default() });
         assert_eq!(check.evaluate(&view(&dataset(vec![one.clone()]))).holds, Some(false));
-        one.split = None;
+        one.delay_breakdown = None;
         assert_eq!(check.evaluate(&view(&dataset(vec![one]))).holds, None);
     }
 }

@@ -15,18 +15,20 @@ pub struct Dip {
     /// The points of the dip.
     pub(super) at: Filter,
     /// The points with which the points of the dip are compared.
-    pub(super) than: ComparedWith,
+    #[serde(rename = "than")]
+    pub(super) reference: ComparedWith,
     /// The smallest drop that counts, as a fraction.
     share: f64,
     /// The number of points at which the drop has to occur.
     #[serde(default)]
-    points: Points,
+    points: RequiredPoints,
 }
 
 /// The points at which the throughput has to drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Points {
+enum RequiredPoints {
+    /// At every point.
     #[default]
     All,
     /// At one or more points, as in a search.
@@ -39,10 +41,11 @@ impl Dip {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let fall = |cell: &&Cell| {
-            let other = view.compared_cell(cell, &self.than)?;
+            let other = view.compared_cell(cell, &self.reference)?;
             let (here, there) = (cell.mean_of(Metric::Throughput)?, other.mean_of(Metric::Throughput)?);
-            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
-            let row = format!("{transport} at {place}: {here} kbit/s, compared with {there} at {than}");
+            let (transport, place, reference) =
+                (&cell.transport, cell.describe_conditions(), &self.reference);
+            let row = format!("{transport} at {place}: {here} kbit/s, compared with {there} at {reference}");
             Some((1.0 - here.mean / there.mean, row))
         };
         let mut falls: Vec<(f64, String)> =
@@ -61,9 +64,9 @@ impl Dip {
             100.0 * deepest
         );
         let holds = match self.points {
-            Points::All => count == falls.len(),
-            Points::Some => count > 0,
-            Points::None => count == 0,
+            RequiredPoints::All => count == falls.len(),
+            RequiredPoints::Some => count > 0,
+            RequiredPoints::None => count == 0,
         };
         Finding::new(holds, text).with_rows(falls.into_iter().map(|(_, row)| row).collect())
     }
@@ -74,13 +77,13 @@ mod tests {
     use super::*;
     use crate::testing::{dataset, flow, view};
 
-    fn holds(points: Points, here: f64) -> Option<bool> {
+    fn holds(points: RequiredPoints, here: f64) -> Option<bool> {
         let [here, there] = [("10ms", here), ("0ms", 375.0)]
             .map(|(interval, kbps)| flow("TCP", &[("interval", interval), ("queue", "12p")], &[kbps], 385.0));
         let check = Dip {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("interval".into(), vec!["10ms".into()])].into(), ..Filter::default() },
-            than: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),
+            reference: ComparedWith::Axes([("interval".into(), "0ms".into())].into()),
             share: 0.1,
             points,
         };
@@ -88,10 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_found_where_there_is_one() {
-        for (points, fallen, even) in
-            [(Points::All, true, false), (Points::Some, true, false), (Points::None, false, true)]
-        {
+    fn dip_is_found_where_the_throughput_falls() {
+        for (points, fallen, even) in [
+            (RequiredPoints::All, true, false),
+            (RequiredPoints::Some, true, false),
+            (RequiredPoints::None, false, true),
+        ] {
             assert_eq!((holds(points, 278.0), holds(points, 372.0)), (Some(fallen), Some(even)));
         }
     }

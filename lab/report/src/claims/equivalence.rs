@@ -14,13 +14,14 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct EquivalentTransports {
     pub(super) transports: Vec<String>,
-    pub(super) like: ComparedWith,
+    #[serde(rename = "like")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as zero, in ms …
+    /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
     #[serde(default)]
     margin_ms: f64,
-    /// … or as a fraction of the mean, whichever is larger.
+    /// The largest difference that counts as zero, as a fraction of the mean.
     #[serde(default)]
     margin_share: f64,
     /// The metric.
@@ -34,12 +35,13 @@ pub struct EquivalentTransports {
 pub struct EquivalentWorkloads {
     pub(super) transports: Vec<String>,
     workload: String,
-    like: String,
+    #[serde(rename = "like")]
+    reference_workload: String,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest difference that counts as zero, in ms …
+    /// The largest difference that counts as zero, in ms; the larger of the two margins applies.
     margin_ms: f64,
-    /// … or as a fraction of the mean, whichever is larger.
+    /// The largest difference that counts as zero, as a fraction of the mean.
     margin_share: f64,
     /// The largest Kolmogorov–Smirnov distance of the two distributions; times within `margin_ms` count as equal.
     distance: f64,
@@ -49,9 +51,9 @@ impl EquivalentTransports {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let compared = view.cells_of(&self.transports, &self.at).into_iter().filter_map(|cell| {
-            let like = view.compared_cell(cell, &self.like)?;
-            let margin = self.margin_ms.max(self.margin_share * like.mean_of(self.metric)?.mean);
-            let comparison = compare(self.metric, cell, like, margin)?;
+            let reference = view.compared_cell(cell, &self.reference)?;
+            let margin = self.margin_ms.max(self.margin_share * reference.mean_of(self.metric)?.mean);
+            let comparison = compare(self.metric, cell, reference, margin)?;
             Some(ComparedPoint { cell, comparison, distance: 0.0, margin })
         });
         finding(self.metric, &compared.collect::<Vec<_>>(), f64::INFINITY)
@@ -62,9 +64,9 @@ impl EquivalentWorkloads {
     /// Evaluates the claim on one stack.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let at = Filter { workload: Some(self.workload.clone()), ..self.at.clone() };
-        let like = Filter { workload: Some(self.like.clone()), ..self.at.clone() };
+        let reference = Filter { workload: Some(self.reference_workload.clone()), ..self.at.clone() };
         let compared = self.transports.iter().flat_map(|transport| {
-            let others = view.cells(transport, &like);
+            let others = view.cells(transport, &reference);
             view.cells(transport, &at).into_iter().filter_map(move |cell| {
                 let other = others.iter().find(|other| same_path(cell, other))?;
                 let margin = self.margin_ms.max(self.margin_share * other.mean()?.mean);
@@ -119,8 +121,8 @@ fn finding(metric: Metric, compared: &[ComparedPoint<'_>], distance: f64) -> Fin
     let mut text =
         format!("equivalent at {same} of {} points; largest difference {largest:.3} {unit}", compared.len());
     if distance.is_finite() {
-        let furthest = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
-        text += &format!(", largest Kolmogorov–Smirnov distance {furthest:.4}");
+        let largest_distance = compared.iter().map(|one| one.distance).fold(0.0, f64::max);
+        text += &format!(", largest Kolmogorov–Smirnov distance {largest_distance:.4}");
     }
     let row = |one: &ComparedPoint<'_>| {
         let (cell, difference) = (one.cell, one.comparison.difference);
@@ -151,10 +153,10 @@ mod tests {
     use crate::testing::{cell, dataset, view};
 
     fn check() -> EquivalentTransports {
-        let (transports, like) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
+        let (transports, reference) = (vec!["SCTP-1".into()], ComparedWith::Transport("TCP".into()));
         EquivalentTransports {
             transports,
-            like,
+            reference,
             at: Filter::default(),
             margin_ms: 1.0,
             margin_share: 0.0,
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn small_differences_are_none_and_large_ones_are_not() {
+    fn difference_within_the_margin_counts_as_equal() {
         let tcp = cell("TCP", 0.0, 100.0, &[20.01, 20.02, 20.01, 20.02]);
         let near = cell("SCTP-1", 0.0, 100.0, &[20.05, 20.06, 20.05, 20.07]);
         let far = cell("SCTP-1", 0.0, 100.0, &[22.05, 22.06, 22.05, 22.07]);
@@ -183,7 +185,7 @@ mod tests {
         let check = EquivalentWorkloads {
             transports: vec!["TCP".into()],
             workload: "simco".into(),
-            like: "echo 64B".into(),
+            reference_workload: "echo 64B".into(),
             at: Filter::default(),
             margin_ms: 0.5,
             margin_share: 0.02,

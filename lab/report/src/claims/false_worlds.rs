@@ -27,7 +27,7 @@ struct Sample {
     noticed_ms: f64,
     /// The fraction of playable frames, in percent.
     playable: f64,
-    /// By how much the value of each next repetition is larger, as a fraction.
+    /// The increase of the value from one repetition to the next, as a fraction.
     spread: f64,
     stopped: bool,
 }
@@ -336,7 +336,7 @@ fn is_not_here(claim: &Claim) -> bool {
 }
 
 #[test]
-fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
+fn each_finding_fails_in_its_false_world() {
     let (mut seen, mut cache) = (0, RepetitionCache::default());
     each_finding(|claim, views, planned| {
         let worlds = FALSE_WORLDS.iter().filter(|(id, _)| *id == claim.id).map(|(_, world)| *world);
@@ -349,11 +349,11 @@ fn every_finding_is_seen_to_be_false_in_a_world_where_it_is() {
             assert!(refuted, "{}, world {index}: {findings:#?}", claim.id);
         }
     });
-    assert_eq!(seen, FALSE_WORLDS.len(), "a world here is of no finding");
+    assert_eq!(seen, FALSE_WORLDS.len(), "a world in which no finding is false");
 }
 
 #[test]
-fn every_finding_has_a_world_in_which_it_is_false() {
+fn each_finding_has_a_false_world() {
     each_finding(|claim, views, _| {
         let has_one = FALSE_WORLDS.iter().any(|(id, _)| *id == claim.id);
         assert!(has_one != is_not_here(claim), "{} needs a world in which it is false", claim.id);

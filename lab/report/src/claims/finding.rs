@@ -51,7 +51,7 @@ impl Finding {
         self
     }
 
-    /// Adds the result of another check as a line, unless it is undecided; `holds` stays unchanged.
+    /// Appends the text and the lines of another check, unless it has no points; `holds` stays unchanged.
     pub fn with_side_check(mut self, what: &str, other: Self) -> Self {
         if other != Self::no_points() {
             self.text = format!("{}. {what}: {}", self.text, other.text);
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_beside_a_finding_is_told_and_decides_nothing() {
+    fn side_check_is_reported_and_decides_nothing() {
         let finding = Finding::new(true, "all are alike");
         let other = Finding::new(false, "one differs").with_rows(vec!["by 1 ms".to_owned()]);
         let told = finding.clone().with_side_check("With a filter", other);

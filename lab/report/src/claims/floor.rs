@@ -12,7 +12,7 @@ pub struct Floor {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    /// The largest such amount, in ms.
+    /// The largest permitted excess of a mean over the round-trip time, in ms.
     within_ms: f64,
 }
 

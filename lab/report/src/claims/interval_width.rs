@@ -14,7 +14,8 @@ use hol_lab::Metric;
 pub struct WiderIntervals {
     pub(super) transports: Vec<String>,
     pub(super) at: Filter,
-    pub(super) than: ComparedWith,
+    #[serde(rename = "than")]
+    pub(super) reference: ComparedWith,
     #[serde(default)]
     metric: Metric,
 }
@@ -27,11 +28,12 @@ impl WiderIntervals {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let known = |cell: &Cell| cell.mean_of(self.metric).filter(|mean| mean.half_width.is_finite());
         let pair = |cell: &&Cell| -> Option<(Interval, Interval, String)> {
-            let (here, there) = (known(cell)?, known(view.compared_cell(cell, &self.than)?)?);
-            let (transport, place, than) = (&cell.transport, cell.describe_conditions(), &self.than);
+            let (here, there) = (known(cell)?, known(view.compared_cell(cell, &self.reference)?)?);
+            let (transport, place, reference) =
+                (&cell.transport, cell.describe_conditions(), &self.reference);
             let unit = self.metric.info().unit;
             let row =
-                format!("{transport} at {place}: {here} {unit}, compared with {there} {unit} at {than}");
+                format!("{transport} at {place}: {here} {unit}, compared with {there} {unit} at {reference}");
             Some((here, there, row))
         };
         let pairs: Vec<_> = view.cells_of(&self.transports, &self.at).iter().filter_map(pair).collect();
@@ -44,10 +46,10 @@ impl WiderIntervals {
         let text = format!(
             "the interval is wider than with {} at {wider} of {} points; the widest is ± {:.0} % of its mean; at {alike} points \
              all repetitions with {} are equal, so any interval is wider",
-            self.than,
+            self.reference,
             pairs.len(),
             100.0 * widest,
-            self.than
+            self.reference
         );
         let finding = match (wider == pairs.len(), alike) {
             (false, _) => Finding::new(false, text),
@@ -68,7 +70,7 @@ mod tests {
         let check = WiderIntervals {
             transports: vec!["TCP".into()],
             at: Filter { axes: [("count".into(), vec!["2".into()])].into(), ..Filter::default() },
-            than: ComparedWith::Axes([("count".into(), "0".into())].into()),
+            reference: ComparedWith::Axes([("count".into(), "0".into())].into()),
             metric: Metric::Throughput,
         };
         let alone = flow("TCP", &[("count", "0")], &[200.0, 200.0, 200.1], 200.0);

@@ -55,7 +55,8 @@ pub struct StudyClaims {
     /// The comparisons that answer the question, one sentence each.
     #[serde(rename = "answer", default)]
     pub answers: Vec<Answer>,
-    /// Checks that discriminate between variants that the paper does not specify: the first one fits, the others test.
+    /// Checks that show which variants, settings that the paper does not state, agree with it. Variants are selected by
+    /// the first check and tested by the others.
     #[serde(rename = "trial", default)]
     pub trials: Vec<SideCheck>,
     /// Every claim, in the paper's order.
@@ -68,11 +69,13 @@ pub struct StudyClaims {
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// The beginning of the sentence: `At 1 % loss`.
-    pub when: String,
+    #[serde(rename = "when")]
+    pub condition: String,
     /// The transport, without the stack.
     pub transport: String,
     /// The transport with which it is compared.
-    pub than: String,
+    #[serde(rename = "than")]
+    pub reference: String,
     /// The point.
     pub at: Filter,
     /// The metric.
@@ -108,8 +111,8 @@ pub struct Claim {
     #[serde(rename = "check")]
     pub checks: Vec<Check>,
     /// Checks that are reported with the claim if measured, without influence on the verdict.
-    #[serde(default)]
-    pub beside: Vec<SideCheck>,
+    #[serde(rename = "beside", default)]
+    pub side_checks: Vec<SideCheck>,
 }
 
 /// A check that is reported with a claim and does not decide it.
@@ -117,7 +120,8 @@ pub struct Claim {
 #[serde(deny_unknown_fields)]
 pub struct SideCheck {
     /// A description of what is compared.
-    pub what: String,
+    #[serde(rename = "what")]
+    pub description: String,
     /// The check.
     pub check: Check,
 }
@@ -255,8 +259,10 @@ pub fn judge(
             _ => finding,
         };
         let finding = Finding { left_out: claim.describe_omissions(&view), ..finding };
-        let beside = claim.beside.iter().map(|beside| (beside.what.as_str(), beside.check.evaluate(&view)));
-        beside.fold(finding, |finding, (what, other)| finding.with_side_check(what, other))
+        let side_findings =
+            claim.side_checks.iter().map(|side| (side.description.as_str(), side.check.evaluate(&view)));
+        side_findings
+            .fold(finding, |finding, (description, other)| finding.with_side_check(description, other))
     };
     let judged = |claim: &Claim| {
         // A check that does not depend on the stack is evaluated once.

@@ -16,7 +16,8 @@ pub struct Omission {
     #[serde(default)]
     pub at: Filter,
     /// The reason, as the end of a sentence: `the claim is about …`.
-    pub why: String,
+    #[serde(rename = "why")]
+    pub reason: String,
 }
 
 /// The points that a check uses.
@@ -24,7 +25,7 @@ pub(super) struct Scope<'a> {
     transports: &'a [String],
     pub(super) at: &'a Filter,
     /// The axis values at which the same transports are used for comparison.
-    than: Option<&'a ComparedWith>,
+    reference: Option<&'a ComparedWith>,
 }
 
 impl Claim {
@@ -35,7 +36,7 @@ impl Claim {
         let near = |cell: &&Cell| scopes.iter().any(|scope| scope.covers(view, cell));
         let taken = |cell: &&Cell| scopes.iter().any(|scope| scope.covers(view, cell) && scope.selects(cell));
         let why = |cell: &Cell| {
-            self.left_out.iter().find(|left| left.at.selects(cell)).map(|left| left.why.as_str())
+            self.left_out.iter().find(|left| left.at.selects(cell)).map(|left| left.reason.as_str())
         };
         let left = view.data.cells.iter().filter(|cell| near(cell) && !taken(cell));
         left.map(|cell| (cell, why(cell))).collect()
@@ -44,7 +45,7 @@ impl Claim {
     /// Describes how many points are omitted for each reason.
     pub(super) fn describe_omissions(&self, view: &View<'_>) -> Vec<String> {
         let left = self.left_out(view);
-        let reasons = self.left_out.iter().map(|left| Some(left.why.as_str())).chain([None]);
+        let reasons = self.left_out.iter().map(|left| Some(left.reason.as_str())).chain([None]);
         let of = |why: Option<&str>| {
             let count = left.iter().filter(|(_, reason)| *reason == why).count();
             (count > 0).then(|| format!("{count} points left out: {}", why.unwrap_or("no reason is given")))
@@ -63,7 +64,7 @@ impl Scope<'_> {
     }
 
     fn selects(&self, cell: &Cell) -> bool {
-        let compared = match self.than {
+        let compared = match self.reference {
             Some(ComparedWith::Axes(values)) => {
                 values.iter().all(|(key, value)| cell.conditions.axis(key) == Some(value.as_str()))
             }
@@ -77,24 +78,34 @@ impl Check {
     /// Returns the points that the check uses; `None` if it uses none.
     pub(super) fn scope(&self) -> Option<Scope<'_>> {
         const fn scope<'a>(transports: &'a [String], at: &'a Filter) -> Option<Scope<'a>> {
-            Some(Scope { transports, at, than: None })
+            Some(Scope { transports, at, reference: None })
         }
         match self {
-            Self::Faster(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
-            }
-            Self::Same(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.like) })
-            }
-            Self::Ratio(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.reference) })
-            }
-            Self::Dip(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
-            }
-            Self::WiderInterval(check) => {
-                Some(Scope { transports: &check.transports, at: &check.at, than: Some(&check.than) })
-            }
+            Self::Faster(check) => Some(Scope {
+                transports: &check.transports,
+                at: &check.at,
+                reference: Some(&check.reference),
+            }),
+            Self::Same(check) => Some(Scope {
+                transports: &check.transports,
+                at: &check.at,
+                reference: Some(&check.reference),
+            }),
+            Self::Ratio(check) => Some(Scope {
+                transports: &check.transports,
+                at: &check.at,
+                reference: Some(&check.reference),
+            }),
+            Self::Dip(check) => Some(Scope {
+                transports: &check.transports,
+                at: &check.at,
+                reference: Some(&check.reference),
+            }),
+            Self::WiderInterval(check) => Some(Scope {
+                transports: &check.transports,
+                at: &check.at,
+                reference: Some(&check.reference),
+            }),
             Self::Differ(check) => scope(from_ref(&check.left), &check.at),
             Self::Reported(check) => scope(from_ref(&check.transport), &check.at),
             Self::Tail(check) => scope(from_ref(&check.transport), &check.at),
@@ -146,7 +157,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_point_that_no_check_takes_needs_a_reason() {
+    fn unchecked_point_needs_a_reason() {
         let claim: Claim = toml::from_str(CLAIM).unwrap();
         let point = |transport, loss| cell(transport, loss, 100.0, &[20.0, 20.0]);
         let mut elsewhere = point("SCTP-8", 10.0);

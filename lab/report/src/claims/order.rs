@@ -17,24 +17,24 @@ pub struct MonotoneMeans {
     pub(super) transports: Vec<String>,
     #[serde(default)]
     pub(super) at: Filter,
-    along: Along,
+    along: OrderAxis,
     direction: Direction,
     /// The metric.
     #[serde(default)]
     metric: Metric,
 }
 
-/// The axis.
+/// The axis along which means are ordered.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
-enum Along {
+enum OrderAxis {
     Loss,
     Streams,
     /// A swept key, such as `network.delay`.
     Axis(String),
 }
 
-impl From<String> for Along {
+impl From<String> for OrderAxis {
     fn from(name: String) -> Self {
         match &*name {
             "loss" => Self::Loss,
@@ -56,9 +56,9 @@ pub struct QuantileOrder {
     pub(super) at: Filter,
 }
 
-impl Along {
+impl OrderAxis {
     /// Returns the positions of the points on the axis; `None` if a point has no position.
-    fn values(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
+    fn positions(&self, cells: &[&Cell]) -> Option<Vec<f64>> {
         match self {
             Self::Loss => Some(cells.iter().map(|cell| cell.conditions.loss).collect()),
             Self::Streams => Some(cells.iter().map(|cell| f64::from(cell.streams)).collect()),
@@ -77,8 +77,8 @@ impl Along {
         }
     }
 
-    /// Returns the conditions that all points of one curve share.
-    fn curve(&self, cell: &Cell) -> String {
+    /// Returns a name for the curve of a point: the conditions that all of its points share.
+    fn curve_name(&self, cell: &Cell) -> String {
         let conditions = &cell.conditions;
         match self {
             Self::Loss => format!("{}, {}, {}/s", cell.transport, cell.experiment, conditions.rate),
@@ -97,12 +97,12 @@ impl MonotoneMeans {
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let mut curves: BTreeMap<String, Vec<&Cell>> = BTreeMap::new();
         for cell in view.cells_of(&self.transports, &self.at) {
-            curves.entry(self.along.curve(cell)).or_default().push(cell);
+            curves.entry(self.along.curve_name(cell)).or_default().push(cell);
         }
         let (mut steps, mut rows) = (0, Vec::new());
         for (name, mut cells) in curves {
             cells.retain(|cell| cell.mean_of(self.metric).is_some());
-            let Some(values) = self.along.values(&cells) else { continue };
+            let Some(values) = self.along.positions(&cells) else { continue };
             let mut curve: Vec<(f64, &Cell)> = values.into_iter().zip(cells).collect();
             curve.sort_by(|a, b| a.0.total_cmp(&b.0));
             let of = |cell: &Cell| cell.of_runs(self.metric).into_iter().flatten().collect();
@@ -213,7 +213,7 @@ mod tests {
             .map(|(label, mean)| cell(label, 1.0, 100.0, &[mean, mean + 0.1, mean - 0.1, mean + 0.05]));
         let mut cells: Vec<Cell> = cells.collect();
         let transports = labels.map(str::to_owned).to_vec();
-        let (along, direction) = (Along::Streams, Direction::NonIncreasing);
+        let (along, direction) = (OrderAxis::Streams, Direction::NonIncreasing);
         let (at, metric) = (Filter::default(), Metric::default());
         let check = MonotoneMeans { transports, at, along, direction, metric };
         let whole = check.evaluate(&view(&dataset(cells.clone())));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_stand_in_the_order_of_the_list() {
+    fn quantiles_follow_the_order_of_the_list() {
         assert_eq!(quantiles(40.0, 21.0), Some(true));
         assert_eq!(quantiles(21.0, 40.0), Some(false));
         assert_eq!(quantiles(21.0, 21.0), Some(false), "no difference is no order");

@@ -14,12 +14,14 @@ use hol_lab::Metric;
 #[serde(deny_unknown_fields)]
 pub struct Product {
     /// The factors, by their meaning.
-    of: BTreeMap<String, f64>,
+    #[serde(rename = "of")]
+    factors: BTreeMap<String, f64>,
     /// The value that the paper states.
-    is: f64,
-    /// Permitted relative deviation of the product from `is`.
-    #[serde(default)]
-    within: f64,
+    #[serde(rename = "is")]
+    stated: f64,
+    /// Permitted deviation of the product, as a fraction of the stated value.
+    #[serde(rename = "within", default)]
+    tolerance: f64,
 }
 
 /// A claim that an interpretation of the text decides.
@@ -44,13 +46,13 @@ pub struct TotalDuration {
 impl Product {
     /// Evaluates the claim.
     pub(super) fn evaluate(&self) -> Finding {
-        let product: f64 = self.of.values().product();
-        let factors: Vec<String> = self.of.values().map(|factor| number(*factor)).collect();
-        let holds = (product - self.is).abs() <= (self.within + 1e-9) * self.is.abs();
+        let product: f64 = self.factors.values().product();
+        let factors: Vec<String> = self.factors.values().map(|factor| number(*factor)).collect();
+        let holds = (product - self.stated).abs() <= (self.tolerance + 1e-9) * self.stated.abs();
         let text =
-            format!("{} = {}; the paper has {}", factors.join(" × "), number(product), number(self.is));
+            format!("{} = {}; the paper has {}", factors.join(" × "), number(product), number(self.stated));
         let row = |(meaning, factor): (&String, &f64)| format!("{meaning}: {}", number(*factor));
-        Finding::new(holds, text).with_rows(self.of.iter().map(row).collect())
+        Finding::new(holds, text).with_rows(self.factors.iter().map(row).collect())
     }
 }
 
@@ -93,10 +95,10 @@ mod tests {
     use crate::testing::{dataset, flow, view};
 
     #[test]
-    fn a_product_is_what_the_paper_says_or_not() {
-        let product = |is| {
-            let of = [("round trip, s".into(), 0.05), ("octets a second".into(), 50_000.0)].into();
-            Product { of, is, within: 0.0 }.evaluate()
+    fn product_has_to_equal_the_stated_value() {
+        let product = |stated| {
+            let factors = [("round trip, s".into(), 0.05), ("octets a second".into(), 50_000.0)].into();
+            Product { factors, stated, tolerance: 0.0 }.evaluate()
         };
         assert_eq!(product(2500.0).holds, Some(true));
         assert_eq!(product(2600.0).holds, Some(false));
@@ -104,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_all_runs_one_after_the_other() {
+    fn durations_of_all_runs_are_added() {
         let mut cell = flow("TCP", &[], &[400.0, 200.0], 400.0);
         // 43.2 and 86.4 million seconds.
         cell.runs.iter_mut().for_each(|run| run.bytes = 2_160_000_000_000);

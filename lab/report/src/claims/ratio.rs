@@ -8,7 +8,7 @@ use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that at every point each of `transports` has a multiple of the value of `of`.
+/// The claim that at every point each of `transports` has a multiple of the value of `reference`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ratio {
@@ -66,7 +66,7 @@ mod tests {
     use crate::testing::{dataset, flow, view};
 
     #[test]
-    fn every_point_has_to_have_the_factor() {
+    fn ratio_has_to_hold_at_every_point() {
         let check = Ratio {
             transports: vec!["SCTP-2".into()],
             reference: ComparedWith::Transport("SCTP-1".into()),

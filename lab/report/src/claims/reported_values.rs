@@ -25,7 +25,8 @@ pub struct ReportedValues {
     /// The reported values by the values of that key, in the unit of the metric.
     values: BTreeMap<String, Value>,
     /// Permitted deviation, as a fraction of the reported value.
-    within: f64,
+    #[serde(rename = "within")]
+    tolerance: f64,
 }
 
 /// The value that a report states.
@@ -61,7 +62,7 @@ impl ReportedValues {
             "{}: {near} of {} numbers within {} %, {far} outside",
             self.transport,
             judged.len(),
-            100.0 * self.within
+            100.0 * self.tolerance
         );
         let holds = if far > 0 { Some(false) } else { (near == judged.len()).then_some(true) };
         let rows = judged.into_iter().map(|(_, row)| row).collect();
@@ -89,7 +90,7 @@ impl ReportedValues {
     }
 
     fn is_near(&self, mean: Bounds, [low, high]: [f64; 2]) -> Option<bool> {
-        let [low, high] = [low * (1.0 - self.within), high * (1.0 + self.within)];
+        let [low, high] = [low * (1.0 - self.tolerance), high * (1.0 + self.tolerance)];
         let is_beyond = mean.high < low || mean.low > high;
         let is_within = mean.low >= low && mean.high <= high;
         (is_beyond || is_within).then_some(is_within)
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_is_near_the_reported_one_or_the_claim_fails() {
+    fn number_far_from_the_reported_value_refutes_the_claim() {
         let near = flow("TCP", &[("delay", "1ms")], &[900.0, 901.0, 902.0], 1000.0);
         let far = flow("TCP", &[("delay", "9ms")], &[60.0, 60.1, 60.2], 1000.0);
         let data = dataset(vec![near, far]);

@@ -166,7 +166,7 @@ mod tests {
     fn a_point_completes_if_half_of_its_runs_do() {
         let holds = |early: [bool; 2]| {
             let mut cell = cell("TCP", 10.0, 100.0, &[20.0, 20.0]);
-            cell.early = early.to_vec();
+            cell.ended_early = early.to_vec();
             let check = CompletedRuns { transports: tcp(), at: Filter::default() };
             check.evaluate(&view(&dataset(vec![cell]))).holds
         };
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_was_given_up_is_not_sustained() {
+    fn aborted_point_does_not_sustain_the_load() {
         let mut high = cell("TCP", 1.0, 1000.0, &[20.0, 20.0]);
         high.stop_reason = Some("behind schedule".into());
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0, 20.0]), high]);

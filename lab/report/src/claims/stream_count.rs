@@ -18,8 +18,9 @@ pub struct EnoughStreams {
     #[serde(default)]
     pub(super) at: Filter,
     /// The largest permitted deviation of a mean from the reference, as a fraction of the reference.
-    within: f64,
-    /// By how many entries of the list the measured number of streams may exceed that of the model.
+    #[serde(rename = "within")]
+    tolerance: f64,
+    /// Number of entries of the list by which the measured number of streams may exceed the prediction of the model.
     steps: usize,
 }
 
@@ -42,9 +43,9 @@ impl EnoughStreams {
         let count = |wanted| results.iter().filter(|place| place.agrees == wanted).count();
         let (agree, contradict) = (count(Some(true)), count(Some(false)));
         let text = format!(
-            "the number of streams that the model predicts, rounded up by at most {} of the measured numbers, is enough at {agree} of {} points, too small at {contradict}, and undecided at {}",
-            self.steps,
+            "at {agree} of {} points, a measured number of streams at most {} steps above the model's prediction is enough; at {contradict} it is too small, and {} are undecided",
             results.len(),
+            self.steps,
             count(None)
         );
         let finding = match (contradict, agree == results.len()) {
@@ -56,7 +57,7 @@ impl EnoughStreams {
     }
 
     fn judge_point(&self, view: &View<'_>, reference: &Cell) -> Option<StreamCountResult> {
-        let margin = self.within * reference.mean()?.mean;
+        let margin = self.tolerance * reference.mean()?.mean;
         let cells: Vec<&Cell> =
             self.transports.iter().filter_map(|label| view.with_same_conditions(reference, label)).collect();
         let needed = reference.conditions.rate * reference.conditions.rtt_ms() / 1000.0 + 3.0;
@@ -73,9 +74,10 @@ impl EnoughStreams {
             (None, Some(comparison)) if worse(&comparison) => Some(false),
             _ => None,
         };
-        let (place, within, many) = (reference.describe_conditions(), 100.0 * self.within, reference.streams);
+        let (place, within, many) =
+            (reference.describe_conditions(), 100.0 * self.tolerance, reference.streams);
         let model = format!(
-            "the model predicts {needed} streams; the first measured number that is as large is {}",
+            "the model predicts {needed} streams; the lowest measured number that is not below this is {}",
             cells[model].streams
         );
         let row = match (enough, compared(&cells[last])) {
@@ -114,7 +116,7 @@ mod tests {
         });
         let data = dataset(cells.collect());
         let transports = labels.map(str::to_owned).to_vec();
-        let check = EnoughStreams { transports, at: Filter::default(), within: 0.02, steps: 1 };
+        let check = EnoughStreams { transports, at: Filter::default(), tolerance: 0.02, steps: 1 };
         check.evaluate(&view(&data)).holds
     }
 
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_that_is_not_known_decides_nothing() {
+    fn undecided_difference_decides_nothing() {
         assert_eq!(known_to(5.0, [35.0, 30.0, 26.0, 24.0, 22.6, 21.0]), None);
         assert_eq!(known_to(5.0, [23.0, 22.0, 21.2, 21.0, 21.0, 21.0]), None);
     }

@@ -16,7 +16,7 @@ pub struct Tail {
     pub(super) at: Filter,
     /// The multiple of the mean.
     factor: f64,
-    /// The fraction that has to exceed it.
+    /// The fraction of the transactions that has to take longer than this multiple.
     share: f64,
 }
 
@@ -59,7 +59,7 @@ impl Tail {
         finding.with_rows(measured.iter().map(row).collect())
     }
 
-    /// Returns the fraction that exceeds it, over the repetitions.
+    /// Returns the fraction of the transactions that take longer than the multiple, over the repetitions.
     fn share_above(&self, cell: &Cell) -> Option<Interval> {
         let limit = Duration::from_secs_f64(self.factor * cell.latency.mean_ms()? / 1000.0);
         let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(limit)).collect();
@@ -73,7 +73,7 @@ mod tests {
     use crate::testing::{cell_with, dataset, view};
 
     #[test]
-    fn a_long_tail_is_seen_and_a_short_one_is_not() {
+    fn only_a_long_tail_confirms_the_claim() {
         let check = Tail { transport: "TCP".into(), at: Filter::default(), factor: 2.0, share: 0.01 };
         let with = |slow: usize| [vec![20.0; 100 - slow], vec![200.0; slow]].concat();
         let holds = |runs: &[Vec<f64>]| {

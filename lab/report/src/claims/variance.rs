@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_transport_has_nothing_beside_it() {
+    fn single_transport_has_no_variance_to_compare() {
         let check = FactorEffect {
             transports: vec!["TCP".into(), "SCTP-1".into()],
             factor: "queue".into(),

@@ -31,13 +31,13 @@ impl Verdict {
         Self::NotDecidable,
     ];
 
-    /// Derives the verdict from the results, the current stack first; `whole`: every stack was measured.
-    pub(super) fn of(findings: &[(String, Finding)], whole: bool) -> Self {
+    /// Derives the verdict from the results, the current stack first; `all_measured`: no stack is missing.
+    pub(super) fn of(findings: &[(String, Finding)], all_measured: bool) -> Self {
         let mut holds = findings.iter().map(|(_, finding)| finding.holds);
         let today = holds.next().flatten();
         let period: Vec<Option<bool>> = holds.collect();
         let rescued = period.contains(&Some(true));
-        let refuted = whole && period.iter().all(|holds| *holds == Some(false));
+        let refuted = all_measured && period.iter().all(|holds| *holds == Some(false));
         match today {
             Some(true) => Self::Reproduced,
             Some(false) if rescued => Self::PeriodOnly,
@@ -88,21 +88,21 @@ mod tests {
         among(holds, true)
     }
 
-    fn among(holds: &[Option<bool>], whole: bool) -> Verdict {
+    fn among(holds: &[Option<bool>], all_measured: bool) -> Verdict {
         let finding =
             |holds: &Option<bool>| (String::new(), Finding { holds: *holds, ..Finding::no_points() });
-        Verdict::of(&holds.iter().map(finding).collect::<Vec<_>>(), whole)
+        Verdict::of(&holds.iter().map(finding).collect::<Vec<_>>(), all_measured)
     }
 
     #[test]
-    fn without_the_period_stack_nothing_is_said_about_it() {
+    fn verdict_without_the_period_stack_is_about_today_only() {
         assert_eq!(among(&[Some(true)], false), Verdict::Reproduced);
         assert_eq!(among(&[Some(false)], false), Verdict::NotToday);
         assert_eq!(among(&[None], false), Verdict::NotDecidable);
     }
 
     #[test]
-    fn the_first_stack_decides_and_the_period_stack_may_rescue() {
+    fn first_stack_decides_and_the_period_stack_can_soften_a_refutation() {
         for period in [Some(true), Some(false), None] {
             assert_eq!(of(&[Some(true), period]), Verdict::Reproduced);
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_stack_leaves_open_stays_open() {
+    fn undecided_stack_leaves_the_verdict_open() {
         assert_eq!(of(&[None, Some(true)]), Verdict::OpenToday, "not refuted today");
         assert_eq!(of(&[None, Some(false)]), Verdict::NotDecidable, "not refuted today either");
         assert_eq!(of(&[Some(false), None]), Verdict::NotToday);

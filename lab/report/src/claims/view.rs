@@ -6,7 +6,7 @@ use std::fmt;
 use hol_measure::{Allowance, CONFIDENCE, Comparison, SignedRanks, compare_ratios, compare_with_allowances};
 use serde::Deserialize;
 
-use crate::data::{Cell, Dataset, Filter, short};
+use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::figures::StackView;
 use hol_lab::Metric;
 
@@ -31,25 +31,25 @@ impl<'a> View<'a> {
         transports.iter().flat_map(|transport| self.cells(transport, at)).collect()
     }
 
-    /// Returns the point of `transport` on this stack with the same conditions as `like`.
-    pub fn with_same_conditions(&self, like: &Cell, transport: &str) -> Option<&'a Cell> {
-        self.data.with_same_conditions(like, &self.label(transport))
+    /// Returns the point of `transport` on this stack with the same conditions as `cell`.
+    pub fn with_same_conditions(&self, cell: &Cell, transport: &str) -> Option<&'a Cell> {
+        self.data.with_same_conditions(cell, &self.label(transport))
     }
 
-    /// Returns the point with which `like` is compared.
-    pub fn compared_cell(&self, like: &Cell, than: &ComparedWith) -> Option<&'a Cell> {
-        let values = match than {
-            ComparedWith::Transport(transport) => return self.with_same_conditions(like, transport),
+    /// Returns the point with which `cell` is compared.
+    pub fn compared_cell(&self, cell: &Cell, reference: &ComparedWith) -> Option<&'a Cell> {
+        let values = match reference {
+            ComparedWith::Transport(transport) => return self.with_same_conditions(cell, transport),
             ComparedWith::Axes(values) => values,
         };
         // The other conditions follow from the axes.
-        let mut axes = like.conditions.axes.clone();
+        let mut axes = cell.conditions.axes.clone();
         for (key, value) in &mut axes {
             *value = values.get(key).unwrap_or(value).clone();
         }
-        self.data.cells.iter().find(|cell| {
-            (&cell.experiment, &cell.transport) == (&like.experiment, &like.transport)
-                && cell.conditions.axes == axes
+        self.data.cells.iter().find(|other| {
+            (&other.experiment, &other.transport) == (&cell.experiment, &cell.transport)
+                && other.conditions.axes == axes
         })
     }
 
@@ -74,7 +74,7 @@ impl fmt::Display for ComparedWith {
         match self {
             Self::Transport(transport) => f.write_str(transport),
             Self::Axes(values) => {
-                let named = values.iter().map(|(key, value)| format!("{} {value}", short(key)));
+                let named = values.iter().map(|(key, value)| format!("{} {value}", last_key_part(key)));
                 f.write_str(&named.collect::<Vec<_>>().join(", "))
             }
         }

@@ -55,7 +55,7 @@ mod tests {
     use crate::validation::test_points::compared;
 
     #[test]
-    fn all_points_have_to_agree_and_to_say_enough() {
+    fn all_points_have_to_agree_with_sufficient_precision() {
         let point = |kernel: &[u64], model: &[u64]| {
             compared("transports = ['tcp']\nmessages = 8\nrepetitions = 8", kernel, model)
         };
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_points_that_it_speaks_of_are_looked_at() {
+    fn only_selected_points_are_checked() {
         let differs = compared("transports = ['tcp']\nmessages = 8\nrepetitions = 8", &[20; 8], &[30; 80]);
         let mut data = dataset(Vec::new());
         data.compared = Some(vec![differs]);

@@ -2,7 +2,7 @@
 
 use super::series::{basis, ccdf, means, over_time};
 use super::{Curves, Figure, FigureSpec, Kind, PanelData, StackView, StudyFigures};
-use crate::data::{Cell, Dataset, Filter, short};
+use crate::data::{Cell, Dataset, Filter, last_key_part};
 use crate::plot::{Axis, Scale, Series, SeriesStyle, number};
 
 /// Returns the figure that `spec` describes; `None` if the data have no point of it.
@@ -32,7 +32,7 @@ pub fn figure(spec: &FigureSpec, study: &StudyFigures, data: &Dataset) -> Option
         note: spec.note.clone(),
         experiment: spec.experiment.clone(),
         is_ccdf: spec.kind == Kind::Ccdf,
-        choice: String::new(),
+        choice_label: String::new(),
         metric: spec.metric,
         x: horizontal(spec, &panels, &filter, data),
         y: vertical(spec),
@@ -182,7 +182,7 @@ fn axis_position<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
 }
 
 fn axis_label(key: &str, filter: &Filter, data: &Dataset) -> String {
-    let name = short(key);
+    let name = last_key_part(key);
     let unit =
         data.cells.iter().find(|cell| filter.selects(cell)).map_or("", |cell| axis_position(cell, key).1);
     if unit.is_empty() { name.to_owned() } else { format!("{name} ({unit})") }
@@ -226,7 +226,7 @@ mod tests {
     /// If runs end at different times, the means cover only the duration of the shortest one, so that all of them are
     /// means of the same runs.
     #[test]
-    fn over_time_there_is_a_mean_for_each_part_that_all_runs_have() {
+    fn means_over_time_end_with_the_shortest_run() {
         let study = |kind: &str| {
             let text = format!(
                 "[[view]]\ntitle = 'today'\n[[figure]]\nnumber = 4\ncaption = ''\nexperiment = 'exp1'\n\

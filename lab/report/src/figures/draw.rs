@@ -6,22 +6,25 @@ use crate::plot::{self, Frame, Mark, Panel, Scale, Series, SeriesStyle, Svg, key
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
 /// The minimum margin left of the first panel, for tick labels and the name of the axis.
-const LEFT: f64 = 56.0;
-const TOP: f64 = 34.0;
+const LEFT_MARGIN: f64 = 56.0;
+const TOP_MARGIN: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
-const BOTTOM: f64 = 46.0;
+const BOTTOM_MARGIN: f64 = 46.0;
 /// The minimum margin right of a panel, for the names of its curves.
 const NAMES_WIDTH: f64 = 110.0;
-/// The width before a name, and the width of a letter.
+/// The width of the line that leads from a curve to its name.
 const LEADER_WIDTH: f64 = 18.0;
+/// The width of a letter of a name.
 const LETTER_WIDTH: f64 = 7.0;
 /// The gap between two panels with a common key.
-const GAP: f64 = 58.0;
+const PANEL_GAP: f64 = 58.0;
 
-/// The number of columns in a grid of panels, the height of a panel, the margin below it, and the line of names above the grid.
+/// The largest number of columns in a grid of panels.
 const GRID_COLUMNS: usize = 3;
 const GRID_PANEL_HEIGHT: f64 = 170.0;
+/// The margin below each panel of a grid.
 const GRID_PANEL_MARGIN: f64 = 62.0;
+/// The height of a line of names above a grid.
 const KEY_HEIGHT: f64 = 24.0;
 
 /// Draws a figure: few panels in a row with the names beside the curves; many panels, or long names, in a
@@ -31,17 +34,21 @@ pub fn figure(figure: &Figure) -> Svg {
     let right_margins = right_margins(figure);
     let count = figure.panels.len();
     let is_wide = count > 1 && right_margins.iter().sum::<f64>() > WIDTH * 0.4;
-    if count > GRID_COLUMNS || is_wide { grid(figure, &title) } else { row(figure, &title, &right_margins) }
+    if count > GRID_COLUMNS || is_wide {
+        draw_grid(figure, &title)
+    } else {
+        draw_row(figure, &title, &right_margins)
+    }
 }
 
 /// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
 fn right_margins(figure: &Figure) -> Vec<f64> {
     let count = figure.panels.len();
     let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {
-        _ if names_curves(figure, panel) => GAP / 2.0,
-        true => names(panel),
-        false if figure.is_ccdf => GAP,
-        false => names(panel) + GAP / 2.0,
+        _ if axis_names_curves(figure, panel) => PANEL_GAP / 2.0,
+        true => names_width(panel),
+        false if figure.is_ccdf => PANEL_GAP,
+        false => names_width(panel) + PANEL_GAP / 2.0,
     };
     figure.panels.iter().enumerate().map(one).collect()
 }
@@ -55,7 +62,7 @@ fn max_panel_width(figure: &Figure) -> f64 {
 }
 
 /// Returns whether the horizontal axis has the names of the curves, which then need no other labels.
-fn names_curves(figure: &Figure, panel: &PanelData) -> bool {
+fn axis_names_curves(figure: &Figure, panel: &PanelData) -> bool {
     match (&figure.x.scale, &panel.curves) {
         (Scale::Names(names), Curves::Means(series)) => series.iter().all(|one| names.contains(&one.label)),
         _ => false,
@@ -63,54 +70,54 @@ fn names_curves(figure: &Figure, panel: &PanelData) -> bool {
 }
 
 /// Returns by how much the longest tick label of the vertical axis is wider than a label of four letters.
-fn longer_ticks(figure: &Figure) -> f64 {
+fn extra_tick_width(figure: &Figure) -> f64 {
     let longest = figure.y.ticks().iter().map(|tick| tick.label.len()).max().unwrap_or(0);
     (5.8 * longest as f64 - 24.0).max(0.0)
 }
 
-fn row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
+fn draw_row(figure: &Figure, title: &str, right_margins: &[f64]) -> Svg {
     let marks = marks(figure);
     let count = figure.panels.len();
-    let height = HEIGHT - TOP - BOTTOM;
-    let more = longer_ticks(figure);
-    let room = (WIDTH - LEFT - more * count as f64 - right_margins.iter().sum::<f64>()) / count as f64;
+    let height = HEIGHT - TOP_MARGIN - BOTTOM_MARGIN;
+    let more = extra_tick_width(figure);
+    let room = (WIDTH - LEFT_MARGIN - more * count as f64 - right_margins.iter().sum::<f64>()) / count as f64;
     let width = room.min(max_panel_width(figure));
-    let used = LEFT + (more + width) * count as f64 + right_margins.iter().sum::<f64>();
+    let used = LEFT_MARGIN + (more + width) * count as f64 + right_margins.iter().sum::<f64>();
     let words = marks.iter().map(|(_, words)| words.chars().count() + 6).sum::<usize>();
-    let whole = used.max(LEFT + LETTER_WIDTH * words as f64).min(WIDTH);
-    let mut svg = Svg::new(&figure.id, whole, HEIGHT + line_of(&marks), title);
-    mark_key(&mut svg, (LEFT, HEIGHT + 2.0), &marks);
-    let mut left = LEFT + more;
+    let whole = used.max(LEFT_MARGIN + LETTER_WIDTH * words as f64).min(WIDTH);
+    let mut svg = Svg::new(&figure.id, whole, HEIGHT + marks_line_height(&marks), title);
+    mark_key(&mut svg, (LEFT_MARGIN, HEIGHT + 2.0), &marks);
+    let mut left = LEFT_MARGIN + more;
     for (index, data) in figure.panels.iter().enumerate() {
-        let panel = panel(figure, Frame { left, top: TOP, width, height }, [true, index == 0]);
+        let panel = panel(figure, Frame { left, top: TOP_MARGIN, width, height }, [true, index == 0]);
         panel.draw(&mut svg, &data.title);
-        curves(&mut svg, &panel, data);
-        if !names_curves(figure, data) {
-            name_ends(&mut svg, &panel, data);
+        draw_curves(&mut svg, &panel, data);
+        if !axis_names_curves(figure, data) {
+            label_curve_ends(&mut svg, &panel, data);
         }
         if figure.is_ccdf && index + 1 == count {
-            shared_key(&mut svg, figure, left + width + 16.0);
+            draw_shared_key(&mut svg, figure, left + width + 16.0);
         }
         left += width + right_margins[index] + more;
     }
     svg
 }
 
-fn grid(figure: &Figure, title: &str) -> Svg {
+fn draw_grid(figure: &Figure, title: &str) -> Svg {
     let columns = figure.panels.len().min(GRID_COLUMNS);
     let rows = figure.panels.len().div_ceil(columns);
     let entries = entries(figure);
-    let lines = key_lines(&entries);
-    let top = TOP + KEY_HEIGHT * lines as f64;
+    let lines = key_line_count(&entries);
+    let top = TOP_MARGIN + KEY_HEIGHT * lines as f64;
     let (marks, bottom) = (marks(figure), top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * rows as f64 - 14.0);
-    let mut svg = Svg::new(&figure.id, WIDTH, bottom + line_of(&marks), title);
-    mark_key(&mut svg, (LEFT, bottom + 2.0), &marks);
-    key_above(&mut svg, (LEFT, 14.0), &entries);
-    let more = longer_ticks(figure);
-    let width = (WIDTH - LEFT - 16.0) / columns as f64 - GAP / 2.0 - more;
+    let mut svg = Svg::new(&figure.id, WIDTH, bottom + marks_line_height(&marks), title);
+    mark_key(&mut svg, (LEFT_MARGIN, bottom + 2.0), &marks);
+    draw_key(&mut svg, (LEFT_MARGIN, 14.0), &entries);
+    let more = extra_tick_width(figure);
+    let width = (WIDTH - LEFT_MARGIN - 16.0) / columns as f64 - PANEL_GAP / 2.0 - more;
     for (index, data) in figure.panels.iter().enumerate() {
         let (row, column) = (index / columns, index % columns);
-        let left = LEFT + more + (width + GAP / 2.0 + 8.0 + more) * column as f64;
+        let left = LEFT_MARGIN + more + (width + PANEL_GAP / 2.0 + 8.0 + more) * column as f64;
         let frame = Frame {
             left,
             top: top + (GRID_PANEL_HEIGHT + GRID_PANEL_MARGIN) * row as f64,
@@ -120,7 +127,7 @@ fn grid(figure: &Figure, title: &str) -> Svg {
         let is_last = index + columns >= figure.panels.len();
         let panel = panel(figure, frame, [is_last, column == 0]);
         panel.draw(&mut svg, &data.title);
-        curves(&mut svg, &panel, data);
+        draw_curves(&mut svg, &panel, data);
     }
     svg
 }
@@ -143,7 +150,7 @@ fn marks(figure: &Figure) -> Vec<(Mark, String)> {
 }
 
 /// Returns the height of the line below the panels that explains marks.
-fn line_of(marks: &[(Mark, String)]) -> f64 {
+fn marks_line_height(marks: &[(Mark, String)]) -> f64 {
     if marks.is_empty() { 0.0 } else { 16.0 }
 }
 
@@ -152,11 +159,11 @@ fn key_width(label: &str) -> f64 {
     50.0 + LETTER_WIDTH * label.chars().count() as f64
 }
 
-fn key_lines(entries: &[(String, SeriesStyle)]) -> usize {
+fn key_line_count(entries: &[(String, SeriesStyle)]) -> usize {
     let mut x = 0.0;
     let mut lines = 1;
     for (label, _) in entries {
-        if x > 0.0 && x + key_width(label) > WIDTH - LEFT {
+        if x > 0.0 && x + key_width(label) > WIDTH - LEFT_MARGIN {
             (x, lines) = (0.0, lines + 1);
         }
         x += key_width(label);
@@ -164,7 +171,7 @@ fn key_lines(entries: &[(String, SeriesStyle)]) -> usize {
     lines
 }
 
-fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
+fn draw_key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
     let (mut x, mut y) = at;
     for entry in entries {
         if x > at.0 && x + key_width(&entry.0) > WIDTH {
@@ -176,7 +183,7 @@ fn key_above(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)]) {
 }
 
 /// Returns the width of the names beside a panel.
-fn names(panel: &PanelData) -> f64 {
+fn names_width(panel: &PanelData) -> f64 {
     let letters = match &panel.curves {
         Curves::Means(series) => series.iter().map(|one| one.label.len()).max(),
         Curves::Ccdfs(curves) => curves.iter().map(|one| one.label.len() + 5).max(),
@@ -194,7 +201,7 @@ fn panel(figure: &Figure, frame: Frame, named: [bool; 2]) -> Panel {
     panel
 }
 
-fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
+fn draw_curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     match &data.curves {
         // Names have no order, so they are not joined by a line.
         Curves::Means(series) if matches!(panel.x.scale, Scale::Names(_)) => plot::marks(svg, panel, series),
@@ -207,7 +214,7 @@ fn curves(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     }
 }
 
-fn name_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
+fn label_curve_ends(svg: &mut Svg, panel: &Panel, data: &PanelData) {
     let ends: Vec<_> = match &data.curves {
         Curves::Means(series) => series.iter().filter_map(|one| curve_end(panel, one)).collect(),
         Curves::OutageCurves { curves, .. } => {
@@ -228,12 +235,12 @@ fn curve_end(panel: &Panel, series: &Series) -> Option<(String, SeriesStyle, (f6
     Some((series.label.clone(), series.style, panel.pixel_of(x, y)))
 }
 
-fn shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
+fn draw_shared_key(svg: &mut Svg, figure: &Figure, left: f64) {
     let dashed = |panel: &PanelData| match &panel.curves {
         Curves::Ccdfs(curves) => curves.iter().any(|one| !one.theory.is_empty()),
         Curves::Means(_) | Curves::OutageCurves { .. } => false,
     };
-    key(svg, (left, TOP + 10.0), &entries(figure), figure.panels.iter().any(dashed));
+    key(svg, (left, TOP_MARGIN + 10.0), &entries(figure), figure.panels.iter().any(dashed));
 }
 
 /// Returns every curve of all panels once, by name.
@@ -320,7 +327,7 @@ mod tests {
 
     /// Tables and figures have the same interval: BCa if repetitions are skewed.
     #[test]
-    fn a_figure_draws_and_tells_what_the_tables_do() {
+    fn figure_and_table_have_the_same_intervals() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
         let skewed = [21.0, 21.05, 21.1, 21.12, 21.15, 21.2, 21.22, 21.25, 21.3, 35.9];
         let mut unsteady = cell("TCP", 2.0, 100.0, &[30.0; 10]);
@@ -338,7 +345,7 @@ mod tests {
 
     /// A failed point breaks the line, because the values around it are unknown.
     #[test]
-    fn no_line_crosses_a_point_that_has_no_run() {
+    fn line_is_broken_at_a_point_without_runs() {
         let study: StudyFigures = toml::from_str(STUDY).unwrap();
         let mut data = dataset([1.0, 2.0, 5.0].map(|loss| cell("TCP", loss, 100.0, &[23.0, 25.0])).to_vec());
         let lines =

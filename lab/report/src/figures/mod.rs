@@ -30,8 +30,8 @@ pub struct Figure {
     pub experiment: String,
     /// Whether the figure shows a distribution rather than a mean.
     pub is_ccdf: bool,
-    /// Name of the figure in a choice of several; empty for a figure of its own.
-    pub choice: String,
+    /// Label of the figure in a list from which the reader chooses one figure; empty if the figure is always shown.
+    pub choice_label: String,
     /// The metric.
     pub metric: Metric,
     /// The horizontal axis.

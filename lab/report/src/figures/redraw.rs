@@ -71,7 +71,7 @@ mod tests {
 
     /// The script finds each series of the CSV file by its name, and has no value that Python does not know.
     #[test]
-    fn a_script_knows_every_series_of_its_table() {
+    fn script_draws_every_series_of_its_table() {
         let text = "[[view]]\ntitle = 'today'\n[[figure]]\nnumber = 4\ncaption = 'a \"b\"'\nexperiment = 'exp1'\nkind = 'loss'\n\
                     x = [0.1, 10]\ny = [20, 120]\n[[figure]]\nnumber = 8\ncaption = ''\nexperiment = 'exp1'\nkind = 'ccdf'\n\
                     loss = [1]\nx = [10, 10000]\ny = [0.001, 1]";

@@ -19,7 +19,7 @@ pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Opt
     for (x, cell) in placed {
         match cell.map(|cell| (cell, cell.shaped_mean(metric))) {
             Some((cell, Some(value))) => series.points.push(point(metric, x, cell, value)),
-            Some((cell, None)) => series.gaps.push(Gap { x, why: Some(cell.why_none()) }),
+            Some((cell, None)) => series.gaps.push(Gap { x, why: Some(cell.describe_missing_mean()) }),
             None => series.gaps.push(Gap { x, why: None }),
         }
         series.theory.extend(cell.and_then(|cell| Some((x, cell.closed_form(metric)?))));
@@ -28,8 +28,8 @@ pub fn means(metric: Metric, label: &str, style: SeriesStyle, cells: &[(f64, Opt
 }
 
 fn point(metric: Metric, x: f64, cell: &Cell, value: Bounds) -> Point {
-    let (n, missing) = (cell.of_runs(metric).iter().flatten().count(), cell.missing(metric));
-    Point { x, value, n, missing, collapsed: cell.collapsed_of(metric) }
+    let (n, missing) = (cell.of_runs(metric).iter().flatten().count(), cell.runs_without_value(metric));
+    Point { x, value, n, missing, collapsed: cell.collapsed_runs_of(metric) }
 }
 
 /// Returns a curve over the time of the runs at one point.
@@ -87,7 +87,7 @@ pub fn basis<'c>(metric: Metric, is_ccdf: bool, cells: impl Iterator<Item = &'c 
         _ if min == max => format!("{max} repetitions"),
         _ => format!("{min} to {max} repetitions"),
     };
-    let missing: usize = cells.iter().map(|cell| cell.missing(metric)).sum();
+    let missing: usize = cells.iter().map(|cell| cell.runs_without_value(metric)).sum();
     let left_out = match missing {
         // A distribution covers all messages.
         _ if is_ccdf => String::new(),
@@ -110,7 +110,7 @@ mod tests {
     /// Fewer than ten of the 20 late messages are later than the others, so the curve has one corner at 20 ms, and
     /// nearly 2 % take 70 ms.
     #[test]
-    fn a_distribution_goes_on_to_its_tail() {
+    fn distribution_curve_extends_into_the_tail() {
         let run: Vec<f64> = (0..1000)
             .map(|message| match message {
                 ..980 => 20.0,

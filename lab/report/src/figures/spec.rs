@@ -66,7 +66,7 @@ pub struct FigureSpec {
     pub caption: String,
     /// Experiment whose points the figure shows.
     pub experiment: String,
-    /// The quantities of the axes.
+    /// The quantities of both axes.
     pub kind: Kind,
     /// Labels without the stack's suffix; empty: all.
     #[serde(default)]

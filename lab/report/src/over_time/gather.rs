@@ -14,7 +14,7 @@ use crate::data::{Cell, Filter};
 /// The largest number of conditions that are drawn; the others are only in the files.
 const MAX_CONDITIONS: usize = 12;
 
-/// The number of parts of a run in which goodput is computed, because deliveries come in bursts.
+/// The number of parts of a run over which goodput is averaged: deliveries come in bursts, so shorter parts would vary.
 const GOODPUT_PARTS: f64 = 64.0;
 
 /// Reads the time series of the first run of each point in `dir`, by conditions.
@@ -27,7 +27,7 @@ pub(crate) fn gather<'f>(
         return Ok(Vec::new());
     }
     let mut all = Vec::new();
-    for (place, filter) in conditions {
+    for (description, filter) in conditions {
         if all.len() == MAX_CONDITIONS {
             break;
         }
@@ -41,7 +41,7 @@ pub(crate) fn gather<'f>(
             }
         }
         let id = format!("over-time-{}", all.len() + 1);
-        all.extend(over_time(id, place, &found, disruptions.unwrap_or_default())?);
+        all.extend(over_time(id, description, &found, disruptions.unwrap_or_default())?);
     }
     Ok(all)
 }
@@ -49,11 +49,12 @@ pub(crate) fn gather<'f>(
 /// Totals of the senders, queues and flows of a run, by which one of each is selected.
 #[derive(Default)]
 struct ObjectTotals {
-    last: Time,
+    /// Time of the last sample.
+    end: Time,
     /// Delivered octets by flow.
     delivered: BTreeMap<u32, u64>,
-    /// The sum over all samples of the octets in flight of each sender, or else of its window, and of the length of
-    /// each queue.
+    /// The sum over all samples: for a sender of its octets in flight (or a thousandth of its window, if that is more),
+    /// for a queue of its packets.
     weights: BTreeMap<SampledObject, u64>,
 }
 
@@ -61,7 +62,7 @@ impl ObjectTotals {
     fn of(series: &Series) -> Result<Self, LabError> {
         let mut totals = Self::default();
         series.rows(|row| {
-            totals.last = totals.last.max(row.at);
+            totals.end = totals.end.max(row.at);
             let number = |column| row.number(column).unwrap_or(0);
             let weight = match row.subject {
                 SampledObject::Flow(flow) => {
@@ -76,35 +77,35 @@ impl ObjectTotals {
         Ok(totals)
     }
 
-    /// Returns the flow that delivered most; of equal ones the measured flow.
+    /// Returns the flow that delivered most octets; if several did, the one with the lowest index.
     fn flow(&self) -> u32 {
         let max = self.delivered.iter().max_by_key(|(flow, octets)| (**octets, std::cmp::Reverse(**flow)));
         max.map_or(0, |(flow, _)| *flow)
     }
 
     /// Returns the sender of a flow with the most octets in flight.
-    fn sender(&self, of: u32) -> Option<&SampledObject> {
+    fn sender(&self, wanted: u32) -> Option<&SampledObject> {
         let senders = self.weights.iter();
         let own = senders
-            .filter(|(subject, _)| matches!(subject, SampledObject::Sender { flow, .. } if *flow == of));
+            .filter(|(subject, _)| matches!(subject, SampledObject::Sender { flow, .. } if *flow == wanted));
         own.max_by_key(|(_, weight)| **weight).map(|(subject, _)| subject)
     }
 }
 
 fn over_time(
     id: String,
-    place: &str,
+    conditions: &str,
     found: &[(&Point, Series)],
     disruptions: Vec<Disruption>,
 ) -> Result<Option<OverTime>, LabError> {
     let totals = found.iter().map(|(_, series)| ObjectTotals::of(series)).collect::<Result<Vec<_>, _>>()?;
     let Some(interval) = found.iter().map(|(_, series)| series.interval()).max() else { return Ok(None) };
-    let span = totals.iter().map(|totals| totals.last.as_secs_f64()).fold(0.0, f64::max);
+    let span = totals.iter().map(|totals| totals.end.as_secs_f64()).fold(0.0, f64::max);
     if span <= 0.0 {
         return Ok(None);
     }
     let queue = queue(found.iter().map(|(point, _)| *point).zip(&totals));
-    let axis = Axis { span, interval: interval.as_secs_f64() };
+    let axis = TimeAxis { span, interval: interval.as_secs_f64() };
     let runs = found
         .iter()
         .zip(&totals)
@@ -119,7 +120,7 @@ fn over_time(
     let events = disruptions.into_iter().map(|event| event.at.as_secs_f64()).collect();
     Ok(Some(OverTime {
         id,
-        place: place.to_owned(),
+        conditions: conditions.to_owned(),
         interval_s: interval.as_secs_f64(),
         queue,
         events,
@@ -165,10 +166,12 @@ fn queue_limit(point: &Point, name: &str) -> Option<u64> {
     }
 }
 
-/// The common time axis of all runs, in s.
+/// The common time axis of all runs.
 #[derive(Clone, Copy)]
-struct Axis {
+struct TimeAxis {
+    /// Duration of the longest run, in s.
     span: f64,
+    /// Interval of the samples, in s.
     interval: f64,
 }
 
@@ -177,7 +180,7 @@ fn run(
     series: &Series,
     totals: &ObjectTotals,
     queue: Option<&SampledObject>,
-    axis: Axis,
+    axis: TimeAxis,
 ) -> Result<Run, LabError> {
     let flow = totals.flow();
     let sender = totals.sender(flow);
@@ -186,7 +189,7 @@ fn run(
         transport: point.label.clone(),
         sender: sender.and_then(describe_sender),
         flow,
-        ended_s: totals.last.as_secs_f64(),
+        ended_s: totals.end.as_secs_f64(),
         goodput: Vec::new(),
         cwnd: line(),
         ssthresh: line(),
@@ -239,7 +242,7 @@ impl Run {
 }
 
 /// Marks a time at which a counter has grown, at most once for a column of pixels.
-fn mark_growth(marks: &mut Vec<f64>, at: f64, axis: Axis, before: &mut u64, now: u64) {
+fn mark_growth(marks: &mut Vec<f64>, at: f64, axis: TimeAxis, before: &mut u64, now: u64) {
     let column = axis.span / COLUMNS as f64;
     if now > *before && marks.last().is_none_or(|last| at - last >= column) {
         marks.push(at);
@@ -253,23 +256,26 @@ fn describe_sender(sender: &SampledObject) -> Option<String> {
     Some(format!("the {} to {path}{number}", side.name()))
 }
 
-/// The goodput in parts of several intervals.
+/// The goodput of a run in parts, each several sampling intervals long.
 struct Goodput {
-    interval_s: f64,
+    /// Duration of a part, in s.
+    part_s: f64,
+    /// Interval of the samples, in s.
     interval: f64,
+    /// Octets delivered in each part.
     octets: Vec<u64>,
 }
 
 impl Goodput {
-    fn new(Axis { span, interval }: Axis) -> Self {
+    fn new(TimeAxis { span, interval }: TimeAxis) -> Self {
         let part = interval * (span / GOODPUT_PARTS / interval).ceil().max(1.0);
-        Self { interval_s: part, interval, octets: Vec::new() }
+        Self { part_s: part, interval, octets: Vec::new() }
     }
 
     /// Adds the octets of the interval that ends at time `at`, in seconds.
     fn add(&mut self, at: f64, octets: u64) {
         let end = (at / self.interval - 1e-6).ceil() * self.interval;
-        let part = ((end - self.interval / 2.0) / self.interval_s).max(0.0) as usize;
+        let part = ((end - self.interval / 2.0) / self.part_s).max(0.0) as usize;
         if self.octets.len() <= part {
             self.octets.resize(part + 1, 0);
         }
@@ -278,13 +284,13 @@ impl Goodput {
 
     /// Returns the start of each part and its goodput; the last part ends with the run.
     fn kbps(self, ended: f64) -> Vec<(f64, f64)> {
-        let Self { interval_s: part, octets, .. } = self;
-        let of = |(number, octets): (usize, u64)| {
+        let Self { part_s: part, octets, .. } = self;
+        let rate = |(number, octets): (usize, u64)| {
             let begins = number as f64 * part;
             let lasts = part.min(ended - begins);
             (lasts > 0.0).then(|| (begins, octets as f64 * 8e-3 / lasts))
         };
-        octets.into_iter().enumerate().filter_map(of).collect()
+        octets.into_iter().enumerate().filter_map(rate).collect()
     }
 }
 
@@ -296,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_queue_is_one_that_what_is_drawn_goes_through() {
+    fn the_drawn_queue_is_on_the_path_of_the_drawn_flow() {
         let text = "transports = ['tcp']\n[network]\npaths = [{}, {}]\n[workload]\nkind = 'bulk'";
         let experiment = Experiment::parse("two", &Source::new("two.toml", text)).unwrap();
         let sender = |path: &str| SampledObject::Sender {
@@ -314,7 +320,7 @@ mod tests {
             (queue_of("server:1"), 500),
         ];
         let totals = ObjectTotals {
-            last: Time::from_millis(1),
+            end: Time::from_millis(1),
             delivered: [(0, 1), (1, 8)].into(),
             weights: weights.clone().into(),
         };
@@ -324,10 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn goodput_is_what_was_delivered_in_a_part_by_its_length_and_the_last_part_is_shorter() {
-        let axis = Axis { span: 6.4, interval: 0.03 };
+    fn goodput_is_octets_per_part_and_the_last_part_ends_with_the_run() {
+        let axis = TimeAxis { span: 6.4, interval: 0.03 };
         let mut goodput = Goodput::new(axis);
-        assert_eq!(goodput.interval_s, 0.12, "the least number of whole intervals of which 64 span the run");
+        assert_eq!(goodput.part_s, 0.12, "the least number of whole intervals of which 64 span the run");
         (1..=8).for_each(|interval| goodput.add(0.03 * f64::from(interval), 1000));
         goodput.add(0.25, 500);
         let kbps = goodput.kbps(0.25);

@@ -13,7 +13,7 @@ pub struct OverTime {
     /// File name and anchor of the drawing.
     pub id: String,
     /// A description of the conditions; empty if there is only one set.
-    pub place: String,
+    pub conditions: String,
     /// The interval of the samples, in s.
     pub interval_s: f64,
     /// Name of the queue that is drawn, and its limit if the limit is in packets.

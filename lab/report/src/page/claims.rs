@@ -12,7 +12,7 @@ const MAX_LINES: usize = 24;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    if report.judged.is_empty() {
+    if report.judged_claims.is_empty() {
         return String::new();
     }
     let legend = "<p class=\"soft\">A claim is <b>reproduced</b> if it holds on today's stack; <b>reproduced only with the settings of the paper's time</b> if it is refuted on today's stack and holds on a stack of the paper's time; <b>holds with the settings of the paper's time, undecided today</b> if it holds there and today's stack does not decide it; <b>not reproduced today</b> if it is refuted on today's stack and the stack of the paper's time is undecided or not available in this world; <b>not decided</b> if neither the measurement nor the paper's text decides it in this world. Expand a claim to see its numbers and the result that would refute it.</p>";
@@ -21,7 +21,7 @@ pub fn html(report: &Report) -> String {
 
 /// Returns the claims of one kind with their heading.
 fn of_kind(report: &Report, kind: Kind) -> String {
-    let claims = (0..report.judged.len()).filter(|at| report.judged[*at].claim.kind == kind);
+    let claims = (0..report.judged_claims.len()).filter(|at| report.judged_claims[*at].claim.kind == kind);
     let claims: Vec<String> = claims.map(|at| claim_html(report, at)).collect();
     if claims.is_empty() {
         return String::new();
@@ -31,9 +31,9 @@ fn of_kind(report: &Report, kind: Kind) -> String {
 }
 
 fn claim_html(report: &Report, at: usize) -> String {
-    let claim = &report.judged[at].claim;
+    let claim = &report.judged_claims[at].claim;
     let mut body = format!("<p class=\"soft\">Refuted if {}.</p>", escape(&claim.refuted_by));
-    if let Some(settings) = report.judged[at].settings() {
+    if let Some(settings) = report.judged_claims[at].settings() {
         let _ = write!(body, "<p><b>{}.</b></p>", escape(&capitalized(&settings)));
     }
     body += &worlds::columns(report, at, |judged: &JudgedClaim| {

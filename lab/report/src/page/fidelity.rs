@@ -37,7 +37,7 @@ mod tests {
     use crate::page::tests::report;
 
     #[test]
-    fn only_differences_of_these_points_are_named() {
+    fn only_differences_that_affect_the_points_are_listed() {
         let mut report = report();
         report.provenance.fidelity =
             Some(Fidelity { known: vec![&KNOWN_DIFFERENCES[0]], outside: vec!["loss of 20 %".to_owned()] });
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_linux_itself_says_nothing_of_the_model() {
+    fn kernel_report_omits_the_fidelity_of_the_model() {
         let mut report = report();
         report.provenance.fidelity = None;
         assert_eq!(super::html(&report), "");

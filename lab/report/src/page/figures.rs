@@ -39,7 +39,7 @@ pub fn html(report: &Report) -> String {
         let means: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| !f.is_ccdf).collect();
         let ccdfs: Vec<&Figure> = report.figures.iter().filter(of).filter(|f| f.is_ccdf).collect();
         let _ = write!(text, "<h3 id=\"{name}\">{}</h3>", escape(title));
-        for of_metric in means.chunk_by(|a, b| a.metric == b.metric && !b.choice.is_empty()) {
+        for of_metric in means.chunk_by(|a, b| a.metric == b.metric && !b.choice_label.is_empty()) {
             text.push_str(&figures_html(of_metric));
         }
         text.push_str(&distributions(&ccdfs, means.is_empty() || ccdfs.len() == 1));
@@ -90,10 +90,12 @@ fn number_of(figure: &Figure) -> &str {
 
 /// Returns figures below each other, or one figure with a choice of the others.
 fn figures_html(figures: &[&Figure]) -> String {
-    if figures.iter().any(|figure| figure.choice.is_empty()) {
+    if figures.iter().any(|figure| figure.choice_label.is_empty()) {
         return figures.iter().map(|figure| figure_html(figure)).collect();
     }
-    choices(&figures.iter().map(|figure| (figure.choice.clone(), figure_html(figure))).collect::<Vec<_>>())
+    choices(
+        &figures.iter().map(|figure| (figure.choice_label.clone(), figure_html(figure))).collect::<Vec<_>>(),
+    )
 }
 
 fn figure_html(figure: &Figure) -> String {

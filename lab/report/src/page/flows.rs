@@ -55,7 +55,8 @@ fn row(cell: &Cell) -> Option<String> {
     let cells: String = [throughput, background_kbps.map(Bounds::from), fairness, connect]
         .map(|of| format!("<td>{}</td>", format_bounds(of)))
         .concat();
-    let [unconnected, unended] = [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.missing(metric));
+    let [unconnected, unended] =
+        [Metric::ConnectTime, Metric::Throughput].map(|metric| cell.runs_without_value(metric));
     let why = cell.stop_reason.as_ref().map(|why| format!(" title=\"{}\"", escape(why))).unwrap_or_default();
     Some(format!(
         "<tr><th>{}</th>{cells}<td>{}</td><td>{unconnected}</td><td{why}>{unended}</td></tr>",

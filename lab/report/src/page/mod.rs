@@ -109,7 +109,8 @@ fn navigation(report: &Report, sections: &[Section]) -> String {
         let _ = write!(text, "<a href=\"#{id}\">{title}</a>");
         if *id == "figures" {
             // Distributions in a choice are not listed individually.
-            let listed = report.figures.iter().filter(|figure| figure.choice.is_empty() || !figure.is_ccdf);
+            let listed =
+                report.figures.iter().filter(|figure| figure.choice_label.is_empty() || !figure.is_ccdf);
             let links = listed.map(|figure| {
                 let number = figure.name.trim_start_matches("Figure ");
                 format!("<a href=\"#{}\" title=\"{}\">{number}</a>", figure.id, escape(&figure.caption))
@@ -165,7 +166,7 @@ pub(crate) mod tests {
             cell("SCTP-8", 5.0, 100.0, &[25.0, 25.1, 25.2]),
         ]);
         let view = StackView { title: "today".into(), suffix: String::new() };
-        let layout = StudyFigures { views: vec![view], ..StudyFigures::default() };
+        let study_figures = StudyFigures { views: vec![view], ..StudyFigures::default() };
         let claims = toml::from_str::<StudyClaims>(CLAIMS).unwrap();
         let axes = ["1%", "5%"].map(|loss| vec![("network.loss".to_owned(), loss.to_owned())]);
         let survey = Survey::new("exp1", &axes.each_ref().map(Vec::as_slice), &data);
@@ -175,7 +176,7 @@ pub(crate) mod tests {
             over_time: Vec::new(),
             regions: Vec::new(),
             surveys: vec![survey.results()],
-            judged: judge(&claims, &layout.views, &[], &data),
+            judged_claims: judge(&claims, &study_figures.views, &[], &data),
             kernel: None,
             diagrams: Vec::new(),
             other_measurements: vec![
@@ -186,16 +187,16 @@ pub(crate) mod tests {
                 .unwrap(),
             ],
             provenance: provenance(),
-            share: 1.0,
+            planned_share: 1.0,
             data,
-            layout,
-            absent: Vec::new(),
+            study_figures,
+            absent_stacks: Vec::new(),
             claims,
         }
     }
 
     #[test]
-    fn what_another_tool_has_measured_stands_beside_the_points() {
+    fn measurements_of_other_tools_are_listed_with_the_points() {
         let html = report().html();
         assert!(html.contains(
             "iperf3: a&lt;b.json</th></tr><tr><td class=\"text\">received, 1 stream</td><td>9400</td><td>–</td>"
@@ -204,7 +205,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_page_is_one_file_that_needs_nothing_else() {
+    fn page_is_self_contained() {
         let html = report().html();
         for outside in ["http://", "https://", "src=", "@import", "<link"] {
             assert!(!html.contains(outside), "{outside}");
@@ -213,7 +214,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_real_path_that_holds_in_virtual_time_only() {
+    fn live_report_omits_remarks_on_virtual_time() {
         let mut report = report();
         let of_virtual_time = [
             "all transports have the same losses",
@@ -232,7 +233,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_link_within_the_page_leads_somewhere() {
+    fn internal_links_have_targets() {
         let html = report().html();
         let targets = html.match_indices("href=\"#").map(|(at, _)| &html[at + 7..]);
         let targets: Vec<&str> = targets.map(|rest| rest.split('"').next().unwrap_or(rest)).collect();
@@ -243,7 +244,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_summary_says_who_is_faster_and_the_claim_has_its_verdict() {
+    fn summary_names_the_faster_transport_and_the_verdict() {
         let html = report().html();
         assert!(html.contains("ms faster</span> than TCP"));
         assert!(html.contains("yes in 1 of the 1 comparisons below"));
@@ -251,7 +252,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_first_figure_of_a_study_stands_in_the_summary_and_nowhere_else() {
+    fn first_figure_is_in_the_summary_only() {
         let report = report();
         let html = report.html();
         let figure = format!("<figure id=\"{}\">", report.figures[0].id);
@@ -260,11 +261,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_quick_look_says_so_first_and_names_what_it_leaves_open() {
+    fn quick_run_has_a_warning_that_names_undecided_claims() {
         let mut report = report();
         assert!(!report.html().contains("quick run"));
-        report.share = 0.05;
-        report.judged[0].findings[0].1.holds = None;
+        report.planned_share = 0.05;
+        report.judged_claims[0].findings[0].1.holds = None;
         let html = report.html();
         let quick = html.find("A quick run with a twentieth of the study").expect("it is said");
         assert!(quick < html.find("class=\"question\"").unwrap());
@@ -272,7 +273,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn only_findings_are_counted_and_the_others_stand_apart() {
+    fn only_findings_are_counted() {
         let html = report().html();
         assert!(html.contains("Of the paper's 1 findings, 1 hold today; 0 do not, and 0 are undecided."));
         assert!(html.contains("1 further claims"));

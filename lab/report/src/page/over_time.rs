@@ -8,7 +8,7 @@ use crate::report::Report;
 /// Returns the section.
 pub fn html(report: &Report) -> String {
     let figures: Vec<(String, String)> =
-        report.over_time.iter().map(|drawn| (drawn.place.clone(), figure(drawn))).collect();
+        report.over_time.iter().map(|drawn| (drawn.conditions.clone(), figure(drawn))).collect();
     if figures.is_empty() {
         return String::new();
     }
@@ -35,7 +35,7 @@ fn figure(drawn: &OverTime) -> String {
 
 /// Returns the caption, with the senders that are drawn.
 fn caption(drawn: &OverTime) -> String {
-    let at = if drawn.place.is_empty() { String::new() } else { format!(" at {}", drawn.place) };
+    let at = if drawn.conditions.is_empty() { String::new() } else { format!(" at {}", drawn.conditions) };
     let queue =
         drawn.queue.as_ref().map_or(String::new(), |(name, _)| format!(" The queue is that of {name}."));
     format!("Runs over time{at}. {}{queue}", senders(&drawn.runs))
@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn runs_share_their_axes_and_say_whose_they_are() {
+    fn runs_share_axes_and_name_their_transport() {
         let queue = Some(("client:1".to_owned(), Some(120)));
         let runs = vec![run("TCP & co", 0, 1.0), run("SCTP", 1, 0.1)];
         let drawn = OverTime {
             id: "over-time-1".into(),
-            place: "1% loss".into(),
+            conditions: "1% loss".into(),
             interval_s: 0.01,
             queue,
             events: vec![4.0],
@@ -107,7 +107,7 @@ mod tests {
         };
         let marked =
             drawn.draw().iter().map(|svg| svg.inline().matches("class=\"event\"").count()).sum::<usize>();
-        assert_eq!(marked, 2 * 5, "the event stands in each panel");
+        assert_eq!(marked, 2 * 5, "each panel shows the event");
         let html = figure(&drawn);
         assert_eq!(html.matches("<svg class=\"plot").count(), 2);
         for said in [

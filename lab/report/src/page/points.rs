@@ -8,7 +8,7 @@ use hol_measure::Bounds;
 use crate::data::Cell;
 use crate::plot::{escape, number};
 use crate::report::Report;
-use crate::survey::{SurveyResults, defined, lead};
+use crate::survey::{SurveyResults, defined, main_metric};
 use hol_lab::Metric;
 
 /// A column: its heading, its text for a point, and the number by which it is sorted.
@@ -25,7 +25,7 @@ const COLUMNS: [Column; 9] = [
     Column { head: "longest, ms", cell_of: |cell| quantile(cell, 1.0) },
     Column { head: "median run, ms", cell_of: |cell| bounds(cell.median(Metric::ResponseTime)) },
     Column { head: "runs collapsed", cell_of: collapsed },
-    Column { head: "not arrived", cell_of: |cell| whole_number(cell.lost()) },
+    Column { head: "not arrived", cell_of: |cell| whole_number(cell.lost_messages()) },
     Column { head: "of", cell_of: |cell| whole_number(cell.latency.offered()) },
 ];
 
@@ -40,7 +40,7 @@ const FLOW_COLUMNS: [Column; 5] = [
     Column { head: "connected after, ms", cell_of: |cell| bounds(cell.shaped_mean(Metric::ConnectTime)) },
     Column {
         head: "runs not connected",
-        cell_of: |cell| whole_number(cell.missing(Metric::ConnectTime) as u64),
+        cell_of: |cell| whole_number(cell.runs_without_value(Metric::ConnectTime) as u64),
     },
 ];
 
@@ -71,9 +71,9 @@ fn table(report: &Report, survey: &SurveyResults) -> String {
     let has_flows = cells.iter().any(|cell| cell.flows.is_some());
     let defined = defined(cells.iter().copied());
     let flows = &FLOW_COLUMNS[..if has_flows { FLOW_COLUMNS.len() } else { 0 }];
-    let is_disrupted = cells.iter().any(|cell| cell.recovered().is_some());
+    let is_disrupted = cells.iter().any(|cell| cell.recovered_runs().is_some());
     let outages = &OUTAGE_COLUMNS[..if is_disrupted { OUTAGE_COLUMNS.len() } else { 0 }];
-    let groups = match lead(cells.iter().copied()) {
+    let groups = match main_metric(cells.iter().copied()) {
         Metric::Throughput => [flows, &COLUMNS, outages],
         _ => [outages, &COLUMNS, flows],
     };
@@ -118,12 +118,12 @@ fn mean(cell: &Cell) -> (String, Option<f64>) {
 }
 
 fn collapsed(cell: &Cell) -> (String, Option<f64>) {
-    let (collapsed, runs) = (cell.collapsed(), cell.runs.len());
+    let (collapsed, runs) = (cell.collapsed_runs(), cell.runs.len());
     (format!("{collapsed} of {runs}"), Some(collapsed as f64))
 }
 
 fn unrecovered_runs(cell: &Cell) -> (String, Option<f64>) {
-    let missing = cell.recovered().map(|recovered| cell.runs.len() - recovered);
+    let missing = cell.recovered_runs().map(|recovered| cell.runs.len() - recovered);
     missing.map_or(("–".to_owned(), None), |missing| whole_number(missing as u64))
 }
 

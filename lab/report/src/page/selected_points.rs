@@ -1,5 +1,5 @@
-//! Drawings of one point per transport: of the points that a study selects, or of each condition of a
-//! survey.
+//! Drawings that show one point of each transport: at the points that a study selects, or under each set of conditions
+//! of a survey.
 
 use super::choices;
 use crate::data::Filter;
@@ -12,7 +12,7 @@ const MAX_CONDITIONS: usize = 60;
 /// Returns the filters of the study's `chosen` points, then those of the surveys, each with a description.
 pub fn selected_points<'r>(report: &'r Report, chosen: &'r [Filter]) -> Vec<(String, &'r Filter)> {
     let conditions = report.surveys.iter().flat_map(|survey| &survey.conditions).take(MAX_CONDITIONS);
-    let conditions = conditions.map(|(place, filter)| (place.clone(), filter));
+    let conditions = conditions.map(|(description, filter)| (description.clone(), filter));
     chosen.iter().map(|filter| (describe_filter(filter), filter)).chain(conditions).collect()
 }
 

@@ -4,22 +4,22 @@ use hol_measure::{DelayComponent, MeanDelayBreakdown};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Svg, causes, causes_height, escape};
+use crate::plot::{Anchor, Svg, component_key, component_key_height, escape};
 use crate::report::Report;
 
-/// The height of a bar, and the height of a bar with its gap.
 const BAR_HEIGHT: f64 = 14.0;
+/// The height of a bar with the gap below it.
 const LINE_HEIGHT: f64 = 20.0;
 /// The least margin for the names of transports.
-const LEFT: f64 = 110.0;
+const LEFT_MARGIN: f64 = 110.0;
 const LETTER_WIDTH: f64 = 6.8;
 const WIDTH: f64 = 880.0;
 /// The width right of the longest bar, for its time.
 const TIME_WIDTH: f64 = 90.0;
 
 /// Returns the description of a delay component for the legend.
-const fn meaning(cause: DelayComponent) -> &'static str {
-    match cause {
+const fn meaning(component: DelayComponent) -> &'static str {
+    match component {
         DelayComponent::Slip => "behind schedule, or at the server",
         DelayComponent::Sender => "waiting at the sender",
         DelayComponent::Recovery => "loss recovery",
@@ -30,11 +30,15 @@ const fn meaning(cause: DelayComponent) -> &'static str {
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let drawn = selected_points(report, &report.layout.splits).into_iter().enumerate();
+    let drawn = selected_points(report, &report.study_figures.splits).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
-        .filter_map(|(index, (place, filter))| {
-            let cells = report.data.cells.iter().filter(|cell| filter.selects(cell) && cell.split.is_some());
-            Some((place.clone(), figure(index, &place, &cells.collect::<Vec<_>>())?))
+        .filter_map(|(index, (conditions, filter))| {
+            let cells = report
+                .data
+                .cells
+                .iter()
+                .filter(|cell| filter.selects(cell) && cell.delay_breakdown.is_some());
+            Some((conditions.clone(), figure(index, &conditions, &cells.collect::<Vec<_>>())?))
         })
         .collect();
     if figures.is_empty() {
@@ -46,11 +50,11 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
+fn figure(index: usize, conditions: &str, cells: &[&Cell]) -> Option<String> {
     if cells.is_empty() {
         return None;
     }
-    let at = if place.is_empty() { String::new() } else { format!(", {place}") };
+    let at = if conditions.is_empty() { String::new() } else { format!(", {conditions}") };
     let title = format!("Components of the mean delay, both directions together{at}");
     let (svg, table) = (draw(&format!("split-{index}"), &title, cells).inline(), table(cells));
     Some(format!(
@@ -59,29 +63,29 @@ fn figure(index: usize, place: &str, cells: &[&Cell]) -> Option<String> {
     ))
 }
 
-/// Returns the stages of a point, in ms, in the order of [`DelayComponent::ALL`].
+/// Returns the delay components of a point, in ms, in the order of [`DelayComponent::ALL`].
 fn parts(cell: &Cell) -> [f64; 5] {
     let MeanDelayBreakdown { slip, service, sender, recovery, network, head_of_line } =
-        cell.split.unwrap_or_default();
+        cell.delay_breakdown.unwrap_or_default();
     [slip + service, sender, recovery, (network - cell.conditions.rtt_ms()).max(0.0), head_of_line]
 }
 
 fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
-    let top = causes_height(WIDTH, meaning) + 14.0;
+    let top = component_key_height(WIDTH, meaning) + 14.0;
     let letters = cells.iter().map(|cell| cell.transport.chars().count()).max().unwrap_or(0);
-    let left = (LETTER_WIDTH * letters as f64 + 20.0).max(LEFT);
+    let left = (LETTER_WIDTH * letters as f64 + 20.0).max(LEFT_MARGIN);
     let span = WIDTH - left - TIME_WIDTH;
     let mut svg = Svg::new(id, WIDTH, top + LINE_HEIGHT * cells.len() as f64 + 8.0, title);
     let longest = cells.iter().map(|cell| parts(cell).iter().sum::<f64>()).fold(0.1, f64::max);
-    causes(&mut svg, WIDTH, meaning);
+    component_key(&mut svg, WIDTH, meaning);
     for (index, cell) in cells.iter().enumerate() {
         let y = top + LINE_HEIGHT * index as f64;
         svg.text("tick", (left - 10.0, y + BAR_HEIGHT - 3.0), Anchor::End, &cell.transport);
         let mut x = left;
-        for (ms, cause) in parts(cell).into_iter().zip(DelayComponent::ALL) {
+        for (ms, component) in parts(cell).into_iter().zip(DelayComponent::ALL) {
             let width = span * ms / longest;
-            svg.group("", &format!("{}: {} {ms:.2} ms", cell.transport, meaning(cause)), |svg| {
-                svg.rect(&format!("split-{}", cause.name()), (x, y), width, BAR_HEIGHT);
+            svg.group("", &format!("{}: {} {ms:.2} ms", cell.transport, meaning(component)), |svg| {
+                svg.rect(&format!("split-{}", component.name()), (x, y), width, BAR_HEIGHT);
             });
             x += width;
         }
@@ -92,7 +96,8 @@ fn draw(id: &str, title: &str, cells: &[&Cell]) -> Svg {
 }
 
 fn table(cells: &[&Cell]) -> String {
-    let head: String = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", meaning(cause))).concat();
+    let head: String =
+        DelayComponent::ALL.map(|component| format!("<th>{}</th>", meaning(component))).concat();
     let rows = cells.iter().map(|cell| {
         let parts: String = parts(cell).iter().map(|ms| format!("<td>{ms:.3}</td>")).collect();
         let rtt = cell.conditions.rtt_ms();

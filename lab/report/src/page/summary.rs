@@ -21,13 +21,13 @@ struct StackComparison {
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let mut text = worlds::lead(report);
+    let mut text = worlds::summary(report);
     if !report.provenance.complete {
         text.push_str("<p class=\"warning\">Some runs are missing, because the sweep was interrupted or they failed. This report uses the finished runs; run the same command again for the others.</p>");
     }
     text.push_str(&quick_run_warning(report));
-    if !report.absent.is_empty() {
-        let titles: Vec<String> = report.absent.iter().map(|stack| escape(&stack.title)).collect();
+    if !report.absent_stacks.is_empty() {
+        let titles: Vec<String> = report.absent_stacks.iter().map(|stack| escape(&stack.title)).collect();
         let _ = write!(
             text,
             "<p class=\"warning\">Not measured: {}, a stack that only the model world has. Figures show the other stacks; claims that need this stack name it.</p>",
@@ -40,7 +40,7 @@ pub fn html(report: &Report) -> String {
         let _ = write!(text, "<p class=\"lead\">{}</p>", answer_sentences(report));
         text.push_str(&answers(report));
     }
-    if !report.judged.is_empty() {
+    if !report.judged_claims.is_empty() {
         text.push_str(&verdicts(report));
     }
     text.push_str(&figures::main_figure(report));
@@ -66,16 +66,16 @@ pub fn html(report: &Report) -> String {
 
 /// Returns the caveat of a quick run, for the top of the page; empty for a whole study.
 fn quick_run_warning(report: &Report) -> String {
-    if report.share > 0.99 {
+    if report.planned_share > 0.99 {
         return String::new();
     }
-    let part = match (1.0 / report.share).round() {
+    let part = match (1.0 / report.planned_share).round() {
         20.0 => "a twentieth".to_owned(),
         parts => format!("1/{parts}"),
     };
     let is_open = |judged: &&JudgedClaim| judged.findings.iter().any(|(_, finding)| finding.holds.is_none());
     let link = |judged: &JudgedClaim| format!("<a href=\"#{0}\">{0}</a>", escape(&judged.claim.id));
-    let open: Vec<String> = report.judged.iter().filter(is_open).map(link).collect();
+    let open: Vec<String> = report.judged_claims.iter().filter(is_open).map(link).collect();
     let open = match open.as_slice() {
         [] => "no claim is undecided in this run".to_owned(),
         open => format!("undecided in this run: {}", open.join(", ")),
@@ -88,8 +88,8 @@ fn quick_run_warning(report: &Report) -> String {
 /// Returns the answer in three or four sentences.
 fn answer_sentences(report: &Report) -> String {
     let mut sentences: Vec<String> = describe_dependent_findings(report).into_iter().collect();
-    sentences.extend(report.layout.views.iter().filter_map(|stack| tally(report, stack)));
-    if report.of_kind(Kind::Finding).next().is_some() {
+    sentences.extend(report.study_figures.views.iter().filter_map(|stack| tally(report, stack)));
+    if report.claims_of_kind(Kind::Finding).next().is_some() {
         sentences.push(count_findings(report));
     }
     sentences.join(" ")
@@ -101,20 +101,20 @@ fn describe_dependent_findings(report: &Report) -> Option<String> {
         let settings = judged.settings()?;
         Some(format!("<a href=\"#{0}\">{0}</a> {1}", escape(&judged.claim.id), escape(&settings)))
     };
-    let depends: Vec<String> = report.of_kind(Kind::Finding).filter_map(depends).collect();
+    let depends: Vec<String> = report.claims_of_kind(Kind::Finding).filter_map(depends).collect();
     let what = "<b>depend on a setting that the paper does not state</b>";
     (!depends.is_empty()).then(|| format!("{} findings {what}: {}.", depends.len(), depends.join(". ")))
 }
 
 /// Returns how many of the paper's findings were reproduced.
 fn count_findings(report: &Report) -> String {
-    let total = report.of_kind(Kind::Finding).count();
-    let of = |wanted| report.of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
+    let total = report.claims_of_kind(Kind::Finding).count();
+    let of = |wanted| report.claims_of_kind(Kind::Finding).filter(|judged| judged.verdict == wanted).count();
     let period = match of(Verdict::PeriodOnly) + of(Verdict::OpenToday) {
-        _ if report.layout.views.len() < 2 || !report.absent.is_empty() => String::new(),
+        _ if report.study_figures.views.len() < 2 || !report.absent_stacks.is_empty() => String::new(),
         period => format!(" and {period} more with the stack of the paper's time"),
     };
-    let others = report.judged.len() - total;
+    let others = report.judged_claims.len() - total;
     let apart = if others > 0 {
         format!(" {others} further claims are <a href=\"#claims\">not findings and are not counted</a>.")
     } else {
@@ -155,7 +155,7 @@ fn tally(report: &Report, stack: &StackView) -> Option<String> {
 fn compare_on(report: &Report, stack: &StackView, answer: &Answer) -> Option<StackComparison> {
     let view = View { data: &report.data, stack };
     let cell = *view.cells(&answer.transport, &answer.at).first()?;
-    let other = view.with_same_conditions(cell, &answer.than)?;
+    let other = view.with_same_conditions(cell, &answer.reference)?;
     let Answer { metric, margin, .. } = *answer;
     // Better is lower for a time and higher for a throughput.
     let (first, second) = if metric.gain(1.0) < 0.0 { (cell, other) } else { (other, cell) };
@@ -172,12 +172,12 @@ fn answers(report: &Report) -> String {
     if report.claims.answers.is_empty() {
         return String::new();
     }
-    let stacks = &report.layout.views;
+    let stacks = &report.study_figures.views;
     let head: String = stacks.iter().map(|stack| format!("<th>{}</th>", escape(&stack.title))).collect();
     let rows = report.claims.answers.iter().map(|answer| {
         let cells: String =
             stacks.iter().map(|stack| format!("<td>{}</td>", sentence(report, stack, answer))).collect();
-        format!("<tr><td>{}</td>{cells}</tr>", escape(&answer.when))
+        format!("<tr><td>{}</td>{cells}</tr>", escape(&answer.condition))
     });
     format!("<table class=\"answers\"><tr><th></th>{head}</tr>{}</table>", rows.collect::<String>())
 }
@@ -197,14 +197,14 @@ fn sentence(report: &Report, stack: &StackView, answer: &Answer) -> String {
         _ if slower => format!("<span class=\"slower\">{by} {unit} slower</span> than"),
         _ => format!("<span class=\"faster\">{by} {unit} faster</span> than"),
     };
-    let Answer { transport, than, .. } = answer;
-    format!("{transport} is {verdict} {than}<br><small>{mean:.2} and {other:.2} {unit}</small>")
+    let Answer { transport, reference, .. } = answer;
+    format!("{transport} is {verdict} {reference}<br><small>{mean:.2} and {other:.2} {unit}</small>")
 }
 
 /// Returns why two transports cannot be compared.
 fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> String {
     let view = View { data: &report.data, stack };
-    let stopped = [&answer.transport, &answer.than].into_iter().find_map(|transport| {
+    let stopped = [&answer.transport, &answer.reference].into_iter().find_map(|transport| {
         let cell = *view.cells(transport, &answer.at).first()?;
         let why = cell.why_no_mean()?;
         Some(format!("{transport} has no mean<br><small>{}</small>", escape(&why)))
@@ -214,9 +214,10 @@ fn describe_missing(report: &Report, stack: &StackView, answer: &Answer) -> Stri
 
 /// Returns the verdicts on the findings as a bar whose parts are proportional to their numbers.
 fn verdicts(report: &Report) -> String {
-    let parts = report.counts().into_iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| {
-        let (class, words) = (verdict.class(), verdict.text());
-        format!("<a class=\"{class}\" style=\"flex:{count}\" href=\"#claims\"><b>{count}</b>{words}</a>")
-    });
+    let parts =
+        report.verdict_counts().into_iter().filter(|(_, count)| *count > 0).map(|(verdict, count)| {
+            let (class, words) = (verdict.class(), verdict.text());
+            format!("<a class=\"{class}\" style=\"flex:{count}\" href=\"#claims\"><b>{count}</b>{words}</a>")
+        });
     format!("<div class=\"verdicts\">{}</div>", parts.collect::<String>())
 }

@@ -16,7 +16,7 @@ pub fn headlines(report: &Report) -> String {
 }
 
 fn headline(survey: &SurveyResults) -> String {
-    let first = survey.headline.outages.iter().chain(&survey.headline.lead);
+    let first = survey.headline.outages.iter().chain(&survey.headline.main_sentences);
     let lead: String = first.map(|text| format!("<p class=\"lead\">{}</p>", sentence(text))).collect();
     let lines: String =
         survey.headline.lines.iter().map(|line| format!("<li>{}</li>", sentence(line))).collect();
@@ -49,7 +49,7 @@ pub fn maps(report: &Report) -> String {
                     "<figure id=\"{id}\">{svg}<figcaption>{caption}. <span class=\"soft\"><a href=\"figures/{id}.svg\">SVG</a>\
                      </span></figcaption></figure>"
                 );
-                (map.choice.clone(), html)
+                (map.choice_label.clone(), html)
             })
             .collect();
         let _ = write!(text, "{}", choices(&maps));
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_in_a_sentence_is_set_as_one() {
+    fn command_in_a_sentence_becomes_code() {
         assert_eq!(sentence("a < b; `hol advise` finds"), "a &lt; b; <code>hol advise</code> finds");
         assert_eq!(sentence("none"), "none");
     }

@@ -10,7 +10,7 @@ use hol_lab::Metric;
 /// Returns the section.
 pub fn html(report: &Report) -> String {
     let mut text = String::new();
-    for name in &report.layout.tables {
+    for name in &report.study_figures.tables {
         let cells: Vec<&Cell> = report.data.cells.iter().filter(|cell| cell.experiment == *name).collect();
         let title = report.provenance.experiments.iter().find(|(known, ..)| known == name);
         if let (Some((_, title, ..)), false) = (title, cells.is_empty()) {

@@ -32,11 +32,16 @@ struct TheoryComparison {
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let experiments: Vec<&str> = report.layout.closed_form_experiments.iter().map(String::as_str).collect();
+    let experiments: Vec<&str> =
+        report.study_figures.closed_form_experiments.iter().map(String::as_str).collect();
     let mut text = String::new();
-    for stack in &report.layout.views {
-        let others =
-            report.layout.views.iter().map(|v| v.suffix.as_str()).filter(|s| s.len() > stack.suffix.len());
+    for stack in &report.study_figures.views {
+        let others = report
+            .study_figures
+            .views
+            .iter()
+            .map(|v| v.suffix.as_str())
+            .filter(|s| s.len() > stack.suffix.len());
         let others: Vec<&str> = others.collect();
         let mine = |cell: &&Cell| {
             cell.transport.ends_with(&stack.suffix)
@@ -180,7 +185,7 @@ mod tests {
 
     /// 3 of 100 transactions are late in each of ten repetitions; the closed form predicts 5.95 %.
     #[test]
-    fn a_plateau_that_the_closed_form_misses_is_told_with_its_transport() {
+    fn plateau_deviation_is_reported_with_its_transport() {
         let responses: Vec<f64> = (0..100).map(|index| if index < 3 { 61.5 } else { 20.0 }).collect();
         let tcp = cell_with("TCP", 1.0, 100.0, &vec![responses; 10]);
         let row = row(&tcp).unwrap();

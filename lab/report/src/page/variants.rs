@@ -1,5 +1,5 @@
-//! Settings that the paper does not state: which of them agree with its conclusion (the first trial), and
-//! the other trials.
+//! Settings that the paper does not state: which of them agree with its conclusion, by the first trial, and which of
+//! them pass the other trials.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ type Row<'a> = (&'a StackView, Vec<Finding>);
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let (layout, trials) = (&report.layout, &report.claims.trials);
+    let (layout, trials) = (&report.study_figures, &report.claims.trials);
     let tried = |variant| {
         let view = View { data: &report.data, stack: variant };
         trials.iter().map(|trial| trial.check.evaluate(&view)).collect::<Vec<_>>()
@@ -25,7 +25,7 @@ pub fn html(report: &Report) -> String {
     }
     let head = trials.iter().enumerate().map(|(index, trial)| {
         let role = if index == 0 { "the conclusion" } else { "further check" };
-        format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.what))
+        format!("<th class=\"text\"><small>{role}</small><br>{}</th>", escape(&trial.description))
     });
     let body: String = rows.iter().map(row).collect();
     format!(
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_that_fits_and_fails_a_test_is_admitted_by_the_fit_only() {
+    fn refuted_trials_of_each_variant_are_listed() {
         let stack = |title: &str| StackView { title: title.into(), suffix: String::new() };
         let (fits, fails, open) = (Finding::new(true, ""), Finding::new(false, ""), Finding::unknown(""));
         let stacks = ["both", "fit only", "neither", "open"].map(stack);

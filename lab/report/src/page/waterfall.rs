@@ -7,17 +7,17 @@ use hol_measure::waterfall::{Waterfall, WaterfallFile};
 
 use super::selected_points::{selected_points, side_by_side};
 use crate::data::Cell;
-use crate::plot::{Anchor, Scale, Svg, causes, escape, number};
+use crate::plot::{Anchor, Scale, Svg, component_key, escape, number};
 use crate::report::Report;
 
 const WIDTH: f64 = 880.0;
-const LEFT: f64 = 150.0;
+const LEFT_MARGIN: f64 = 150.0;
 /// The width of the longest page.
 const MAX_PAGE_WIDTH: f64 = 640.0;
 /// The position of the first page, below the legend.
-const TOP: f64 = 36.0;
+const TOP_MARGIN: f64 = 36.0;
 /// The gap between two pages.
-const GAP: f64 = 14.0;
+const PAGE_GAP: f64 = 14.0;
 /// The height that the bars of a page share, as long as they stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;
 const MIN_BAR_HEIGHT: f64 = 2.0;
@@ -25,12 +25,12 @@ const MAX_BAR_HEIGHT: f64 = 9.0;
 
 /// Returns the section.
 pub fn html(report: &Report) -> String {
-    let drawn = selected_points(report, &report.layout.waterfalls).into_iter().enumerate();
+    let drawn = selected_points(report, &report.study_figures.waterfalls).into_iter().enumerate();
     let figures: Vec<(String, String)> = drawn
-        .filter_map(|(index, (place, filter))| {
+        .filter_map(|(index, (conditions, filter))| {
             let cells = report.data.cells.iter().filter(|cell| filter.selects(cell));
             let pages: Vec<_> = cells.filter_map(|cell| Some((cell, cell.waterfall.as_ref()?))).collect();
-            Some((place.clone(), figure(index, &place, &pages)?))
+            Some((conditions.clone(), figure(index, &conditions, &pages)?))
         })
         .collect();
     if figures.is_empty() {
@@ -43,11 +43,11 @@ pub fn html(report: &Report) -> String {
     )
 }
 
-fn figure(index: usize, place: &str, pages: &[(&Cell, &Waterfall)]) -> Option<String> {
+fn figure(index: usize, conditions: &str, pages: &[(&Cell, &Waterfall)]) -> Option<String> {
     if pages.is_empty() {
         return None;
     }
-    let at = if place.is_empty() { String::new() } else { format!(": {place}") };
+    let at = if conditions.is_empty() { String::new() } else { format!(": {conditions}") };
     let title = format!("A page over each transport{at}");
     let id = format!("waterfall-{index}");
     let (svg, table, caption) = (draw(&id, &title, pages).inline(), table(pages), escape(&title));
@@ -59,24 +59,25 @@ fn figure(index: usize, place: &str, pages: &[(&Cell, &Waterfall)]) -> Option<St
 
 fn draw(id: &str, title: &str, pages: &[(&Cell, &Waterfall)]) -> Svg {
     let height = |page: &Waterfall| bar_height(page) * page.files.len() as f64;
-    let bottom = pages.iter().fold(TOP, |bottom, (_, page)| bottom + height(page).max(22.0) + GAP);
+    let bottom =
+        pages.iter().fold(TOP_MARGIN, |bottom, (_, page)| bottom + height(page).max(22.0) + PAGE_GAP);
     let end = pages.iter().map(|(_, page)| page.end().as_millis_f64()).fold(1.0, f64::max);
-    let x = |ms: f64| LEFT + MAX_PAGE_WIDTH * ms / end;
+    let x = |ms: f64| LEFT_MARGIN + MAX_PAGE_WIDTH * ms / end;
     let mut svg = Svg::new(id, WIDTH, bottom + 26.0, title);
-    causes(&mut svg, WIDTH, DelayComponent::label_for_file);
+    component_key(&mut svg, WIDTH, DelayComponent::label_for_file);
     for tick in (Scale::Linear { min: 0.0, max: end }).ticks() {
-        svg.line("grid", (x(tick.value), TOP - 6.0), (x(tick.value), bottom));
+        svg.line("grid", (x(tick.value), TOP_MARGIN - 6.0), (x(tick.value), bottom));
         svg.text("tick", (x(tick.value), bottom + 13.0), Anchor::Middle, &tick.label);
     }
     svg.text("axis", (WIDTH - 4.0, bottom + 13.0), Anchor::End, "ms since the click");
-    let mut top = TOP;
+    let mut top = TOP_MARGIN;
     for (cell, page) in pages {
-        svg.text("label", (LEFT - 10.0, top + 10.0), Anchor::End, &cell.transport);
-        svg.text("note", (LEFT - 10.0, top + 23.0), Anchor::End, &took(page));
+        svg.text("label", (LEFT_MARGIN - 10.0, top + 10.0), Anchor::End, &cell.transport);
+        svg.text("note", (LEFT_MARGIN - 10.0, top + 23.0), Anchor::End, &duration_text(page));
         for (file, bar) in page.files.iter().enumerate() {
             draw_file(&mut svg, (file, bar), top + bar_height(page) * file as f64, bar_height(page), x);
         }
-        top += height(page).max(22.0) + GAP;
+        top += height(page).max(22.0) + PAGE_GAP;
     }
     svg
 }
@@ -92,7 +93,7 @@ fn draw_file(
     height: f64,
     x: impl Fn(f64) -> f64,
 ) {
-    svg.group("", &in_words(file, bar), |svg| {
+    svg.group("", &file_tooltip(file, bar), |svg| {
         let mut at = bar.known;
         if bar.spans.is_empty() {
             svg.line("lost", (x(at.as_millis_f64()), y), (x(at.as_millis_f64()) + 6.0, y + height - 1.0));
@@ -107,7 +108,7 @@ fn draw_file(
 }
 
 /// Returns the tooltip of a file.
-fn in_words(file: usize, bar: &WaterfallFile) -> String {
+fn file_tooltip(file: usize, bar: &WaterfallFile) -> String {
     let name = if file == 0 { "document".to_owned() } else { format!("object {file}") };
     let mut text = format!("{name}, {} octets, stream {}", number(bar.octets.into()), bar.stream);
     for span in &bar.spans {
@@ -116,12 +117,13 @@ fn in_words(file: usize, bar: &WaterfallFile) -> String {
     if bar.spans.is_empty() { text + ": never arrived" } else { text }
 }
 
-fn took(page: &Waterfall) -> String {
+fn duration_text(page: &Waterfall) -> String {
     page.took.map_or("never arrived".to_owned(), |took| format!("{:.0} ms", took.as_millis_f64()))
 }
 
 fn table(pages: &[(&Cell, &Waterfall)]) -> String {
-    let heads = DelayComponent::ALL.map(|cause| format!("<th>{}</th>", cause.label_for_file())).concat();
+    let heads =
+        DelayComponent::ALL.map(|component| format!("<th>{}</th>", component.label_for_file())).concat();
     let rows: String = pages
         .iter()
         .flat_map(|(cell, page)| {
@@ -135,17 +137,17 @@ fn table(pages: &[(&Cell, &Waterfall)]) -> String {
 
 fn row(transport: &str, file: usize, bar: &WaterfallFile) -> String {
     let ms = |ms: f64| format!("<td>{ms:.2}</td>");
-    let of = |cause| {
-        let spans = bar.spans.iter().filter(|span| span.cause == cause);
+    let of = |component| {
+        let spans = bar.spans.iter().filter(|span| span.cause == component);
         spans.fold(0.0, |ms, span| ms + span.lasts.as_millis_f64())
     };
-    let causes = DelayComponent::ALL.map(|cause| ms(of(cause))).concat();
-    let there =
+    let components = DelayComponent::ALL.map(|component| ms(of(component))).concat();
+    let complete =
         if bar.spans.is_empty() { "<td>never</td>".to_owned() } else { ms(bar.end().as_millis_f64()) };
     let WaterfallFile { octets, stream, .. } = bar;
     let known = ms(bar.known.as_millis_f64());
     format!(
-        "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{causes}{there}</tr>",
+        "<tr><td>{}</td><td>{file}</td><td>{octets}</td><td>{stream}</td>{known}{components}{complete}</tr>",
         escape(transport)
     )
 }
@@ -171,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_has_its_bar_and_what_never_came_is_crossed_out() {
+    fn each_file_has_a_bar_and_a_lost_file_a_mark() {
         let (cell, page) = (cell("TCP", 1.0, 0.0, &[100.0]), page());
         let svg = draw("w", "A page", &[(&cell, &page)]).inline();
         assert_eq!(svg.matches("<rect class=\"split-").count(), 5 + 4, "the colours' key, and four spans");
@@ -189,8 +191,8 @@ mod tests {
         let svg = draw("w", "A page", &[(&cell, &page)]).inline();
         let last = format!(
             "x=\"{}\" y=\"{}\" width=\"{}\"",
-            LEFT + 0.9 * MAX_PAGE_WIDTH,
-            TOP + 9.0,
+            LEFT_MARGIN + 0.9 * MAX_PAGE_WIDTH,
+            TOP_MARGIN + 9.0,
             0.1 * MAX_PAGE_WIDTH
         );
         assert!(svg.contains(&last), "{last} {svg}");

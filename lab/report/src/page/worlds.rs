@@ -11,15 +11,19 @@ use crate::validation::Validation;
 use hol_lab::Metric;
 
 /// Returns the summary: the claims on which the worlds disagree.
-pub fn lead(report: &Report) -> String {
+pub fn summary(report: &Report) -> String {
     let Some(kernel) = &report.kernel else { return String::new() };
     let mut text = String::new();
-    if !report.judged.is_empty() {
+    if !report.judged_claims.is_empty() {
         let disputes = links(report, kernel, Agreement::is_dispute);
         let verdict = match disputes.len() {
             0 => "no claim holds in one world and is refuted in the other".to_owned(),
             count => {
-                format!("they disagree on {count} of {} claims: {}", report.judged.len(), disputes.join(", "))
+                format!(
+                    "they disagree on {count} of {} claims: {}",
+                    report.judged_claims.len(),
+                    disputes.join(", ")
+                )
             }
         };
         let _ = write!(text, "<p class=\"lead\"><b>Model and kernel, on today's stack: {verdict}.</b>");
@@ -40,9 +44,10 @@ pub fn lead(report: &Report) -> String {
     text
 }
 
-/// Returns links to the claims with a `wanted` opinion, with both results if they disagree.
+/// Returns links to the claims whose agreement is `wanted`; if the worlds disagree, each with the world in which the claim holds.
 fn links(report: &Report, kernel: &KernelResults, wanted: impl Fn(Agreement) -> bool) -> Vec<String> {
-    let claims = report.judged.iter().zip(&kernel.agreements).filter(|(_, agreement)| wanted(**agreement));
+    let claims =
+        report.judged_claims.iter().zip(&kernel.agreements).filter(|(_, agreement)| wanted(**agreement));
     let link = |(judged, agreement): (&JudgedClaim, &Agreement)| {
         let which = match agreement {
             Agreement::ModelOnly => " (holds in the model only)",
@@ -56,7 +61,7 @@ fn links(report: &Report, kernel: &KernelResults, wanted: impl Fn(Agreement) -> 
 
 /// Returns how many points both measured, and whether they agree.
 fn points(kernel: &KernelResults) -> String {
-    let mut text = format!("{} points were measured in both worlds", kernel.shared);
+    let mut text = format!("{} points were measured in both worlds", kernel.shared_points);
     for validation in &kernel.validations {
         let tally = validation.tally();
         let _ = write!(
@@ -75,12 +80,12 @@ fn points(kernel: &KernelResults) -> String {
             }
         );
     }
-    if kernel.unlike > 0 {
+    if kernel.incomparable_points > 0 {
         let _ = write!(
             text,
             "; {} have runs of different lengths, which cannot be compared: run both worlds with <code>--quick</code> or both \
              without it",
-            kernel.unlike
+            kernel.incomparable_points
         );
     }
     for ((count, _), world) in [(&kernel.only_model, "model"), (&kernel.only_kernel, "kernel")] {
@@ -107,11 +112,12 @@ pub fn verdict_labels(report: &Report, at: usize) -> String {
         format!("<span class=\"chip {class}\" title=\"{title}\">{world}{short}</span>")
     };
     match &report.kernel {
-        None => chip(&report.judged[at], ""),
+        None => chip(&report.judged_claims[at], ""),
         Some(kernel) => {
             let dispute =
                 if kernel.agreements[at].is_dispute() { "<b class=\"no\">disagree</b>" } else { "" };
-            let (model, other) = (chip(&report.judged[at], "model: "), chip(&kernel.judged[at], "kernel: "));
+            let (model, other) =
+                (chip(&report.judged_claims[at], "model: "), chip(&kernel.judged_claims[at], "kernel: "));
             format!("<span class=\"chips\">{model}{other}{dispute}</span>")
         }
     }
@@ -119,18 +125,18 @@ pub fn verdict_labels(report: &Report, at: usize) -> String {
 
 /// Returns the results of both worlds on a claim side by side; `format` formats those of one world.
 pub fn columns(report: &Report, at: usize, format: impl Fn(&JudgedClaim) -> String) -> String {
-    let Some(kernel) = &report.kernel else { return format(&report.judged[at]) };
+    let Some(kernel) = &report.kernel else { return format(&report.judged_claims[at]) };
     format!(
         "{}<div class=\"worlds\"><div><h4>model</h4>{}</div><div><h4>{}</h4>{}</div></div>",
-        dispute(kernel.agreements[at], kernel.on_shared[at]),
-        format(&report.judged[at]),
+        describe_dispute(kernel.agreements[at], kernel.agreements_on_shared[at]),
+        format(&report.judged_claims[at]),
         escape(&kernel.name),
-        format(&kernel.judged[at])
+        format(&kernel.judged_claims[at])
     )
 }
 
 /// Returns a remark that the worlds disagree, and whether they do on the points that both measured.
-fn dispute(agreement: Agreement, on_shared: Agreement) -> String {
+fn describe_dispute(agreement: Agreement, on_shared: Agreement) -> String {
     let which = match agreement {
         Agreement::ModelOnly => "It holds in the model, and not in the kernel",
         Agreement::KernelOnly => "It holds in the kernel, and not in the model",

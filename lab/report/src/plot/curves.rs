@@ -1,6 +1,6 @@
 //! Draws the curves of a panel together, so that coinciding ones stay visible.
 
-use super::edge::Edge;
+use super::edge::EdgeMarks;
 use super::{Panel, Series, Svg};
 
 /// The distance in pixels below which curves coincide: about the width of a line.
@@ -12,11 +12,14 @@ const DASH_LENGTH: usize = 7;
 
 /// Draws lines, then all marks above them.
 pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
-    let of = groups(panel, series);
+    let groups = coinciding_groups(panel, series);
     for (index, one) in series.iter().enumerate() {
-        let together: Vec<usize> = (0..series.len()).filter(|other| of[*other] == of[index]).collect();
+        let together: Vec<usize> =
+            (0..series.len()).filter(|other| groups[*other] == groups[index]).collect();
         match together.iter().position(|member| *member == index) {
-            Some(turn) if together.len() > 1 => one.draw_dashed(svg, panel, &in_turn(turn, together.len())),
+            Some(turn) if together.len() > 1 => {
+                one.draw_dashed(svg, panel, &dash_pattern(turn, together.len()))
+            }
             _ => one.draw_line(svg, panel),
         }
     }
@@ -25,12 +28,12 @@ pub fn curves(svg: &mut Svg, panel: &Panel, series: &[Series]) {
 
 /// Draws the marks only.
 pub fn marks(svg: &mut Svg, panel: &Panel, series: &[Series]) {
-    let mut edge = Edge::default();
+    let mut edge = EdgeMarks::default();
     series.iter().for_each(|one| one.draw_marks(svg, panel, &mut edge));
 }
 
-/// Returns for each curve the first one with which it coincides, which is usually itself.
-fn groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
+/// Returns for each curve the index of the first curve with which it coincides; its own index if there is none before it.
+fn coinciding_groups(panel: &Panel, series: &[Series]) -> Vec<usize> {
     let first = |index: usize| (0..index).find(|before| coincide(panel, &series[*before], &series[index]));
     (0..series.len()).map(|index| first(index).unwrap_or(index)).collect()
 }
@@ -51,7 +54,7 @@ fn coincide(panel: &Panel, a: &Series, b: &Series) -> bool {
 }
 
 /// Returns the dash pattern of one of `count` coinciding curves, with gaps for the others.
-fn in_turn(turn: usize, count: usize) -> String {
+fn dash_pattern(turn: usize, count: usize) -> String {
     format!("0 {} {DASH_LENGTH} {}", DASH_LENGTH * turn, DASH_LENGTH * (count - 1 - turn))
 }
 
@@ -84,10 +87,10 @@ mod tests {
     }
 
     #[test]
-    fn curves_on_each_other_have_the_line_in_turn() {
+    fn coinciding_curves_are_dashed_in_turn() {
         let series =
             [through(&[10.0, 20.0, 30.0]), through(&[80.0, 20.0, 30.0]), through(&[10.4, 20.4, 30.4])];
-        assert_eq!(groups(&panel(), &series), [0, 1, 0]);
+        assert_eq!(coinciding_groups(&panel(), &series), [0, 1, 0]);
         let svg = drawn(&series);
         assert!(svg.contains(r#"stroke-dasharray="0 0 7 7""#), "{svg}");
         assert!(svg.contains(r#"stroke-dasharray="0 7 7 0""#), "{svg}");
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_the_axis_stands_at_its_edge_and_a_ring_tells_collapsed_runs() {
+    fn values_off_the_axis_and_collapsed_runs_are_marked() {
         let mut series = through(&[120.0, -20.0, 50.0]);
         series.points[2].collapsed = 1;
         let Panel { x, y, .. } = panel();

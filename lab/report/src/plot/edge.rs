@@ -7,30 +7,30 @@ const MARK_HEIGHT: f64 = 9.0;
 
 /// The marks at a panel's edges so far.
 #[derive(Debug, Clone, Default)]
-pub struct Edge {
+pub struct EdgeMarks {
     /// The position of each mark, rounded to a pixel, and its edge.
-    taken: Vec<(i64, bool)>,
+    positions: Vec<(i64, bool)>,
 }
 
-impl Edge {
+impl EdgeMarks {
     /// Returns the next free position at the upper edge at `x`.
     pub fn place_above(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
-        let (x, depth) = self.take(panel, x, true);
+        let (x, depth) = self.next_position(panel, x, true);
         (x, panel.frame.top + depth)
     }
 
     /// Returns the next free position at the lower edge at `x`.
     pub fn place_below(&mut self, panel: &Panel, x: f64) -> (f64, f64) {
-        let (x, depth) = self.take(panel, x, false);
+        let (x, depth) = self.next_position(panel, x, false);
         (x, panel.frame.top + panel.frame.height - depth)
     }
 
-    /// Returns the distance of the next mark from its edge.
-    fn take(&mut self, panel: &Panel, x: f64, upper: bool) -> (f64, f64) {
+    /// Returns the horizontal pixel of the next mark, and its distance from the edge in pixels.
+    fn next_position(&mut self, panel: &Panel, x: f64, upper: bool) -> (f64, f64) {
         let (x, _) = panel.pixel_of(x, 0.0);
         let place = (x.round() as i64, upper);
-        let before = self.taken.iter().filter(|taken| **taken == place).count();
-        self.taken.push(place);
+        let before = self.positions.iter().filter(|taken| **taken == place).count();
+        self.positions.push(place);
         (x, 5.5 + MARK_HEIGHT * before as f64)
     }
 }

@@ -45,38 +45,38 @@ pub fn key(svg: &mut Svg, at: (f64, f64), entries: &[(String, SeriesStyle)], the
     }
 }
 
-/// The height of a line of the key of causes.
+/// The height of a line of the key of delay components.
 const KEY_LINE_HEIGHT: f64 = 17.0;
 
 /// Returns the height of the key of delay components in a drawing of this width.
-pub fn causes_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
-    let lines = cause_places(width, meaning).last().map_or(0.0, |(_, (_, y))| y / KEY_LINE_HEIGHT);
+pub fn component_key_height(width: f64, meaning: fn(DelayComponent) -> &'static str) -> f64 {
+    let lines = component_key_positions(width, meaning).last().map_or(0.0, |(_, (_, y))| y / KEY_LINE_HEIGHT);
     KEY_LINE_HEIGHT * (lines.floor() + 1.0)
 }
 
 /// Draws the colours of the delay components with their meanings, in as many lines as a drawing of this
 /// width needs.
-pub fn causes(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
-    for (cause, (x, y)) in cause_places(width, meaning) {
-        svg.rect(&format!("split-{}", cause.name()), (x, y), 11.0, 11.0);
-        svg.text("note", (x + 16.0, y + 9.5), Anchor::Start, meaning(cause));
+pub fn component_key(svg: &mut Svg, width: f64, meaning: fn(DelayComponent) -> &'static str) {
+    for (component, (x, y)) in component_key_positions(width, meaning) {
+        svg.rect(&format!("split-{}", component.name()), (x, y), 11.0, 11.0);
+        svg.text("note", (x + 16.0, y + 9.5), Anchor::Start, meaning(component));
     }
 }
 
-/// Returns the position of each cause. A letter of the widest of the theme's fonts has 6.6 pixels.
-fn cause_places(
+/// Returns the position of each component. A letter of the widest of the theme's fonts has 6.6 pixels.
+fn component_key_positions(
     width: f64,
     meaning: fn(DelayComponent) -> &'static str,
 ) -> Vec<(DelayComponent, (f64, f64))> {
     let (mut x, mut y) = (10.0, 6.0);
-    let place = |cause| {
-        let needed = 16.0 + 6.6 * meaning(cause).chars().count() as f64;
+    let place = |component| {
+        let needed = 16.0 + 6.6 * meaning(component).chars().count() as f64;
         if x > 10.0 && x + needed > width {
             (x, y) = (10.0, y + KEY_LINE_HEIGHT);
         }
         let at = (x, y);
         x += needed + 18.0;
-        (cause, at)
+        (component, at)
     };
     DelayComponent::ALL.into_iter().map(place).collect()
 }
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn no_cause_is_beyond_the_edge_of_its_drawing() {
+    fn component_key_fits_into_its_drawing() {
         let meaning = |_| "network delay above base RTT";
         for width in [880.0, 420.0, 300.0] {
-            let places = cause_places(width, meaning);
+            let places = component_key_positions(width, meaning);
             let end = |(_, (x, _)): &(DelayComponent, (f64, f64))| x + 16.0 + 6.6 * 29.0;
             assert!(places.iter().all(|place| end(place) <= width), "{width}: {places:?}");
             let bottom = places.iter().map(|(_, (_, y))| y + 11.0).fold(0.0, f64::max);
-            assert!(bottom <= causes_height(width, meaning), "{width}");
+            assert!(bottom <= component_key_height(width, meaning), "{width}");
         }
     }
 

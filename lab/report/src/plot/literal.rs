@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_class_of_the_style_sheet_leaves_a_variable_or_a_colour_of_its_surroundings() {
+    fn literal_style_has_no_variables_and_no_inherited_colours() {
         assert!(classes(false).len() > 30 && classes(true).len() > 10);
         for colour in classes(true) {
             for class in classes(false) {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_inner_of_two_groups_gives_the_colour_and_the_outer_one_has_it_after() {
+    fn inner_group_overrides_the_colour_of_the_outer_one() {
         let text = literal(
             "<title>t</title>\n<g class=\"c-blue\"><g class=\"c-green\"><line class=\"curve\" x1=\"0\"/></g>\n<line class=\"curve\" x1=\"1\"/></g>\n<text x=\"2\">a</text>",
         );
@@ -209,7 +209,7 @@ mod tests {
 
     /// These drawings are also opened in programs other than browsers.
     #[test]
-    fn the_drawings_of_the_documentation_stand_alone() {
+    fn drawings_of_the_documentation_are_standalone() {
         let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
         let files = std::fs::read_dir(docs).unwrap().map(|entry| entry.unwrap().path());
         let drawings: Vec<_> =

@@ -58,7 +58,7 @@ impl Panel {
                 svg.text("tick", (x, bottom + 17.0), Anchor::Middle, &tick.label);
             }
         }
-        if let Some(gap) = self.x.scale.gap() {
+        if let Some(gap) = self.x.scale.break_position() {
             let x = left + width * gap;
             for shift in [-3.0, 1.0] {
                 svg.line("break", (x + shift, bottom + 4.0), (x + shift + 3.0, bottom - 4.0));

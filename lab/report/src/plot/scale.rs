@@ -31,10 +31,10 @@ pub enum Scale {
     Steps(Vec<f64>),
 }
 
-/// The position of zero on an axis that is otherwise logarithmic …
+/// The position of zero on a scale of the kind `LogFromZero`, as a fraction of the axis.
 const ZERO_POSITION: f64 = 0.04;
-/// … and the position at which the logarithmic part begins.
-const AFTER_ZERO: f64 = 0.1;
+/// The position at which the logarithmic part of such a scale begins, as a fraction of the axis.
+const LOG_START: f64 = 0.1;
 
 /// A tick of an axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,13 +53,13 @@ impl Scale {
             Self::Log { min, max } => (value.max(min * 1e-3) / min).ln() / (max / min).ln(),
             Self::LogFromZero { .. } if value <= 0.0 => ZERO_POSITION,
             Self::LogFromZero { min, max } => {
-                AFTER_ZERO + (1.0 - AFTER_ZERO) * Self::Log { min: *min, max: *max }.fraction(value)
+                LOG_START + (1.0 - LOG_START) * Self::Log { min: *min, max: *max }.fraction(value)
             }
             Self::Names(names) => (value + 0.5) / names.len() as f64,
             Self::Steps(values) => {
                 let step = values.iter().position(|listed| *listed >= value).unwrap_or(values.len());
                 // Half a step of margin on both sides, and half a step for the break.
-                let room = if is_broken(values) { 0.5 } else { 0.0 };
+                let room = if needs_break(values) { 0.5 } else { 0.0 };
                 let beyond = if step + 1 >= values.len() { room } else { 0.0 };
                 (step as f64 + 0.5 + beyond) / (values.len() as f64 + room)
             }
@@ -81,12 +81,12 @@ impl Scale {
     }
 
     /// Returns the position of the break, if there is one.
-    pub fn gap(&self) -> Option<f64> {
+    pub fn break_position(&self) -> Option<f64> {
         match self {
-            Self::Steps(values) if is_broken(values) => {
+            Self::Steps(values) if needs_break(values) => {
                 Some((values.len() as f64 - 0.75) / (values.len() as f64 + 0.5))
             }
-            Self::LogFromZero { .. } => Some((ZERO_POSITION + AFTER_ZERO) / 2.0),
+            Self::LogFromZero { .. } => Some((ZERO_POSITION + LOG_START) / 2.0),
             _ => None,
         }
     }
@@ -110,7 +110,7 @@ impl Scale {
 }
 
 /// Returns whether the last value is so far from the one before that an equal step would mislead.
-fn is_broken(values: &[f64]) -> bool {
+fn needs_break(values: &[f64]) -> bool {
     matches!(values, [.., before, last] if *last > 4.0 * before)
 }
 
@@ -188,12 +188,12 @@ mod tests {
     #[test]
     fn the_stream_axis_is_broken_before_its_last_step() {
         let scale = Scale::Steps(vec![1.0, 2.0, 4.0, 8.0, 16.0, 1024.0]);
-        let gap = scale.gap().unwrap();
+        let gap = scale.break_position().unwrap();
         assert!(scale.fraction(16.0) < gap && gap < scale.fraction(1024.0));
         assert!(scale.contains(1.0) && scale.contains(1024.0));
         let (a, b) = (scale.fraction(2.0) - scale.fraction(1.0), scale.fraction(16.0) - scale.fraction(8.0));
         assert!((a - b).abs() < 1e-12);
-        assert_eq!(Scale::Steps(vec![1.0, 2.0, 4.0, 8.0]).gap(), None);
+        assert_eq!(Scale::Steps(vec![1.0, 2.0, 4.0, 8.0]).break_position(), None);
     }
 
     #[test]

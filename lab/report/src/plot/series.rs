@@ -2,7 +2,7 @@
 
 use hol_measure::Bounds;
 
-use super::edge::Edge;
+use super::edge::EdgeMarks;
 use super::mark::{Mark, marker};
 use super::{Panel, Scale, SeriesStyle, Svg};
 
@@ -76,7 +76,7 @@ impl Series {
     }
 
     /// Draws the points with their error bars. Values off the axis are drawn at the panel's `edge`.
-    pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel, edge: &mut Edge) {
+    pub fn draw_marks(&self, svg: &mut Svg, panel: &Panel, edge: &mut EdgeMarks) {
         let frame = panel.frame;
         svg.group(self.style.class, "", |svg| {
             svg.clipped((frame.left, frame.top), frame.width, frame.height, |svg| {
@@ -99,7 +99,7 @@ impl Series {
         });
     }
 
-    fn draw_mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut Edge) {
+    fn draw_mark(&self, svg: &mut Svg, panel: &Panel, point: &Point, edge: &mut EdgeMarks) {
         let at = panel.pixel_of(point.x, point.value.value);
         let place = axis_position(&panel.y.scale, point);
         let seen = match place {

@@ -1,13 +1,13 @@
 //! Draws regions side by side over the same plane, and returns their numbers.
 
-use super::{Region, RegionField, TransportRegion};
+use super::{Region, RegionPoint, TransportRegion};
 use crate::plot::{Anchor, Svg, number};
 
 const WIDTH: f64 = 880.0;
-const LEFT: f64 = 62.0;
-const TOP: f64 = 26.0;
-const BOTTOM: f64 = 46.0;
-const GAP: f64 = 22.0;
+const LEFT_MARGIN: f64 = 62.0;
+const TOP_MARGIN: f64 = 26.0;
+const BOTTOM_MARGIN: f64 = 46.0;
+const PANEL_GAP: f64 = 22.0;
 /// Maximum number of regions in a row.
 const MAX_IN_ROW: usize = 3;
 const CELL_HEIGHT: f64 = 18.0;
@@ -27,16 +27,16 @@ impl Region {
 
     /// Returns the points as CSV, one row each.
     pub fn csv(&self) -> String {
-        let metric = self.enough.metric;
+        let metric = self.requirement.metric;
         let names = self.axes.each_ref().map(|axis| axis.name());
         let mut text = format!("transport,{},{},{},worse95,enough\n", names[0], names[1], metric.info().unit);
         for transport in &self.transports {
-            for (row, fields) in transport.fields.iter().enumerate() {
-                for (column, field) in fields.iter().enumerate() {
-                    let Some(RegionField { mean, worst }) = field else { continue };
+            for (row, points) in transport.points.iter().enumerate() {
+                for (column, point) in points.iter().enumerate() {
+                    let Some(RegionPoint { mean, worse_end }) = point else { continue };
                     let [x, y] = [self.value(0, column), self.value(1, row)];
-                    let enough = if self.enough.has(*mean) { "yes" } else { "no" };
-                    text += &format!("{},{x},{y},{mean:.4},{worst:.4},{enough}\n", transport.label);
+                    let enough = if self.requirement.is_met_by(*mean) { "yes" } else { "no" };
+                    text += &format!("{},{x},{y},{mean:.4},{worse_end:.4},{enough}\n", transport.label);
                 }
             }
         }
@@ -48,34 +48,35 @@ impl Region {
     }
 
     fn height(&self) -> f64 {
-        TOP + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM
+        TOP_MARGIN + CELL_HEIGHT * self.axes[1].steps.len() as f64 + BOTTOM_MARGIN
     }
 
     /// Returns the value of an axis at an index.
-    fn value(&self, axis: usize, place: usize) -> String {
+    fn value(&self, axis: usize, step: usize) -> String {
         let axis = &self.axes[axis];
-        number(axis.position(axis.ascending()[place]))
+        number(axis.position(axis.ascending()[step]))
     }
 
     fn draw_transport(&self, svg: &mut Svg, transport: &TransportRegion, (x, y): (f64, f64)) {
         let (columns, rows) = (self.axes[0].steps.len(), self.axes[1].steps.len());
-        let (wide, left, top) = ((self.width() - LEFT - GAP) / columns as f64, x + LEFT, y + TOP);
+        let (wide, left, top) =
+            ((self.width() - LEFT_MARGIN - PANEL_GAP) / columns as f64, x + LEFT_MARGIN, y + TOP_MARGIN);
         let area = transport.area.map_or("not measured".to_owned(), |area| format!("{area} %"));
         let title = format!("{}: {area}", transport.label);
         svg.text("panel", (left, top - 9.0), Anchor::Start, &title);
-        for (row, fields) in transport.fields.iter().enumerate() {
+        for (row, points) in transport.points.iter().enumerate() {
             let at = top + CELL_HEIGHT * (rows - 1 - row) as f64;
             svg.text("tick", (left - 6.0, at + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.value(1, row));
-            for (column, field) in fields.iter().enumerate() {
+            for (column, point) in points.iter().enumerate() {
                 let corner = (left + wide * column as f64, at);
-                let place = format!(
+                let step = format!(
                     "{} {}, {} {}",
                     self.axes[0].label(),
                     self.value(0, column),
                     self.axes[1].label(),
                     self.value(1, row)
                 );
-                self.field(svg, transport, field.as_ref(), corner, wide, &place);
+                self.draw_point(svg, transport, point.as_ref(), corner, wide, &step);
             }
         }
         let bottom = top + CELL_HEIGHT * rows as f64;
@@ -88,29 +89,30 @@ impl Region {
         svg.text_upwards("axis", (x + 14.0, top + CELL_HEIGHT * rows as f64 / 2.0), &self.axes[1].label());
     }
 
-    fn field(
+    /// Draws a point as a rectangle; its tooltip has the values of both axes (`step`).
+    fn draw_point(
         &self,
         svg: &mut Svg,
         transport: &TransportRegion,
-        field: Option<&RegionField>,
+        point: Option<&RegionPoint>,
         corner: (f64, f64),
         wide: f64,
-        place: &str,
+        step: &str,
     ) {
-        let unit = self.enough.metric.info().unit;
-        let (class, what) = match field {
+        let unit = self.requirement.metric.info().unit;
+        let (class, what) = match point {
             None => ("nobody", "not measured".to_owned()),
-            Some(RegionField { mean, worst }) if self.enough.has(*worst) => {
+            Some(RegionPoint { mean, worse_end }) if self.requirement.is_met_by(*worse_end) => {
                 ("sure", format!("{mean:.2} {unit}"))
             }
-            Some(RegionField { mean, .. }) if self.enough.has(*mean) => {
+            Some(RegionPoint { mean, .. }) if self.requirement.is_met_by(*mean) => {
                 ("unsure", format!("{mean:.2} {unit}, which meets the requirement, but not significantly"))
             }
-            Some(RegionField { mean, .. }) => {
+            Some(RegionPoint { mean, .. }) => {
                 ("tie", format!("{mean:.2} {unit}, which does not meet the requirement"))
             }
         };
-        svg.group(transport.style.class, &format!("{place}: {what}"), |svg| {
+        svg.group(transport.style.class, &format!("{step}: {what}"), |svg| {
             svg.rect(&format!("field {class}"), corner, wide, CELL_HEIGHT);
         });
     }

@@ -33,7 +33,8 @@ pub struct RegionSpec {
     /// The swept keys of the horizontal and the vertical axis.
     pub axes: [String; 2],
     /// The requirement.
-    pub enough: Requirement,
+    #[serde(rename = "enough")]
+    pub requirement: Requirement,
 }
 
 /// The regions of some transports over one plane.
@@ -43,7 +44,7 @@ pub struct Region {
     pub id: String,
     /// Caption of the drawing.
     pub caption: String,
-    enough: Requirement,
+    requirement: Requirement,
     axes: [Axis; 2],
     transports: Vec<TransportRegion>,
 }
@@ -53,28 +54,28 @@ pub struct Region {
 struct TransportRegion {
     label: String,
     style: SeriesStyle,
-    /// Its fraction of the points, in percent.
+    /// The share of the points at which the transport meets the requirement, in percent.
     area: Option<Interval>,
-    /// The fields row by row from the lowest value; `None` if a point was not measured.
-    fields: Vec<Vec<Option<RegionField>>>,
+    /// The points row by row from the lowest value; `None` if a point was not measured.
+    points: Vec<Vec<Option<RegionPoint>>>,
 }
 
 /// The result at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct RegionField {
+struct RegionPoint {
     mean: f64,
     /// The worse end of the mean's interval.
-    worst: f64,
+    worse_end: f64,
 }
 
 impl Requirement {
     /// Returns whether a value meets the requirement.
-    pub fn has(&self, value: f64) -> bool {
+    pub fn is_met_by(&self, value: f64) -> bool {
         self.metric.gain(value - self.from) >= 0.0
     }
 
     /// Describes the requirement: `playable frames of at least 99 %`.
-    pub fn words(&self) -> String {
+    pub fn describe(&self) -> String {
         let bound = if self.metric.gain(1.0) > 0.0 { "at least" } else { "at most" };
         format!("{} of {bound} {} {}", self.metric.info().title, self.from, self.metric.info().unit)
     }
@@ -85,7 +86,7 @@ impl Requirement {
         let values: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.of_runs(self.metric)).collect();
         let repetitions = cells.iter().map(|cell| cell.runs.len()).min().unwrap_or(0);
         let is_good = |values: &&Vec<Option<f64>>, repetition: usize| {
-            values.get(repetition).copied().flatten().is_some_and(|value| self.has(value))
+            values.get(repetition).copied().flatten().is_some_and(|value| self.is_met_by(value))
         };
         let area = |repetition| {
             let good = values.iter().filter(|values| is_good(values, repetition)).count();
@@ -117,27 +118,28 @@ fn region(spec: &RegionSpec, number: usize, data: &Dataset) -> Option<Region> {
         let steps =
             || up.ascending().into_iter().map(|y| across.ascending().into_iter().map(move |x| (x, y)));
         let cells: Vec<&Cell> = steps().flatten().filter_map(|(x, y)| cell(x, y)).collect();
-        let field = |(x, y)| spec.enough.field(cell(x, y)?);
-        let area = Interval::of(&spec.enough.shares_met_by_repetition(&cells), CONFIDENCE);
-        let fields = steps().map(|row| row.map(field).collect()).collect();
-        Some(TransportRegion { label: (*label).to_owned(), style, area, fields })
+        let point = |(x, y)| spec.requirement.evaluate(cell(x, y)?);
+        let area = Interval::of(&spec.requirement.shares_met_by_repetition(&cells), CONFIDENCE);
+        let points = steps().map(|row| row.map(point).collect()).collect();
+        Some(TransportRegion { label: (*label).to_owned(), style, area, points })
     };
     let transports: Vec<TransportRegion> = labels.iter().zip(styles).filter_map(of).collect();
     (!transports.is_empty()).then(|| Region {
         id: format!("region-{number}"),
         caption: spec.caption.clone(),
-        enough: spec.enough,
+        requirement: spec.requirement,
         axes: [across, up],
         transports,
     })
 }
 
 impl Requirement {
-    fn field(&self, cell: &Cell) -> Option<RegionField> {
+    fn evaluate(&self, cell: &Cell) -> Option<RegionPoint> {
         let mean = cell.shaped_mean(self.metric)?;
         let ends = [mean.low, mean.high];
-        let worst = ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;
-        Some(RegionField { mean: mean.value, worst })
+        let worse_end =
+            ends.into_iter().min_by(|a, b| self.metric.gain(*a).total_cmp(&self.metric.gain(*b)))?;
+        Some(RegionPoint { mean: mean.value, worse_end })
     }
 }
 
@@ -146,7 +148,7 @@ mod tests {
     use super::*;
     use crate::testing::{cell, dataset};
 
-    const ENOUGH: Requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
+    const REQUIREMENT: Requirement = Requirement { metric: Metric::ResponseTime, from: 30.0 };
 
     fn point(transport: &str, loss: &str, rate: &str, means: &[f64]) -> Cell {
         let mut cell = cell(transport, 1.0, 100.0, means);
@@ -157,19 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn the_area_is_the_share_of_the_points_that_are_good_enough_in_each_repetition() {
+    fn area_is_the_share_of_points_that_meet_the_requirement() {
         let cells = [
             point("TCP", "1%", "1Mbit", &[20.0, 40.0]),
             point("TCP", "2%", "1Mbit", &[30.0, 29.0]),
             point("TCP", "1%", "2Mbit", &[31.0, 20.0, 20.0]),
             point("TCP", "2%", "2Mbit", &[31.0, 32.0]),
         ];
-        assert_eq!(ENOUGH.shares_met_by_repetition(&cells.each_ref()), [50.0, 50.0]);
-        assert!(ENOUGH.shares_met_by_repetition(&[&cells[0], &point("TCP", "3%", "1Mbit", &[])]).is_empty());
+        assert_eq!(REQUIREMENT.shares_met_by_repetition(&cells.each_ref()), [50.0, 50.0]);
+        assert!(
+            REQUIREMENT.shares_met_by_repetition(&[&cells[0], &point("TCP", "3%", "1Mbit", &[])]).is_empty()
+        );
     }
 
     #[test]
-    fn the_picture_has_the_axes_that_are_asked_for_and_says_how_large_each_region_is() {
+    fn drawing_has_both_axes_and_the_area_of_each_region() {
         let mut cells = Vec::new();
         for (transport, ms) in [("TCP", 20.0), ("SCTP-8", 40.0)] {
             for loss in ["2%", "1%"] {
@@ -184,7 +188,7 @@ mod tests {
             experiment: "exp1".into(),
             transports: vec!["TCP".into(), "SCTP-8".into(), "none".into()],
             axes: ["network.loss".into(), "network.rate".into()],
-            enough: ENOUGH,
+            requirement: REQUIREMENT,
         };
         let [region] = gather(&[spec], &dataset(cells)).try_into().expect("one");
         let areas: Vec<f64> =

@@ -8,11 +8,12 @@ use crate::plot::{Anchor, Svg};
 const WIDTH: f64 = 910.0;
 const CLIENT_X: f64 = 190.0;
 const SERVER_X: f64 = 530.0;
-const TOP: f64 = 56.0;
-/// The vertical distance in pixels that a packet covers on its way.
-const PACKET_RISE: f64 = 90.0;
-/// The position of the first bar, and the width of each.
+const TOP_MARGIN: f64 = 56.0;
+/// The vertical distance in pixels that stands for the shortest one-way delay.
+const DELAY_HEIGHT: f64 = 90.0;
+/// The position of the first bar.
 const BARS_X: f64 = SERVER_X + 14.0;
+/// The width of a bar with the gap beside it.
 const BAR_WIDTH: f64 = 11.0;
 /// The position of the names of deliveries.
 const NAMES_X: f64 = SERVER_X + 140.0;
@@ -23,16 +24,16 @@ const LINE_HEIGHT: f64 = 12.0;
 pub fn draw(id: &str, heading: &str, trace: &Trace) -> Svg {
     let start = trace.arrows.first().map_or(Time::ZERO, |arrow| arrow.sent);
     let end = trace.deliveries.iter().map(|d| d.delivered).max().unwrap_or(start);
-    let way = way_ms(trace);
-    let scale = PACKET_RISE / way;
-    let y = |time: Time| TOP + 12.0 + scale * time.saturating_since(start).as_millis_f64();
+    let delay_ms = shortest_delay_ms(trace);
+    let scale = DELAY_HEIGHT / delay_ms;
+    let y = |time: Time| TOP_MARGIN + 12.0 + scale * time.saturating_since(start).as_millis_f64();
     let bottom = y(end) + 24.0;
     // Deliveries at the same time are named below each other, the last of them below the end.
     let together = trace.deliveries.iter().filter(|d| d.delivered == end).count().max(1);
     let names = y(end) + LINE_HEIGHT * together as f64;
     let mut svg = Svg::new(id, WIDTH, bottom.max(names) + 14.0, heading);
     frame(&mut svg, bottom);
-    ticks(&mut svg, bottom, way);
+    ticks(&mut svg, bottom, delay_ms);
     let (mut names, mut answered) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
     for arrow in trace.arrows.iter().filter(|arrow| arrow.sent <= end) {
         // The names of two packets that arrive together are drawn at different positions.
@@ -66,9 +67,10 @@ fn frame(svg: &mut Svg, bottom: f64) {
 }
 
 /// Returns the shortest one-way delay in ms, rounded to tenths of its order of magnitude, which gives the time scale.
-fn way_ms(trace: &Trace) -> f64 {
-    let ways = trace.arrows.iter().filter_map(|arrow| Some(arrow.arrived?.since(arrow.sent).as_millis_f64()));
-    let shortest = ways.fold(f64::INFINITY, f64::min);
+fn shortest_delay_ms(trace: &Trace) -> f64 {
+    let delays =
+        trace.arrows.iter().filter_map(|arrow| Some(arrow.arrived?.since(arrow.sent).as_millis_f64()));
+    let shortest = delays.fold(f64::INFINITY, f64::min);
     if !shortest.is_finite() || shortest <= 0.0 {
         return 10.0;
     }
@@ -76,20 +78,20 @@ fn way_ms(trace: &Trace) -> f64 {
     (shortest / tenth).floor() * tenth
 }
 
-/// Draws a tick for each one-way delay.
-fn ticks(svg: &mut Svg, bottom: f64, way: f64) {
-    let digits = (1.0 - way.log10().floor()).max(0.0) as usize;
-    let digits = if way.fract() < 1e-9 { 0 } else { digits };
+/// Draws a tick at each multiple of the one-way delay `delay_ms`.
+fn ticks(svg: &mut Svg, bottom: f64, delay_ms: f64) {
+    let digits = (1.0 - delay_ms.log10().floor()).max(0.0) as usize;
+    let digits = if delay_ms.fract() < 1e-9 { 0 } else { digits };
     for count in 0.. {
-        let y = TOP + 12.0 + PACKET_RISE * f64::from(count);
+        let y = TOP_MARGIN + 12.0 + DELAY_HEIGHT * f64::from(count);
         if y > bottom - 10.0 {
             break;
         }
         svg.line("tick-mark", (52.0, y), (58.0, y));
-        let ms = way * f64::from(count);
+        let ms = delay_ms * f64::from(count);
         svg.text("tick", (46.0, y + 3.5), Anchor::End, &format!("{ms:.digits$}"));
     }
-    svg.line("tick-mark", (58.0, TOP + 12.0), (58.0, bottom - 10.0));
+    svg.line("tick-mark", (58.0, TOP_MARGIN + 12.0), (58.0, bottom - 10.0));
 }
 
 /// Draws a packet as an arrow; its name is at the fraction `share` of the arrow.
@@ -105,14 +107,14 @@ fn draw_arrow(svg: &mut Svg, arrow: &Arrow, y: impl Fn(Time) -> f64, bottom: f64
                 let cut = (from + (to - from) * share, start.1 + (end.1 - start.1) * share);
                 svg.line("arrow", start, cut);
                 if share >= 1.0 {
-                    head(svg, start, end);
+                    draw_arrow_head(svg, start, end);
                 }
             }
             None => draw_lost_packet(svg, start, to),
         }
         if !arrow.is_forward && start.1 + 20.0 < bottom {
-            let slope = -(PACKET_RISE / (SERVER_X - CLIENT_X)).atan().to_degrees();
-            let at = (from + (to - from) * share, start.1 + PACKET_RISE * share - 3.0);
+            let slope = -(DELAY_HEIGHT / (SERVER_X - CLIENT_X)).atan().to_degrees();
+            let at = (from + (to - from) * share, start.1 + DELAY_HEIGHT * share - 3.0);
             svg.text_sloped("message", at, slope, &arrow.label);
         }
     });
@@ -129,7 +131,7 @@ const fn colour(arrow: &Arrow) -> &'static str {
 
 /// Draws a packet that does not arrive: it ends half way with a cross.
 fn draw_lost_packet(svg: &mut Svg, start: (f64, f64), to: f64) {
-    let end = (start.0 + (to - start.0) * 0.55, start.1 + PACKET_RISE * 0.55);
+    let end = (start.0 + (to - start.0) * 0.55, start.1 + DELAY_HEIGHT * 0.55);
     svg.line("arrow", start, end);
     for (dx, dy) in [(6.0, 6.0), (6.0, -6.0)] {
         svg.line("lost", (end.0 - dx, end.1 - dy), (end.0 + dx, end.1 + dy));
@@ -137,7 +139,7 @@ fn draw_lost_packet(svg: &mut Svg, start: (f64, f64), to: f64) {
     svg.text("message", (end.0 + 12.0, end.1 + 4.0), Anchor::Start, "lost");
 }
 
-fn head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
+fn draw_arrow_head(svg: &mut Svg, (x0, y0): (f64, f64), (x, y): (f64, f64)) {
     let length = ((x - x0).powi(2) + (y - y0).powi(2)).sqrt();
     let (ux, uy) = ((x - x0) / length, (y - y0) / length);
     let back = |side: f64| (x - 8.0 * ux + side * uy, y - 8.0 * uy - side * ux);
@@ -211,7 +213,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_lost_packet_is_crossed_out_and_who_waits_has_a_bar() {
+    fn lost_packet_has_a_cross_and_waiting_messages_have_bars() {
         let svg = draw("s", "One lost message", &trace()).inline();
         assert_eq!(svg.matches("class=\"lost\"").count(), 2, "two strokes of one cross");
         // Messages 4 to 10 wait, except those that arrive with or after the retransmission; and the key has one bar.
@@ -222,7 +224,7 @@ pub mod tests {
     }
 
     #[test]
-    fn the_summary_counts_who_waits_and_how_long() {
+    fn summary_counts_waiting_messages() {
         let summary = Trace { ..trace() }.summary();
         assert!(
             summary.contains("7 messages that have arrived wait for it, for 28.0 ms at most"),

@@ -47,7 +47,7 @@ pub fn diagrams() -> Result<Vec<Diagram>, RunError> {
         .iter()
         .map(|(id, heading, transport)| {
             let spec: TransportSpec = transport.parse().expect("the built-in specification is valid");
-            let trace = trace::of_one_loss(spec)?;
+            let trace = trace::trace_one_loss(spec)?;
             Ok(Diagram { id, heading, summary: trace.summary(), svg: diagram::draw(id, heading, &trace) })
         })
         .collect()

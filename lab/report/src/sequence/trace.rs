@@ -69,7 +69,7 @@ pub struct Trace {
 }
 
 /// Runs a scenario that loses the packet with the first copy of message [`LOST_MESSAGE`].
-pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
+pub fn trace_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     let mut scenario = Scenario::alone(
         from_text(NETWORK).expect("the built-in network is valid"),
         transport,
@@ -79,21 +79,22 @@ pub fn of_one_loss(transport: TransportSpec) -> Result<Trace, RunError> {
     // A first run finds the packet that carries the message.
     let mut collector = PacketCollector::between(["client", "server"]);
     let undisturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
-    let left = undisturbed.records[LOST_MESSAGE as usize - 1].request.map(|leg| leg.first_sent);
+    let first_sent = undisturbed.records[LOST_MESSAGE as usize - 1].request.map(|leg| leg.first_sent);
     let position = collector
         .packets
         .iter()
         .filter(|traced| traced.is_forward)
-        .position(|traced| Some(traced.sent) == left);
+        .position(|traced| Some(traced.sent) == first_sent);
     let number = position.expect("the undisturbed run sends the message") + 1;
-    scenario.network = losing(number);
+    scenario.network = network_that_drops(number);
 
     let mut collector = PacketCollector::between(["client", "server"]);
     let disturbed = Model.trace(&scenario, Seed(1), &mut collector)?;
     Ok(Trace::new(&collector, &disturbed.records, Some(MESSAGE_SIZE)))
 }
 
-fn losing(packet: usize) -> NetworkSpec {
+/// Returns a network that drops the packet with this number, from 1, on its way to the server.
+fn network_that_drops(packet: usize) -> NetworkSpec {
     let text = format!("{NETWORK}\n[up]\nloss = {{ drop = [{packet}] }}");
     from_text(&text).expect("the built-in network is valid")
 }
@@ -154,7 +155,7 @@ impl PacketCollector {
     fn receive(&mut self, now: Time, is_forward: bool, packet: &scenario::Packet<'_>) {
         let fingerprint = fingerprint(&packet.octets());
         if let Some(traced) =
-            self.packets.iter_mut().find(|traced| traced.is_under_way(is_forward, &fingerprint))
+            self.packets.iter_mut().find(|traced| traced.is_in_flight(is_forward, &fingerprint))
         {
             traced.arrived = Some(now);
         }
@@ -164,7 +165,7 @@ impl PacketCollector {
     fn lose(&mut self, is_forward: bool, packet: &scenario::Packet<'_>) {
         let fingerprint = fingerprint(&packet.octets());
         if let Some(traced) =
-            self.packets.iter_mut().rfind(|traced| traced.is_under_way(is_forward, &fingerprint))
+            self.packets.iter_mut().rfind(|traced| traced.is_in_flight(is_forward, &fingerprint))
         {
             traced.is_lost = true;
         }
@@ -172,7 +173,7 @@ impl PacketCollector {
 }
 
 impl TracedPacket {
-    fn is_under_way(&self, is_forward: bool, fingerprint: &[u8]) -> bool {
+    fn is_in_flight(&self, is_forward: bool, fingerprint: &[u8]) -> bool {
         self.is_forward == is_forward
             && self.fingerprint == fingerprint
             && self.arrived.is_none()
@@ -242,7 +243,7 @@ impl Trace {
 
     /// Describes how many packets the trace shows, how many of them are lost, and how many messages wait for
     /// them.
-    pub fn counts(&self) -> String {
+    pub fn describe_counts(&self) -> String {
         let lost = self.arrows.iter().filter(|arrow| arrow.arrived.is_none()).count();
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
         let longest = waits.iter().copied().fold(0.0, f64::max);
@@ -257,7 +258,7 @@ impl Trace {
         let waits: Vec<f64> = self.deliveries.iter().filter_map(Delivery::waited_ms).collect();
         let total: f64 = waits.iter().sum();
         let longest = waits.iter().copied().fold(0.0, f64::max);
-        let repaired = self.lost_for().map_or(0.0, Duration::as_millis_f64);
+        let repaired = self.repair_time().map_or(0.0, Duration::as_millis_f64);
         match waits.len() {
             0 => format!(
                 "Message {LOST_MESSAGE} arrives {repaired:.1} ms after its first packet was sent and lost; no other message waits for it."
@@ -268,8 +269,8 @@ impl Trace {
         }
     }
 
-    /// Returns the time from the transmission of the lost packet to the arrival of its retransmission.
-    fn lost_for(&self) -> Option<Duration> {
+    /// Returns the time from the transmission of the lost packet to the arrival of the lost message.
+    fn repair_time(&self) -> Option<Duration> {
         let lost = self.arrows.iter().find(|arrow| arrow.arrived.is_none())?;
         let repaired = self.deliveries.iter().find(|delivery| delivery.message == LOST_MESSAGE)?;
         Some(repaired.arrived.since(lost.sent))

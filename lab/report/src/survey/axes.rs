@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::quantity::Numbers;
-use crate::data::short;
+use crate::data::last_key_part;
 
 /// Keys that advance together and have more than one value.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +56,8 @@ pub fn axes(points: &[&[(String, String)]]) -> Vec<Axis> {
 fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
     let read = |key: usize| Numbers::read(&steps.iter().map(|step| step[key].as_str()).collect::<Vec<_>>());
     let all: Vec<Option<Numbers>> = (0..keys).map(read).collect();
-    let tells = |numbers: &Option<Numbers>| numbers.as_ref().is_some_and(Numbers::are_distinct);
-    let key = all.iter().position(tells)?;
+    let distinguishes = |numbers: &Option<Numbers>| numbers.as_ref().is_some_and(Numbers::are_distinct);
+    let key = all.iter().position(distinguishes)?;
     let numbers = all[key].clone()?;
     let advances = |other: &Option<Numbers>| other.as_ref().is_some_and(|other| other.advance_with(&numbers));
     all.iter().all(advances).then_some((key, numbers))
@@ -66,42 +66,43 @@ fn scale(keys: usize, steps: &[Vec<String>]) -> Option<(usize, Numbers)> {
 impl Axis {
     /// Returns the label of the axis: `loss (%)`; keys that advance together are all named.
     pub fn label(&self) -> String {
-        let Some((key, numbers)) = &self.numbers else { return self.names() };
+        let Some((key, numbers)) = &self.numbers else { return self.key_names() };
         let unit = if numbers.unit.is_empty() { String::new() } else { format!(" ({})", numbers.unit) };
-        let others = (0..self.keys.len()).filter(|other| other != key).map(|other| name(&self.keys[other]));
+        let others =
+            (0..self.keys.len()).filter(|other| other != key).map(|other| key_name(&self.keys[other]));
         let others = others.collect::<Vec<_>>().join(", ");
         let others = if others.is_empty() { others } else { format!(", together with {others}") };
-        format!("{}{unit}{others}", name(&self.keys[*key]))
+        format!("{}{unit}{others}", key_name(&self.keys[*key]))
     }
 
     /// Returns the name of the axis in a sentence: `loss`.
     pub fn name(&self) -> String {
         let key = self.numbers.as_ref().map_or(0, |(key, _)| *key);
-        name(&self.keys[key])
+        key_name(&self.keys[key])
     }
 
     /// Returns the names of all keys of the axis: `delay, bandwidth`.
-    pub fn names(&self) -> String {
-        self.keys.iter().map(|key| name(key)).collect::<Vec<_>>().join(", ")
+    pub fn key_names(&self) -> String {
+        self.keys.iter().map(|key| key_name(key)).collect::<Vec<_>>().join(", ")
     }
 
     /// Describes a step briefly, for places where the names are nearby: `loss 1%`, `10ms, 100/s`.
-    pub fn brief(&self, step: usize) -> String {
-        if self.keys.len() > 1 { self.values(step) } else { self.step(step) }
+    pub fn describe_step_briefly(&self, step: usize) -> String {
+        if self.keys.len() > 1 { self.format_values(step) } else { self.describe_step(step) }
     }
 
     /// Returns the values of a step: `10ms, 100/s`.
-    pub fn values(&self, step: usize) -> String {
-        self.steps[step].iter().map(|value| words(value)).collect::<Vec<_>>().join(", ")
+    pub fn format_values(&self, step: usize) -> String {
+        self.steps[step].iter().map(|value| format_value(value)).collect::<Vec<_>>().join(", ")
     }
 
     /// Describes a step: `loss 1%`, `delay 10ms, rate 100/s`.
-    pub fn step(&self, step: usize) -> String {
+    pub fn describe_step(&self, step: usize) -> String {
         let parts = self
             .keys
             .iter()
             .zip(&self.steps[step])
-            .map(|(key, value)| format!("{} {}", name(key), words(value)));
+            .map(|(key, value)| format!("{} {}", key_name(key), format_value(value)));
         parts.collect::<Vec<_>>().join(", ")
     }
 
@@ -121,7 +122,7 @@ impl Axis {
 }
 
 /// Formats a value; for a table its contents: `{codel={ecn=true}}` is `codel ecn=true`.
-fn words(value: &str) -> String {
+fn format_value(value: &str) -> String {
     if !value.starts_with('{') {
         return value.to_owned();
     }
@@ -139,8 +140,8 @@ fn words(value: &str) -> String {
 
 /// Returns the name of a key. Several tables have a rate: that of `network.rate` is the bandwidth, that of `workload.rate` the message
 /// rate; keys of one direction or of the background are qualified.
-fn name(key: &str) -> String {
-    let last = short(key);
+fn key_name(key: &str) -> String {
+    let last = last_key_part(key);
     match key {
         "network.rate" => "bandwidth".to_owned(),
         "network.ip" => "IP version".to_owned(),
@@ -174,19 +175,19 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_told_by_what_stands_in_it() {
+    fn table_value_is_formatted_by_its_contents() {
         for (value, told) in [
             ("fq_codel", "fq_codel"),
             ("{codel={ce_threshold=1ms,ecn=true}}", "codel ce_threshold=1ms ecn=true"),
             ("{drop=[3,7]}", "drop=[3,7]"),
             ("[{},{delay=40ms}]", "[{},{delay=40ms}]"),
         ] {
-            assert_eq!(words(value), told);
+            assert_eq!(format_value(value), told);
         }
     }
 
     #[test]
-    fn a_grid_has_an_axis_for_each_key_and_a_zip_one_for_all_of_its() {
+    fn grid_has_an_axis_per_key_and_a_zip_has_one() {
         let grid = of(&["a.x=1 b.y=2%", "a.x=1 b.y=3%", "a.x=2 b.y=2%", "a.x=2 b.y=3%"]);
         assert_eq!(grid.iter().map(Axis::label).collect::<Vec<_>>(), ["x", "y (%)"]);
         let zip = of(&[
@@ -197,13 +198,16 @@ mod tests {
         ]);
         assert_eq!(zip.len(), 2);
         assert_eq!(zip[0].label(), "delay (ms), together with message rate");
-        assert_eq!(zip[0].step(1), "delay 2ms, message rate 6/s");
-        assert_eq!((zip[0].brief(1).as_str(), zip[1].brief(1).as_str()), ("2ms, 6/s", "z 1"));
+        assert_eq!(zip[0].describe_step(1), "delay 2ms, message rate 6/s");
+        assert_eq!(
+            (zip[0].describe_step_briefly(1).as_str(), zip[1].describe_step_briefly(1).as_str()),
+            ("2ms, 6/s", "z 1")
+        );
     }
 
     /// A zip may repeat a value of one key; then another key distinguishes its steps.
     #[test]
-    fn the_first_key_whose_values_differ_gives_the_numbers() {
+    fn numbers_come_from_the_first_key_with_distinct_values() {
         let zip = of(&["a=1ms b=5%", "a=1ms b=6%", "a=2ms b=7%"]);
         assert_eq!(zip.len(), 1, "{zip:?}");
         assert_eq!(zip[0].numbers.as_ref().unwrap().0, 1);
@@ -211,7 +215,7 @@ mod tests {
 
     /// A line through the steps of this zip would rise and fall with the rate.
     #[test]
-    fn a_zip_that_goes_up_and_down_has_no_scale() {
+    fn zip_that_is_not_monotonic_has_no_scale() {
         let zip = of(&["a=1ms b=10p c=1Mbit", "a=1ms b=20p c=5Mbit", "a=2ms b=30p c=1Mbit"]);
         assert_eq!((zip.len(), &zip[0].numbers), (1, &None));
         let falls = of(&["a=1ms b=30p", "a=2ms b=20p", "a=3ms b=20p"]);
@@ -236,23 +240,23 @@ mod tests {
     }
 
     #[test]
-    fn directions_and_competitors_have_names_of_their_own() {
+    fn keys_of_directions_and_background_have_qualified_names() {
         assert_eq!(
-            ["network.loss", "network.up.loss", "network.down.loss"].map(name),
+            ["network.loss", "network.up.loss", "network.down.loss"].map(key_name),
             ["loss", "loss up", "loss down"]
         );
         assert_eq!(
-            ["network.rate", "background.rate", "background.count"].map(name),
+            ["network.rate", "background.rate", "background.count"].map(key_name),
             ["bandwidth", "background rate", "competitors"]
         );
         assert_eq!(
-            ["network.ip", "network.rtt", "network.handover.changes"].map(name),
+            ["network.ip", "network.rtt", "network.handover.changes"].map(key_name),
             ["IP version", "RTT", "handover"]
         );
     }
 
     #[test]
-    fn what_does_not_vary_is_no_axis() {
+    fn constant_key_is_not_an_axis() {
         assert_eq!(of(&["a=1 b=2", "a=1 b=3"]).len(), 1);
         assert_eq!(axes(&[]), []);
     }

@@ -23,7 +23,7 @@ impl Carrier {
             _ => return None,
         };
         let (winner, loser) = if is_challenger { (challenger, reference) } else { (reference, challenger) };
-        let collapsed = |cell: &Cell| (cell.collapsed() as u64, cell.runs.len() as u64);
+        let collapsed = |cell: &Cell| (cell.collapsed_runs() as u64, cell.runs.len() as u64);
         let p = match loser.is_mostly_overloaded() {
             // If nothing is random, another run has the same result.
             true if challenger.is_deterministic() && reference.is_deterministic() => 0.0,
@@ -38,7 +38,7 @@ impl Carrier {
     pub(super) fn by_recovery(challenger: &Cell, reference: &Cell) -> Option<Self> {
         let [ours, theirs] = [challenger, reference].map(|cell| {
             let runs = cell.runs.len() as u64;
-            cell.recovered().map(|recovered| (recovered as u64, runs))
+            cell.recovered_runs().map(|recovered| (recovered as u64, runs))
         });
         let (ours, theirs) = (ours?, theirs?);
         if (ours.0 > 0) == (theirs.0 > 0) {
@@ -50,17 +50,17 @@ impl Carrier {
     }
 }
 
-/// Describes a transport that does not recover.
-pub(super) fn silence(cell: &Cell) -> String {
+/// Describes in how many runs a transport delivered nothing after a disruption of the path.
+pub(super) fn describe_missing_recovery(cell: &Cell) -> String {
     let (name, runs) = (&cell.transport, cell.runs.len());
-    let missing = runs - cell.recovered().unwrap_or(runs);
+    let missing = runs - cell.recovered_runs().unwrap_or(runs);
     format!("in {missing} of {runs} runs of {name} nothing more is delivered")
 }
 
 /// Describes the state of a point that does not carry its load.
-pub(super) fn overload(cell: &Cell) -> String {
-    let (name, collapsed, runs) = (&cell.transport, cell.collapsed(), cell.runs.len());
-    let lost = || match cell.lost() {
+pub(super) fn describe_overload(cell: &Cell) -> String {
+    let (name, collapsed, runs) = (&cell.transport, cell.collapsed_runs(), cell.runs.len());
+    let lost = || match cell.lost_messages() {
         0 => String::new(),
         lost => {
             format!(", {} of {} messages did not arrive", number(lost as f64), number(cell.offered() as f64))

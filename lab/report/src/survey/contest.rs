@@ -4,7 +4,7 @@ use hol_measure::{
     Allowance, CONFIDENCE, Comparison, Summary, TimeoutCounts, Verdict as ComparedPoint, compare_ratios,
 };
 
-use super::carrier::{Carrier, overload, silence};
+use super::carrier::{Carrier, describe_missing_recovery, describe_overload};
 use super::quantiles::{QuantileComparison, compare_quantile, compare_tails};
 use super::size::{Size, digits, two_digits};
 use crate::claims::{compare, compare_times};
@@ -45,7 +45,7 @@ pub struct Contest<'d> {
     is_ratio: bool,
     /// Whether one of the transports has no steady state. The outcome then holds for runs of this length, and is the
     /// same in both halves of the runs.
-    is_of_halves: bool,
+    is_unsteady: bool,
     /// The transport that carries the load, if only one does.
     carrier: Option<Carrier>,
     /// The p-value, adjusted for the family of tests.
@@ -56,16 +56,16 @@ pub struct Contest<'d> {
 impl<'d> Contest<'d> {
     /// Compares the repetitions with the same losses; two are the same only if no difference can be detected.
     pub fn new(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
-        Self::within(metric.resolution(), metric, challenger, reference)
+        Self::compare(metric.resolution(), metric, challenger, reference)
     }
 
     /// Compares with a margin: a difference of less than [`NEGLIGIBLE`] of the reference counts as zero.
     pub fn with_margin(metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
         let margin = reference.mean_of(metric).map_or(0.0, |mean| NEGLIGIBLE * mean.mean.abs());
-        Self::within(margin.max(metric.resolution()), metric, challenger, reference)
+        Self::compare(margin.max(metric.resolution()), metric, challenger, reference)
     }
 
-    fn within(margin: f64, metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
+    fn compare(margin: f64, metric: Metric, challenger: &'d Cell, reference: &'d Cell) -> Self {
         let is_time = metric.info().unit == "ms";
         let share = reference.mean_of(metric).map_or(0.0, |mean| margin / mean.mean.abs());
         let ratio = is_time.then(|| compare_times(metric, challenger, reference, share)).flatten();
@@ -87,7 +87,7 @@ impl<'d> Contest<'d> {
             metric,
             comparison,
             is_ratio: ratio.is_some() || halves.is_some(),
-            is_of_halves: halves.is_some(),
+            is_unsteady: halves.is_some(),
             carrier,
             p: 1.0,
             p_equivalent: comparison.map_or(1.0, |test| test.p_equivalent),
@@ -111,16 +111,16 @@ impl<'d> Contest<'d> {
     /// Returns whether all repetitions of both were the same although losses are random: too few events have occurred.
     pub fn has_no_events(&self) -> bool {
         let is_random = |cell: &Cell| cell.conditions.loss > 0.0 && cell.conditions.loss < 100.0;
-        self.never_varied() && is_random(self.challenger) && is_random(self.reference)
+        self.all_repetitions_are_equal() && is_random(self.challenger) && is_random(self.reference)
     }
 
     /// Returns whether all repetitions of both were the same and nothing is random.
     pub fn is_exact(&self) -> bool {
-        self.repetitions() > 1 && self.never_varied() && !self.has_no_events()
+        self.repetitions() > 1 && self.all_repetitions_are_equal() && !self.has_no_events()
     }
 
-    fn never_varied(&self) -> bool {
-        !self.is_of_halves
+    fn all_repetitions_are_equal(&self) -> bool {
+        !self.is_unsteady
             && [self.challenger, self.reference].into_iter().all(|cell| {
                 let values: Vec<f64> = cell.of_runs(self.metric).into_iter().flatten().collect();
                 values.windows(2).all(|pair| (pair[0] - pair[1]).abs() <= self.metric.resolution())
@@ -133,7 +133,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns the comparison as one of several tests that have to hold together (Bonferroni).
-    pub fn among(self, tests: usize) -> Self {
+    pub fn corrected_for(self, tests: usize) -> Self {
         let factor = tests as f64;
         Self { p: (self.p * factor).min(1.0), p_equivalent: (self.p_equivalent * factor).min(1.0), ..self }
     }
@@ -165,7 +165,7 @@ impl<'d> Contest<'d> {
     /// Returns the challenger's mean minus the reference's, in the metric's unit, over the pairs in which
     /// both have a value.
     pub fn difference(&self) -> f64 {
-        let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_of_halves {
+        let [ours, theirs] = [self.challenger, self.reference].map(|cell| match self.is_unsteady {
             true => cell.of_completed_runs(|run| run.latency.mean_ms()),
             false => cell.of_runs(self.metric),
         });
@@ -200,7 +200,7 @@ impl<'d> Contest<'d> {
         let Some(size) = self.difference_size() else { return "by an unknown amount".to_owned() };
         match self.is_exact() {
             true => format!("by {} {}", size.value(), size.unit),
-            false if self.is_of_halves => {
+            false if self.is_unsteady => {
                 format!("by {} {} in runs of this length (95 % CI {})", size.value(), size.unit, size.ends())
             }
             false if self.repetitions() < 2 => format!("by {} {}", size.value(), size.unit),
@@ -239,7 +239,7 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes the difference of the means: `10.03 ms less`; for metrics other than times as a fraction.
-    fn in_units(&self) -> String {
+    fn describe_in_units(&self) -> String {
         let difference = self.difference();
         let more = if difference > 0.0 { "more" } else { "less" };
         let value = number(digits(difference.abs(), 3));
@@ -261,7 +261,7 @@ impl<'d> Contest<'d> {
 
     /// Describes how many repetitions ended early, if any; their signs had to agree.
     fn describe_early_ends(&self) -> String {
-        if self.is_of_halves {
+        if self.is_unsteady {
             return "; there is no steady state, so the conclusion, which is the same in both halves of the runs, holds only for runs of this length".to_owned();
         }
         let [pairs, others] = [self.challenger, self.reference].map(|cell| cell.of_runs(self.metric).len());
@@ -286,25 +286,25 @@ impl<'d> Contest<'d> {
     }
 
     /// Describes a quantile if the means do not decide: `the median message is as fast`.
-    fn quantile(&self, p: f64, name: &str) -> Option<String> {
+    fn describe_quantile(&self, p: f64, name: &str) -> Option<String> {
         let quantile = compare_quantile(self.challenger, self.reference, p)?;
         Some(match quantile.verdict {
             ComparedPoint::NoDifference => format!("the {name} is {}", self.metric.info().equal),
             ComparedPoint::Undecided => format!("the {name} shows no clear difference"),
-            _ => format!("the {name} is {}", self.differs(quantile)),
+            _ => format!("the {name} is {}", self.describe_quantile_difference(quantile)),
         })
     }
 
     /// Returns the difference of a quantile: `51 % slower`.
-    fn differs(&self, quantile: QuantileComparison) -> String {
+    fn describe_quantile_difference(&self, quantile: QuantileComparison) -> String {
         let [better, worse] = self.metric.info().comparatives;
         let word = if quantile.verdict == ComparedPoint::Faster { better } else { worse };
         format!("{} % {word}", number(two_digits(quantile.percent)))
     }
 
-    /// Describes the 99th percentile if it differs significantly and the mean does not, or differs in the
+    /// Describes the 99th percentile if it describe_quantile_difference significantly and the mean does not, or describe_quantile_difference in the
     /// other direction.
-    pub(super) fn tail(&self) -> Option<String> {
+    pub(super) fn describe_tail(&self) -> Option<String> {
         let has_mean = self.metric == Metric::ResponseTime && self.comparison.is_some();
         let outcome =
             Some(self.outcome()).filter(|_| has_mean && !self.is_exact() && !self.has_no_events())?;
@@ -316,7 +316,7 @@ impl<'d> Contest<'d> {
             (Outcome::Better | Outcome::Worse, _) => "but ",
             (Outcome::Same | Outcome::Undecided | Outcome::Unknown, _) => "",
         };
-        Some(format!("{but}its 99th percentile is {}", self.differs(tail)))
+        Some(format!("{but}its 99th percentile is {}", self.describe_quantile_difference(tail)))
     }
 
     /// Explains why no winner is stated although the means differ, and states the conclusions that are possible.
@@ -326,7 +326,7 @@ impl<'d> Contest<'d> {
             count => format!("{count} {one}s"),
         };
         let quantiles = [(0.5, "median message"), (0.9, "90th percentile")];
-        let quantiles = quantiles.iter().filter_map(|(p, name)| self.quantile(*p, name));
+        let quantiles = quantiles.iter().filter_map(|(p, name)| self.describe_quantile(*p, name));
         let quantiles: String = quantiles.map(|text| format!("; {text}")).collect();
         format!(
             "; {} had only {} and {}: too few for a reliable mean, because each delays many messages{quantiles}",
@@ -348,7 +348,7 @@ impl<'d> Contest<'d> {
         let [better, worse] = self.metric.info().comparatives;
         let (word, of) = (if gains { better } else { worse }, lower.max(higher));
         let name = &self.challenger.transport;
-        format!("; mostly {name} is {word}, in {of} of {} runs", lower + higher)
+        format!("; {name} is {word} in most runs, {of} of {}", lower + higher)
     }
 
     /// Describes which transport alone carries the load, and the state of the other one.
@@ -359,25 +359,30 @@ impl<'d> Contest<'d> {
         };
         match self.metric {
             Metric::Outage => {
-                format!("{} recovers and {} does not: {}", winner.transport, loser.transport, silence(loser))
+                format!(
+                    "{} recovers and {} does not: {}",
+                    winner.transport,
+                    loser.transport,
+                    describe_missing_recovery(loser)
+                )
             }
-            _ => format!("only {} carries the load: {}", winner.transport, overload(loser)),
+            _ => format!("only {} carries the load: {}", winner.transport, describe_overload(loser)),
         }
     }
 
     /// Returns the difference between the shares of messages that never arrived.
-    pub fn lost(&self) -> f64 {
-        let share = |cell: &Cell| cell.lost() as f64 / cell.offered().max(1) as f64;
+    pub fn loss_difference(&self) -> f64 {
+        let share = |cell: &Cell| cell.lost_messages() as f64 / cell.offered().max(1) as f64;
         (share(self.challenger) - share(self.reference)).abs()
     }
 
     /// Describes lost messages, which are not in the means.
-    pub fn losses(&self) -> Option<String> {
-        let lost = [self.challenger, self.reference].map(Cell::lost);
+    pub fn describe_losses(&self) -> Option<String> {
+        let lost = [self.challenger, self.reference].map(Cell::lost_messages);
         if lost == [0, 0] || matches!(self.metric, Metric::Delivered | Metric::Throughput | Metric::Outage) {
             return None;
         }
-        let one = |cell: &Cell| match cell.lost() {
+        let one = |cell: &Cell| match cell.lost_messages() {
             0 => format!("{} none", cell.transport),
             n => {
                 let (offered, share) = (cell.offered(), 100.0 * n as f64 / cell.offered() as f64);
@@ -402,19 +407,23 @@ impl<'d> Contest<'d> {
     }
 
     /// Returns why there is no comparison.
-    pub(super) fn why_not(&self) -> String {
+    pub(super) fn why_no_comparison(&self) -> String {
         let cells = [self.challenger, self.reference];
         let [a, b] = cells.map(|cell| &cell.transport);
         let what = if let Some(cell) = cells.iter().find(|cell| cell.latency.completed() == 0) {
             format!("nothing completed over {}", cell.transport)
         } else if self.metric == Metric::Outage {
-            let [one, other] = cells.map(silence);
+            let [one, other] = cells.map(describe_missing_recovery);
             format!("neither {a} nor {b} recovers: {one}, {other}")
         } else if cells.iter().all(|cell| !cell.carries_load()) {
-            let [one, other] = cells.map(overload);
+            let [one, other] = cells.map(describe_overload);
             format!("neither {a} nor {b} carries the load: {one}, {other}")
         } else if let Some(cell) = cells.iter().find(|cell| !cell.carries_load()) {
-            format!("it is not clear whether {} carries the load: {}", cell.transport, overload(cell))
+            format!(
+                "it is not clear whether {} carries the load: {}",
+                cell.transport,
+                describe_overload(cell)
+            )
         } else if let Some(cell) = cells.iter().find(|cell| !cell.is_steady) {
             format!("{} has no steady state: {}", cell.transport, cell.why_unsteady())
         } else {
@@ -448,9 +457,11 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
     let [better, worse] = metric.info().comparatives;
     let sentence = match (contest.outcome(), contest.difference_size()) {
         (Outcome::Better | Outcome::Worse, None) => contest.describe_difference(),
-        (_, None) => return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_not()),
+        (_, None) => {
+            return contest.describe_unconfirmed_recovery().unwrap_or_else(|| contest.why_no_comparison());
+        }
         (outcome, Some(size)) => {
-            let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.in_units());
+            let (value, unit) = (format!("{} {}", size.value(), size.unit), contest.describe_in_units());
             let [word, opposite] = if contest.gain() > 0.0 { [better, worse] } else { [worse, better] };
             let extent =
                 contest.describe_transfer_size().map_or(String::new(), |extent| format!(" of {extent}"));
@@ -488,7 +499,7 @@ pub fn verdict(metric: Metric, challenger: &Cell, reference: &Cell) -> String {
             }
         }
     };
-    let more = [contest.tail(), contest.losses()].into_iter().flatten();
+    let more = [contest.describe_tail(), contest.describe_losses()].into_iter().flatten();
     more.fold(sentence, |sentence, more| format!("{sentence}, {more}"))
 }
 
@@ -506,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_says_how_much_and_how_sure() {
+    fn verdict_states_the_difference_and_its_interval() {
         let (tcp, sctp) =
             (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
         assert_eq!(
@@ -520,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_randomness_is_exact_and_has_no_interval() {
+    fn deterministic_result_is_exact_and_has_no_interval() {
         let (tcp, sctp) = (cell("TCP", 0.0, 100.0, &[20.0; 10]), cell("SCTP-8", 0.0, 100.0, &[20.022; 10]));
         assert_eq!(
             says(&sctp, &tcp),
@@ -530,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_has_one_confidence() {
+    fn sentence_states_the_confidence_level_once() {
         let tcp = cell("TCP", 1.0, 100.0, &[22.0, 25.0, 21.0, 24.0]);
         let sctp = cell("SCTP-8", 1.0, 100.0, &[23.0, 21.0, 24.0, 23.5]);
         for text in [says(&sctp, &tcp), says(&tcp, &cell("TCP", 1.0, 100.0, &[12.0, 15.0, 11.0, 14.0]))] {
@@ -540,7 +551,7 @@ mod tests {
 
     /// SCTP over eight streams in the first example of the help: in nine of ten seeds no timeout directly follows another.
     #[test]
-    fn who_may_have_been_lucky_is_not_called_faster() {
+    fn too_few_timeouts_leave_the_winner_open() {
         let tcp = cell("TCP", 1.0, 100.0, &[21.8, 21.7, 21.9, 21.8]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.2, 21.1, 21.3, 21.15]);
         assert!(says(&sctp, &tcp).contains("faster"));
@@ -578,7 +589,7 @@ mod tests {
 
     /// A stream for each message avoids most waits, but makes the slowest messages slower.
     #[test]
-    fn a_tail_that_goes_the_other_way_is_told() {
+    fn opposite_difference_of_the_tail_is_reported() {
         let runs = |many: f64, slowest: f64| -> Vec<Vec<f64>> {
             let run =
                 |noise: f64| (0..1000).map(|at| noise * if at < 980 { many } else { slowest }).collect();
@@ -595,32 +606,32 @@ mod tests {
     }
 
     #[test]
-    fn where_a_rare_run_hides_the_mean_the_ranks_tell() {
+    fn ranks_are_reported_if_rare_runs_dominate_the_mean() {
         let mut spread = [21.5; 20];
         spread[7] = 60.0;
         let spread = cell("SCTP-1024", 1.0, 100.0, &spread);
         let text = says(&spread, &cell("TCP", 1.0, 100.0, &[22.0; 20]));
         assert!(
             text.starts_with("No clear difference")
-                && text.ends_with("; mostly SCTP-1024 is faster, in 19 of 20 runs"),
+                && text.ends_with("; SCTP-1024 is faster in most runs, 19 of 20"),
             "{text}"
         );
     }
 
     #[test]
-    fn one_run_of_ten_that_ends_early_is_the_worst_of_ten_and_not_the_whole_point() {
+    fn run_that_ends_early_counts_as_the_worst_repetition() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0; 10]);
         let times = [21.0, 21.1, 21.2, 21.0, 21.1, 21.2, 21.3, 21.05, 21.15, 21.0];
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &times);
-        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![false; 10]);
-        sctp.early[9] = true;
+        (sctp.stop_reason, sctp.ended_early) = (Some("behind schedule".to_owned()), vec![false; 10]);
+        sctp.ended_early[9] = true;
         let text = says(&sctp, &tcp);
         assert!(
             text.starts_with("SCTP-8 is 15.")
                 && text.contains("; in 1 of 10 repetitions a run did not finish"),
             "{text}"
         );
-        sctp.early = (0..10).map(|at| at < 4).collect();
+        sctp.ended_early = (0..10).map(|at| at < 4).collect();
         assert!(says(&sctp, &tcp).starts_with("No clear difference"), "{}", says(&sctp, &tcp));
     }
 
@@ -642,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn outages_are_compared_and_who_does_not_recover_is_worse() {
+    fn transport_that_does_not_recover_is_worse() {
         let of = |challenger: &Cell, reference: &Cell| verdict(Metric::Outage, challenger, reference);
         let (slow, fast) = (disrupted("SCTP", &[1000.0; 3], true), disrupted("fast", &[250.0; 3], true));
         assert!(
@@ -666,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_carry_the_load_says_what_of_it() {
+    fn overloaded_transport_states_the_load_that_it_carries() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP", 1.0, 100.0, &[21.0; 8]);
         sctp.runs.iter_mut().for_each(|run| run.behind = hol_base::Duration::from_secs(2));
@@ -679,10 +690,10 @@ mod tests {
     }
 
     #[test]
-    fn not_to_carry_the_load_is_the_verdict() {
+    fn transport_that_does_not_carry_the_load_loses() {
         let tcp = cell("TCP", 1.0, 100.0, &[25.0, 24.0, 26.0, 25.0, 25.5, 24.5, 25.0, 25.0]);
         let mut sctp = cell("SCTP-8", 1.0, 100.0, &[21.0; 8]);
-        (sctp.stop_reason, sctp.early) = (Some("behind schedule".to_owned()), vec![true; 8]);
+        (sctp.stop_reason, sctp.ended_early) = (Some("behind schedule".to_owned()), vec![true; 8]);
         assert_eq!(
             says(&sctp, &tcp),
             "only TCP carries the load: 8 of 8 runs of SCTP-8 ended early or fell behind (behind schedule)"
@@ -691,7 +702,7 @@ mod tests {
         assert_eq!((contest.outcome(), contest.is_decisive()), (Outcome::Worse, true));
         assert_eq!(Contest::with_margin(Metric::ResponseTime, &tcp, &sctp).outcome(), Outcome::Better);
         // Five of eight against none are not significant, and two that fail are not compared.
-        sctp.early = (0..8).map(|at| at < 5).collect();
+        sctp.ended_early = (0..8).map(|at| at < 5).collect();
         assert_eq!(
             Contest::new(Metric::ResponseTime, &sctp, &tcp).adjusted(0.06).outcome(),
             Outcome::Unknown
@@ -701,7 +712,7 @@ mod tests {
 
     /// BBR at 0.3 % loss in runs of 16 s: 43 ms, then 56 ms, and CUBIC 95 ms, then 134 ms.
     #[test]
-    fn without_a_steady_state_a_winner_wins_in_both_halves_of_the_runs() {
+    fn winner_without_a_steady_state_wins_in_both_halves() {
         let drifting = |name: &str, [earlier, later]: [u64; 2]| {
             let mean = (earlier + later) as f64 / 200.0;
             let percent = if name == "BBR" { [98, 101, 102, 99] } else { [101, 102, 99, 98] };
@@ -731,7 +742,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_counts_what_never_arrived() {
+    fn verdict_counts_lost_messages() {
         let (tcp, mut udp) = (cell("TCP", 1.0, 100.0, &[40.0, 40.2]), cell("UDP", 1.0, 100.0, &[30.0, 30.2]));
         for run in &mut udp.runs {
             run.offered = 4;
@@ -742,7 +753,7 @@ mod tests {
 
     /// CUBIC was faster than Reno in the first 82 MB, and slower in 16 times as many.
     #[test]
-    fn a_throughput_is_that_of_the_first_megabytes() {
+    fn throughput_verdict_names_the_size_of_the_transfer() {
         let of = |name: &str, kbps: &[f64]| {
             let mut cell = flow(name, &[], kbps, 10_000.0);
             cell.runs.iter_mut().for_each(|run| run.bytes = 82_000_000);
@@ -757,7 +768,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_of_tests_raises_the_bar() {
+    fn adjusted_p_value_can_undo_a_verdict() {
         let (tcp, sctp) =
             (cell("TCP", 1.0, 100.0, &[40.0, 40.2, 40.1]), cell("SCTP-8", 1.0, 100.0, &[30.0, 30.1, 30.1]));
         let contest = Contest::new(Metric::ResponseTime, &sctp, &tcp);

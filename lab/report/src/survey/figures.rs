@@ -35,11 +35,11 @@ pub fn with_numbers(mut figures: Vec<Figure>, first: usize) -> Vec<Figure> {
 
 /// Returns the metrics that have a figure, the main one first.
 fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
-    let lead = survey.lead();
+    let main = survey.main_metric();
     let has_flows = survey.cells().any(|cell| cell.flows.is_some());
     let competes =
         survey.cells().any(|cell| cell.flows.as_ref().is_some_and(|f| f.background_kbps.is_some()));
-    let loses = survey.cells().any(|cell| cell.lost() > 0);
+    let loses = survey.cells().any(|cell| cell.lost_messages() > 0);
     let plays = survey.cells().any(Cell::is_played);
     let has = |metric| survey.cells().any(|cell| cell.of_runs(metric).iter().any(Option::is_some));
     let others = [
@@ -49,7 +49,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
         (Metric::Playable, plays),
         (Metric::Glitches, plays),
         (Metric::ResponseTime, true),
-        (Metric::Tail, lead == Metric::ResponseTime),
+        (Metric::Tail, main == Metric::ResponseTime),
         (Metric::Throughput, has_flows),
         (Metric::Fairness, competes),
         (Metric::Delivered, loses),
@@ -58,7 +58,7 @@ fn metrics(survey: &Survey<'_>) -> Vec<Metric> {
     ];
     let others = others.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(metric, _)| metric);
     let defined = super::defined(survey.cells()).into_iter().map(Metric::Defined);
-    [lead].into_iter().chain(defined.chain(others).filter(|metric| *metric != lead)).collect()
+    [main].into_iter().chain(defined.chain(others).filter(|metric| *metric != main)).collect()
 }
 
 /// Returns a metric over the horizontal axis: a figure for each combination of the third and further axes.
@@ -73,14 +73,14 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
                 PanelData { title, curves: Curves::Means(curves(survey, metric, &rest, &mut cells)) }
             })
             .collect();
-        let choice = survey.describe_steps(2, &others);
+        let choice_label = survey.describe_steps(2, &others);
         let over = survey
             .axes
             .first()
             .map_or("of each transport".to_owned(), |axis| format!("over {}", axis.name()));
         let each =
             survey.axes.get(1).map_or(String::new(), |axis| format!(", a panel for each {}", axis.names()));
-        let at = if choice.is_empty() { String::new() } else { format!("; {choice}") };
+        let at = if choice_label.is_empty() { String::new() } else { format!("; {choice_label}") };
         Figure {
             id: String::new(),
             name: String::new(),
@@ -89,7 +89,7 @@ pub fn of_metric(survey: &Survey<'_>, metric: Metric) -> Vec<Figure> {
             note: None,
             experiment: survey.experiment.clone(),
             is_ccdf: false,
-            choice,
+            choice_label,
             metric,
             x: x.clone(),
             y: y.clone(),
@@ -113,7 +113,7 @@ fn panels(survey: &Survey<'_>) -> Vec<(String, Vec<usize>)> {
     let one = || vec![(String::new(), Vec::new())];
     survey.axes.get(1).map_or_else(one, |axis| {
         let steps = axis.ascending();
-        let titles: Vec<String> = steps.iter().map(|step| axis.brief(*step)).collect();
+        let titles: Vec<String> = steps.iter().map(|step| axis.describe_step_briefly(*step)).collect();
         shorten(&titles, letters_above(steps.len()))
             .into_iter()
             .zip(steps.into_iter().map(|step| vec![step]))
@@ -158,7 +158,7 @@ fn horizontal(survey: &Survey<'_>) -> Option<Axis> {
         return Some(Axis::new(Scale::Names(names), ""));
     };
     let Some((_, numbers)) = &axis.numbers else {
-        let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.values(step)).collect();
+        let names: Vec<String> = (0..axis.steps.len()).map(|step| axis.format_values(step)).collect();
         return Some(Axis::new(Scale::Names(shorten(&names, MAX_LETTERS_BELOW)), &axis.label()));
     };
     let positive = numbers.values.iter().copied().filter(|value| *value > 0.0);
@@ -216,8 +216,8 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             Some(ccdf(Metric::ResponseTime, survey.transports[transport], style, cell, true))
         });
         let panels = vec![PanelData { title: String::new(), curves: Curves::Ccdfs(curves.collect()) }];
-        let choice = survey.describe_steps(0, &steps);
-        let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
+        let choice_label = survey.describe_steps(0, &steps);
+        let at = if choice_label.is_empty() { String::new() } else { format!(" at {choice_label}") };
         Figure {
             id: String::new(),
             name: String::new(),
@@ -226,7 +226,7 @@ pub fn distributions(survey: &Survey<'_>) -> Vec<Figure> {
             note: None,
             experiment: survey.experiment.clone(),
             is_ccdf: true,
-            choice,
+            choice_label,
             metric: Metric::ResponseTime,
             x: x.clone(),
             y: y.clone(),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_numeric_axis_lies_below_the_second_gives_panels_the_third_a_choice() {
+    fn axes_become_horizontal_axis_panels_and_choice() {
         let figures = of(&[
             ("cc", &["reno", "cubic"]),
             ("network.loss", &["0%", "0.1%", "10%"]),
@@ -322,7 +322,10 @@ mod tests {
         ]);
         let means: Vec<&Figure> =
             figures.iter().filter(|f| f.metric == Metric::ResponseTime && !f.is_ccdf).collect();
-        assert_eq!(means.iter().map(|f| f.choice.as_str()).collect::<Vec<_>>(), ["delay 5ms", "delay 9ms"]);
+        assert_eq!(
+            means.iter().map(|f| f.choice_label.as_str()).collect::<Vec<_>>(),
+            ["delay 5ms", "delay 9ms"]
+        );
         assert_eq!(means[0].x.label, "loss (%)");
         assert!(matches!(means[0].x.scale, Scale::LogFromZero { .. }), "0 and two decades");
         assert_eq!(
@@ -352,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_is_wished_for_takes_its_axes_and_its_metric() {
+    fn requested_figure_has_the_requested_axes_and_metric() {
         let data = dataset(grid(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]));
         let wish = FigureRequest {
             over: "network.delay".to_owned(),
@@ -367,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_no_lines_and_stand_side_by_side() {
+    fn names_on_an_axis_are_not_joined_by_lines() {
         let figures = of(&[("network.discipline", &["droptail", "red"])]);
         assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["droptail", "red"]));
         let svg = figures[0].draw().inline();
@@ -377,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panel_has_a_title_that_fits_above_it() {
+    fn panel_title_fits_above_its_panel() {
         let commands = [
             "curl -sf -o /dev/null http://server/a",
             "curl -sfZ -o /dev/null http://server/a http://server/b",
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_told_apart() {
+    fn shortened_names_stay_distinct() {
         let of = |names: &[&str]| {
             shorten(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), MAX_LETTERS_BELOW)
         };
@@ -405,7 +408,8 @@ mod tests {
     #[test]
     fn every_point_has_its_distribution() {
         let figures = of(&[("network.loss", &["1%", "2%"]), ("network.delay", &["5ms", "9ms"])]);
-        let places: Vec<&str> = figures.iter().filter(|f| f.is_ccdf).map(|f| f.choice.as_str()).collect();
+        let places: Vec<&str> =
+            figures.iter().filter(|f| f.is_ccdf).map(|f| f.choice_label.as_str()).collect();
         assert_eq!(
             places,
             ["loss 1%, delay 5ms", "loss 1%, delay 9ms", "loss 2%, delay 5ms", "loss 2%, delay 9ms"]
@@ -413,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn without_axes_transports_stand_beside_each_other() {
+    fn without_axes_transports_are_drawn_side_by_side() {
         let figures = of(&[]);
         assert!(matches!(&figures[0].x.scale, Scale::Names(names) if names == &["TCP", "SCTP-8"]));
     }

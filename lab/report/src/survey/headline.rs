@@ -15,7 +15,7 @@ pub struct Headline {
     /// The effect of a disruption of the path, one sentence for each transport.
     pub outages: Vec<String>,
     /// The comparison of each transport with the first transport, one sentence each.
-    pub lead: Vec<String>,
+    pub main_sentences: Vec<String>,
     /// One sentence for each line, if there are several.
     pub lines: Vec<String>,
 }
@@ -42,9 +42,9 @@ impl Headline {
                 .collect();
             match mine.as_slice() {
                 [] => {}
-                [only] => headline.lead.push(only.sentence() + "."),
+                [only] => headline.main_sentences.push(only.sentence() + "."),
                 several => {
-                    headline.lead.push(tally(several));
+                    headline.main_sentences.push(tally(several));
                     headline.lines.extend(several.iter().map(|line| {
                         format!("{}: {}.", survey.describe_steps(1, &line.other_steps), line.sentence())
                     }));
@@ -71,7 +71,7 @@ fn lines<'s, 'd>(survey: &'s Survey<'d>) -> Vec<Line<'s, 'd>> {
                 let [Some(cell), Some(reference)] = cells else { return None };
                 Some((
                     step.first().copied().unwrap_or(0),
-                    Contest::with_margin(survey.lead(), cell, reference),
+                    Contest::with_margin(survey.main_metric(), cell, reference),
                 ))
             };
             let contests = steps.iter().filter_map(contest).collect();
@@ -96,7 +96,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
         lines.iter().flat_map(|line| &line.contests).map(|(_, contest)| contest).collect();
     let outcomes: Vec<Outcome> = contests.iter().map(|contest| contest.outcome()).collect();
     let count = |wanted: Outcome| outcomes.iter().filter(|outcome| **outcome == wanted).count();
-    let [better, worse] = lines[0].survey.lead().info().comparatives;
+    let [better, worse] = lines[0].survey.main_metric().info().comparatives;
     let [name, other] = lines[0].names();
     let alone = |wanted: Outcome, who: &str| {
         let is_alone = |contest: &&&Contest<'_>| contest.compares_load_only() && contest.outcome() == wanted;
@@ -112,7 +112,7 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
         alone(Outcome::Better, name),
         count(Outcome::Worse),
         alone(Outcome::Worse, other),
-        lines[0].survey.lead().info().equal,
+        lines[0].survey.main_metric().info().equal,
         number(100.0 * NEGLIGIBLE),
         count(Outcome::Same),
         count(Outcome::Undecided),
@@ -121,20 +121,20 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     if unknown > 0 {
         text += &format!("; in {unknown} neither transport carries the load, or there is no steady state");
     }
-    let lossy = contests.into_iter().filter(counts);
-    if let Some(losses) = lossy.max_by(by_lost).and_then(Contest::losses) {
+    let lossy = contests.into_iter().filter(counts_losses);
+    if let Some(losses) = lossy.max_by(compare_losses).and_then(Contest::describe_losses) {
         text += &format!("; {losses} in the condition in which they differ most");
     }
     text + "."
 }
 
 /// Returns whether losses are part of the verdict: not if there is no comparison.
-fn counts(contest: &&Contest<'_>) -> bool {
-    contest.outcome() != Outcome::Unknown && contest.losses().is_some()
+fn counts_losses(contest: &&Contest<'_>) -> bool {
+    contest.outcome() != Outcome::Unknown && contest.describe_losses().is_some()
 }
 
-fn by_lost(a: &&Contest<'_>, b: &&Contest<'_>) -> std::cmp::Ordering {
-    a.lost().total_cmp(&b.lost())
+fn compare_losses(a: &&Contest<'_>, b: &&Contest<'_>) -> std::cmp::Ordering {
+    a.loss_difference().total_cmp(&b.loss_difference())
 }
 
 impl Line<'_, '_> {
@@ -149,7 +149,7 @@ impl Line<'_, '_> {
 
     fn sentence(&self) -> String {
         let [name, other] = self.names();
-        let [better, worse] = self.survey.lead().info().comparatives;
+        let [better, worse] = self.survey.main_metric().info().comparatives;
         let outcomes: Vec<Outcome> = self.contests.iter().map(|(_, contest)| contest.outcome()).collect();
         let word = |outcome: Outcome| if outcome == Outcome::Better { better } else { worse };
         let ranges = ranges(&outcomes);
@@ -159,10 +159,13 @@ impl Line<'_, '_> {
                 self.contests[*first].1.describe_difference()
             }
             [(outcome, first, last), rest @ ..] if ranges.len() <= MAX_RANGES => {
-                let mut text =
-                    format!("{name} is {} than {other}{}", word(*outcome), self.region(*first, *last));
+                let mut text = format!(
+                    "{name} is {} than {other}{}",
+                    word(*outcome),
+                    self.describe_range(*first, *last)
+                );
                 for (outcome, first, last) in rest {
-                    text += &format!(", {}{}", word(*outcome), self.region(*first, *last));
+                    text += &format!(", {}{}", word(*outcome), self.describe_range(*first, *last));
                 }
                 let crosses = rest.iter().any(|(other, ..)| other != outcome);
                 if crosses && self.is_ordered() {
@@ -185,29 +188,36 @@ impl Line<'_, '_> {
         if let (Some(first), true) = (unknown.first(), unknown.len() < outcomes.len()) {
             let more =
                 if unknown.len() > 1 { format!(" and {} more", unknown.len() - 1) } else { String::new() };
-            text += &format!("; at {}{more}: {}", self.step(*first), self.contests[*first].1.why_not());
+            text += &format!(
+                "; at {}{more}: {}",
+                self.describe_step(*first),
+                self.contests[*first].1.why_no_comparison()
+            );
         }
         text += &self.describe_tails();
         if let Some(extent) = self.contests.first().and_then(|(_, contest)| contest.describe_transfer_size())
         {
             text += &format!("; of {extent}");
         }
-        let lossy = self.contests.iter().filter(|(_, contest)| counts(&contest));
-        let Some((step, worst)) = lossy.max_by(|a, b| by_lost(&&a.1, &&b.1)) else { return text };
-        let losses = worst.losses().unwrap_or_default();
-        let place = self.axis().map_or(String::new(), |axis| format!(" at {}", axis.step(*step)));
+        let lossy = self.contests.iter().filter(|(_, contest)| counts_losses(&contest));
+        let Some((step, worst)) = lossy.max_by(|a, b| compare_losses(&&a.1, &&b.1)) else { return text };
+        let losses = worst.describe_losses().unwrap_or_default();
+        let place = self.axis().map_or(String::new(), |axis| format!(" at {}", axis.describe_step(*step)));
         format!("{text}; {losses}{place}")
     }
 
     /// Describes at how many points the 99th percentile contradicts the mean.
     fn describe_tails(&self) -> String {
         if self.axis().is_none() {
-            let tail = self.contests.first().and_then(|(_, contest)| contest.tail());
+            let tail = self.contests.first().and_then(|(_, contest)| contest.describe_tail());
             return tail.map_or(String::new(), |tail| format!(", {tail}"));
         }
         let is_sure = |contest: &Contest<'_>| matches!(contest.outcome(), Outcome::Better | Outcome::Worse);
-        let contradicted =
-            self.contests.iter().filter(|(_, contest)| is_sure(contest) && contest.tail().is_some()).count();
+        let contradicted = self
+            .contests
+            .iter()
+            .filter(|(_, contest)| is_sure(contest) && contest.describe_tail().is_some())
+            .count();
         match contradicted {
             0 => String::new(),
             count => {
@@ -222,12 +232,14 @@ impl Line<'_, '_> {
     /// Describes at which points the repetitions do not decide, or show no difference.
     fn describe_undecided(&self, outcomes: &[Outcome]) -> String {
         let at = |wanted: Outcome| {
-            let at: Vec<String> =
-                (0..outcomes.len()).filter(|i| outcomes[*i] == wanted).map(|i| self.step(i)).collect();
+            let at: Vec<String> = (0..outcomes.len())
+                .filter(|i| outcomes[*i] == wanted)
+                .map(|i| self.describe_step(i))
+                .collect();
             if at.len() > 3 { format!("{} of {} values", at.len(), outcomes.len()) } else { at.join(", ") }
         };
         let [same, open] = [Outcome::Same, Outcome::Undecided].map(at);
-        let equal = self.survey.lead().info().equal;
+        let equal = self.survey.main_metric().info().equal;
         let same = if same.is_empty() { same } else { format!("; {equal} at {same}") };
         if open.is_empty() { same } else { format!("{same}; no clear difference at {open}") }
     }
@@ -240,13 +252,13 @@ impl Line<'_, '_> {
             if let Some(text) = first.and_then(Contest::describe_unconfirmed_recovery) {
                 return text;
             }
-            let why = first.map_or(String::new(), Contest::why_not);
+            let why = first.map_or(String::new(), Contest::why_no_comparison);
             return format!("{name} cannot be compared with {other}: {why}");
         }
         if all(Outcome::Same) {
             return format!(
                 "{name} is {} as {other} (within {} %)",
-                self.survey.lead().info().equal,
+                self.survey.main_metric().info().equal,
                 number(100.0 * NEGLIGIBLE)
             );
         }
@@ -271,32 +283,38 @@ impl Line<'_, '_> {
         self.axis().is_some_and(|axis| axis.numbers.is_some())
     }
 
-    fn step(&self, index: usize) -> String {
-        self.axis().map_or(String::new(), |axis| axis.step(self.contests[index].0))
+    fn describe_step(&self, index: usize) -> String {
+        self.axis().map_or(String::new(), |axis| axis.describe_step(self.contests[index].0))
     }
 
     /// Describes a range in which the challenger has the same outcome from `first` to `last`, and the difference at
     /// both ends.
-    fn region(&self, first: usize, last: usize) -> String {
+    fn describe_range(&self, first: usize, last: usize) -> String {
         let by = |index: usize| self.contests[index].1.describe_difference();
         let end = self.contests.len() - 1;
         if self.axis().is_none() {
             return format!(", {}", by(first));
         }
         if first == last {
-            return format!(" at {} ({})", self.step(first), by(first));
+            return format!(" at {} ({})", self.describe_step(first), by(first));
         }
         let place = match (first == 0, last == end) {
             (true, true) => format!(" at every {}", self.axis().map_or(String::new(), Axis::name)),
-            _ if !self.is_ordered() => format!(" at {} to {}", self.step(first), self.step(last)),
-            (false, true) => format!(" from {} on", self.step(first)),
-            (true, false) => format!(" up to {}", self.step(last)),
-            (false, false) => format!(" from {} to {}", self.step(first), self.step(last)),
+            _ if !self.is_ordered() => {
+                format!(" at {} to {}", self.describe_step(first), self.describe_step(last))
+            }
+            (false, true) => format!(" from {} on", self.describe_step(first)),
+            (true, false) => format!(" up to {}", self.describe_step(last)),
+            (false, false) => format!(" from {} to {}", self.describe_step(first), self.describe_step(last)),
         };
         match [by(first), by(last)] {
             [one, other] if one == other => format!("{place} ({one})"),
             [one, other] => {
-                format!("{place} ({one} at {}, {other} at {})", self.step(first), self.step(last))
+                format!(
+                    "{place} ({one} at {}, {other} at {})",
+                    self.describe_step(first),
+                    self.describe_step(last)
+                )
             }
         }
     }
@@ -339,35 +357,42 @@ mod tests {
     }
 
     #[test]
-    fn one_line_is_one_sentence_with_the_amount_at_both_ends() {
+    fn line_is_one_sentence_with_the_difference_at_both_ends() {
         let headline = over_loss(&[(0.5, 21.0, 25.0), (1.0, 22.0, 30.0), (5.0, 30.0, 60.0)]);
         assert_eq!(headline.lines, Vec::<String>::new());
-        let [text] = &headline.lead[..] else { panic!("{headline:?}") };
+        let [text] = &headline.main_sentences[..] else { panic!("{headline:?}") };
         assert!(text.starts_with("SCTP-8 is faster than TCP at every loss (by 16 % (95 % CI "), "{text}");
         assert!(text.contains(") at loss 0.5%, by 50.0 % (") && text.ends_with(") at loss 5%)."), "{text}");
     }
 
     #[test]
-    fn where_it_begins_and_where_two_cross_is_said() {
+    fn sentence_names_the_start_and_the_crossover() {
         let from = over_loss(&[(0.5, 25.0, 25.0), (1.0, 25.0, 25.0), (2.0, 26.0, 30.0), (5.0, 30.0, 60.0)]);
-        assert!(from.lead[0].starts_with("SCTP-8 is faster than TCP from loss 2% on (by 13"), "{from:?}");
-        assert!(from.lead[0].ends_with("; no clear difference at loss 0.5%, loss 1%."), "{from:?}");
+        assert!(
+            from.main_sentences[0].starts_with("SCTP-8 is faster than TCP from loss 2% on (by 13"),
+            "{from:?}"
+        );
+        assert!(from.main_sentences[0].ends_with("; no clear difference at loss 0.5%, loss 1%."), "{from:?}");
         let cross = over_loss(&[(1.0, 40.0, 30.0), (10.0, 40.0, 50.0)]);
-        assert!(cross.lead[0].starts_with("SCTP-8 is slower than TCP at loss 1% (by 33"), "{cross:?}");
-        assert!(cross.lead[0].contains(", faster at loss 10% (by 20"), "{cross:?}");
-        assert!(cross.lead[0].ends_with("`hol advise` finds the crossover."), "{cross:?}");
+        assert!(
+            cross.main_sentences[0].starts_with("SCTP-8 is slower than TCP at loss 1% (by 33"),
+            "{cross:?}"
+        );
+        assert!(cross.main_sentences[0].contains(", faster at loss 10% (by 20"), "{cross:?}");
+        assert!(cross.main_sentences[0].ends_with("`hol advise` finds the crossover."), "{cross:?}");
     }
 
     #[test]
-    fn what_nobody_notices_is_no_difference() {
+    fn negligible_difference_counts_as_equal() {
         let same = over_loss(&[(0.5, 25.00, 25.0), (1.0, 25.0, 25.0)]);
         assert!(
-            same.lead[0].contains("No clear difference") || same.lead[0].contains("as fast as"),
+            same.main_sentences[0].contains("No clear difference")
+                || same.main_sentences[0].contains("as fast as"),
             "{same:?}"
         );
         let data =
             dataset(vec![cell("TCP", 0.0, 100.0, &[20.0; 4]), cell("SCTP-8", 0.0, 100.0, &[20.002; 4])]);
-        assert_eq!(Headline::of(&swept(&data)).lead, ["SCTP-8 is as fast as TCP (within 0.5 %)."]);
+        assert_eq!(Headline::of(&swept(&data)).main_sentences, ["SCTP-8 is as fast as TCP (within 0.5 %)."]);
     }
 
     #[test]
@@ -388,7 +413,7 @@ mod tests {
         let data = dataset(points);
         let headline = Headline::of(&swept(&data));
         assert_eq!(
-            headline.lead,
+            headline.main_sentences,
             [
                 "SCTP-8 is faster than TCP in 2 of 4 conditions, slower in 2, as fast (within 0.5 %) in 0, undecided in 0."
             ]
@@ -404,13 +429,13 @@ mod tests {
     }
 
     #[test]
-    fn a_point_that_did_not_carry_the_load_is_named() {
+    fn point_that_did_not_carry_the_load_is_named() {
         let mut points: Vec<Cell> = [1.0, 2.0].map(|loss| cell("TCP", loss, 100.0, &means(30.0))).into();
         points.extend([1.0, 2.0].map(|loss| cell("SCTP-8", loss, 100.0, &means(25.0))));
-        (points[3].stop_reason, points[3].early) =
+        (points[3].stop_reason, points[3].ended_early) =
             (Some("stalled".to_owned()), vec![true; points[3].runs.len()]);
         let data = dataset(points);
-        let text = &Headline::of(&swept(&data)).lead[0];
+        let text = &Headline::of(&swept(&data)).main_sentences[0];
         assert!(
             text.contains("slower at loss 2% (only TCP carries the load: 4 of 4 runs of SCTP-8 ended early"),
             "{text}"
@@ -419,13 +444,13 @@ mod tests {
 
     /// A range was once stated although points in it were undecided, and `hol advise` found the opposite at these points.
     #[test]
-    fn no_range_is_stated_unless_every_point_in_it_is_sure() {
+    fn range_is_stated_only_if_every_point_is_decided() {
         use Outcome::{Better, Same, Undecided, Unknown, Worse};
         assert_eq!(ranges(&[Worse, Undecided, Worse, Worse]), [(Worse, 0, 0), (Worse, 2, 3)]);
         assert_eq!(ranges(&[Better, Same, Better]), [(Better, 0, 0), (Better, 2, 2)]);
         assert_eq!(ranges(&[Better, Better, Unknown]), [(Better, 0, 1)]);
         let open = over_loss(&[(0.5, 30.0, 25.0), (1.0, 25.0, 25.0), (2.0, 30.0, 25.0)]);
-        let text = &open.lead[0];
+        let text = &open.main_sentences[0];
         assert!(text.starts_with("SCTP-8 is slower than TCP at loss 0.5% (by"), "{text}");
         assert!(
             text.contains(", slower at loss 2% (by") && text.contains("; no clear difference at loss 1%"),
@@ -434,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transport_has_no_rival() {
+    fn single_transport_has_no_headline() {
         let data = dataset(vec![cell("TCP", 1.0, 100.0, &[20.0; 4])]);
         assert_eq!(Headline::of(&swept(&data)), Headline::default());
     }

@@ -6,13 +6,13 @@ use super::contest::{Contest, NEGLIGIBLE, Outcome};
 use super::{Axis, Survey};
 use crate::plot::{Anchor, SeriesStyle, Svg, number};
 
-const LEFT: f64 = 78.0;
-const TOP: f64 = 34.0;
+const LEFT_MARGIN: f64 = 78.0;
+const TOP_MARGIN: f64 = 34.0;
 /// The position of the first entry of the key.
 const KEY_POSITION: (f64, f64) = (16.0, 8.0);
 /// The height of a line of the key.
 const LINE_HEIGHT: f64 = 18.0;
-const BOTTOM: f64 = 46.0;
+const BOTTOM_MARGIN: f64 = 46.0;
 const WIDTH: f64 = 880.0;
 /// The largest width of a cell of the map.
 const MAX_CELL_WIDTH: f64 = 96.0;
@@ -36,7 +36,7 @@ struct Best {
     transport: usize,
     certainty: Certainty,
     /// How much better the transport is than the second best, in percent of the second best.
-    ahead: Option<f64>,
+    lead_percent: Option<f64>,
 }
 
 /// A transport with its look.
@@ -45,16 +45,17 @@ type LabelledTransport = (String, SeriesStyle);
 /// A map of the best transports.
 #[derive(Debug, Clone)]
 pub struct Map {
-    /// Steps of the other axes, which distinguish several maps.
-    pub choice: String,
+    /// Label of the map in a list from which the reader chooses: the steps of the other axes.
+    pub choice_label: String,
     /// Description of the axes and of the comparison.
     pub caption: String,
     transports: Vec<LabelledTransport>,
-    x: Vec<String>,
-    y: Vec<String>,
-    labels: [String; 2],
+    x_labels: Vec<String>,
+    y_labels: Vec<String>,
+    /// Labels of the horizontal and the vertical axis.
+    axis_labels: [String; 2],
     /// The cells row by row from the lowest y; `None` if no transport carried the load.
-    fields: Vec<Vec<Option<Best>>>,
+    cells: Vec<Vec<Option<Best>>>,
 }
 
 /// Returns a map for each combination of the other axes; none without two numeric axes or with one transport.
@@ -65,14 +66,14 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
     };
     let (across, up) = (&survey.axes[0], &survey.axes[second]);
     let others: Vec<usize> = (1..survey.axes.len()).filter(|axis| *axis != second).collect();
-    let mut maps: Vec<(Vec<usize>, Vec<Vec<Field>>)> = Vec::new();
+    let mut maps: Vec<(Vec<usize>, Vec<Vec<CellLead>>)> = Vec::new();
     for combination in
         survey.combinations(1).into_iter().filter(|steps| steps[second - 1] == up.ascending()[0])
     {
         let field = |x: usize, y: usize| {
             let mut steps = [vec![x], combination.clone()].concat();
             steps[second] = y;
-            field(survey, &steps)
+            lead(survey, &steps)
         };
         let row = |y: usize| across.ascending().into_iter().map(|x| field(x, y)).collect();
         maps.push((combination.clone(), up.ascending().into_iter().map(row).collect()));
@@ -83,41 +84,41 @@ pub fn maps(survey: &Survey<'_>) -> Vec<Map> {
         .filter_map(|field| field.as_ref().map(|f| f.p))
         .collect();
     let mut adjusted = benjamini_hochberg(&tests).into_iter();
-    let mut judge = |field: Field| {
-        field.map(|Lead { transport, is_tie, ahead, .. }| {
+    let mut judge = |field: CellLead| {
+        field.map(|Lead { transport, is_tie, lead_percent, .. }| {
             let sure = adjusted.next().is_some_and(|p| p < 1.0 - CONFIDENCE);
             let certainty = match (is_tie, sure) {
                 (true, _) => Certainty::Tie,
                 (false, true) => Certainty::Sure,
                 (false, false) => Certainty::Unsure,
             };
-            Best { transport, certainty, ahead }
+            Best { transport, certainty, lead_percent }
         })
     };
     let styles = survey.styles();
     let transports: Vec<LabelledTransport> =
         survey.transports.iter().map(|label| (*label).to_owned()).zip(styles).collect();
-    let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<Field>>)| Map {
-        choice: others
+    let mut map = |(combination, rows): (Vec<usize>, Vec<Vec<CellLead>>)| Map {
+        choice_label: others
             .iter()
-            .map(|axis| survey.axes[*axis].step(combination[axis - 1]))
+            .map(|axis| survey.axes[*axis].describe_step(combination[axis - 1]))
             .collect::<Vec<_>>()
             .join(", "),
         caption: caption(survey, across, up),
         transports: transports.clone(),
-        x: axis_values(across),
-        y: axis_values(up),
-        labels: [across.label(), up.label()],
-        fields: rows.into_iter().map(|row| row.into_iter().map(&mut judge).collect()).collect(),
+        x_labels: step_labels(across),
+        y_labels: step_labels(up),
+        axis_labels: [across.label(), up.label()],
+        cells: rows.into_iter().map(|row| row.into_iter().map(&mut judge).collect()).collect(),
     };
     maps.into_iter().map(&mut map).collect()
 }
 
 fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
-    let metric = survey.lead();
+    let metric = survey.main_metric();
     let ([better, _], name) = (metric.info().comparatives, metric.info().title);
     let best = if better.ends_with(name) { better.to_owned() } else { format!("{better}: {name}") };
-    let lost = survey.cells().any(|cell| cell.lost() > 0);
+    let lost = survey.cells().any(|cell| cell.lost_messages() > 0);
     let lost =
         if lost { ". Only messages that arrived count; another figure shows how many arrived" } else { "" };
     format!(
@@ -129,7 +130,7 @@ fn caption(survey: &Survey<'_>, across: &Axis, up: &Axis) -> String {
     )
 }
 
-fn axis_values(axis: &Axis) -> Vec<String> {
+fn step_labels(axis: &Axis) -> Vec<String> {
     axis.ascending().into_iter().map(|step| number(axis.position(step))).collect()
 }
 
@@ -139,13 +140,15 @@ struct Lead {
     p: f64,
     /// Whether the transport is equivalent to the second best.
     is_tie: bool,
-    ahead: Option<f64>,
+    /// How much better the transport is than the second best, in percent of the second best.
+    lead_percent: Option<f64>,
 }
 
-type Field = Option<Lead>;
+/// The lead at one cell; `None` if no transport has a mean.
+type CellLead = Option<Lead>;
 
-fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
-    let metric = survey.lead();
+fn lead(survey: &Survey<'_>, steps: &[usize]) -> CellLead {
+    let metric = survey.main_metric();
     let value = |transport: usize| Some((transport, survey.at(transport, steps)?.mean_of(metric)?.mean));
     let mut means: Vec<(usize, f64)> = (0..survey.transports.len()).filter_map(value).collect();
     means.sort_by(|a, b| metric.gain(b.1).total_cmp(&metric.gain(a.1)));
@@ -160,9 +163,9 @@ fn field(survey: &Survey<'_>, steps: &[usize]) -> Field {
     let p = if tests.is_empty() { 1.0 } else { p };
     let next = means.get(1).and_then(|(next, _)| survey.at(*next, steps));
     let is_tie = next.is_some_and(|next| Contest::with_margin(metric, best, next).outcome() == Outcome::Same);
-    let ahead =
+    let lead_percent =
         means.get(1).map(|(_, next)| 100.0 * (mean - next).abs() / next.abs()).filter(|a| a.is_finite());
-    Some(Lead { transport, p, is_tie, ahead })
+    Some(Lead { transport, p, is_tie, lead_percent })
 }
 
 /// Returns the width of a label below the map.
@@ -178,52 +181,65 @@ fn entry_width(label: &str) -> f64 {
 impl Map {
     /// Returns the drawing, called `id`.
     pub fn draw(&self, id: &str) -> Svg {
-        let (columns, rows) = (self.x.len(), self.y.len());
-        let width = ((WIDTH - LEFT - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
-        let needed = (LEFT + width * columns as f64 + 20.0).max(self.key_width());
+        let (columns, rows) = (self.x_labels.len(), self.y_labels.len());
+        let width = ((WIDTH - LEFT_MARGIN - 20.0) / columns as f64).min(MAX_CELL_WIDTH);
+        let needed = (LEFT_MARGIN + width * columns as f64 + 20.0).max(self.key_width());
         let key = self.key(needed);
-        let top = TOP + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
-        let height = top + CELL_HEIGHT * rows as f64 + BOTTOM;
+        let top = TOP_MARGIN + key.last().map_or(0.0, |(_, (_, y))| y - KEY_POSITION.1);
+        let height = top + CELL_HEIGHT * rows as f64 + BOTTOM_MARGIN;
         let mut svg = Svg::new(id, needed, height, &self.caption);
         for ((label, style), (x, y)) in key {
             svg.group(style.class, "", |svg| svg.rect("field sure", (x, y), 12.0, 12.0));
             svg.text("tick", (x + 17.0, y + 10.0), Anchor::Start, label);
         }
-        for (row, fields) in self.fields.iter().enumerate() {
+        for (row, cells) in self.cells.iter().enumerate() {
             let y = top + CELL_HEIGHT * (rows - 1 - row) as f64;
-            svg.text("tick", (LEFT - 8.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::End, &self.y[row]);
-            for (column, field) in fields.iter().enumerate() {
-                let corner = (LEFT + width * column as f64, y);
-                self.field(
+            svg.text(
+                "tick",
+                (LEFT_MARGIN - 8.0, y + CELL_HEIGHT / 2.0 + 3.5),
+                Anchor::End,
+                &self.y_labels[row],
+            );
+            for (column, cell) in cells.iter().enumerate() {
+                let corner = (LEFT_MARGIN + width * column as f64, y);
+                self.draw_cell(
                     &mut svg,
-                    field.as_ref(),
+                    cell.as_ref(),
                     corner,
                     width,
-                    &format!("{} {}, {} {}", self.labels[0], self.x[column], self.labels[1], self.y[row]),
+                    &format!(
+                        "{} {}, {} {}",
+                        self.axis_labels[0], self.x_labels[column], self.axis_labels[1], self.y_labels[row]
+                    ),
                 );
             }
         }
         let bottom = top + CELL_HEIGHT * rows as f64;
         // If columns are narrower than their labels, only as many columns are labelled as there is room for.
-        let widest = self.x.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
+        let widest = self.x_labels.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let every = (widest / width).ceil().max(1.0) as usize;
-        for (column, label) in self.x.iter().enumerate().step_by(every) {
-            svg.text("tick", (LEFT + width * (column as f64 + 0.5), bottom + 16.0), Anchor::Middle, label);
+        for (column, label) in self.x_labels.iter().enumerate().step_by(every) {
+            svg.text(
+                "tick",
+                (LEFT_MARGIN + width * (column as f64 + 0.5), bottom + 16.0),
+                Anchor::Middle,
+                label,
+            );
         }
         svg.text(
             "axis",
-            (LEFT + width * columns as f64 / 2.0, bottom + 33.0),
+            (LEFT_MARGIN + width * columns as f64 / 2.0, bottom + 33.0),
             Anchor::Middle,
-            &self.labels[0],
+            &self.axis_labels[0],
         );
-        svg.text_upwards("axis", (16.0, top + CELL_HEIGHT * rows as f64 / 2.0), &self.labels[1]);
+        svg.text_upwards("axis", (16.0, top + CELL_HEIGHT * rows as f64 / 2.0), &self.axis_labels[1]);
         svg
     }
 
     /// Returns the transports with their positions in a key of this width.
     fn key(&self, width: f64) -> Vec<(&LabelledTransport, (f64, f64))> {
         let (mut x, mut y) = KEY_POSITION;
-        let place = |entry| {
+        let position = |entry| {
             let (label, _): &LabelledTransport = entry;
             if x > KEY_POSITION.0 && x + entry_width(label) > width {
                 (x, y) = (KEY_POSITION.0, y + LINE_HEIGHT);
@@ -232,7 +248,7 @@ impl Map {
             x += entry_width(label);
             (entry, at)
         };
-        self.transports.iter().map(place).collect()
+        self.transports.iter().map(position).collect()
     }
 
     /// Returns the width of the longest entry of the key.
@@ -240,11 +256,11 @@ impl Map {
         self.transports.iter().map(|(label, _)| KEY_POSITION.0 + entry_width(label)).fold(0.0, f64::max)
     }
 
-    fn field(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, place: &str) {
-        let Some(Best { transport, certainty, ahead }) = best else {
+    fn draw_cell(&self, svg: &mut Svg, best: Option<&Best>, (x, y): (f64, f64), width: f64, step: &str) {
+        let Some(Best { transport, certainty, lead_percent }) = best else {
             svg.group(
                 "",
-                &format!("{place}: no transport carried the load, or the point was not measured"),
+                &format!("{step}: no transport carried the load, or the point was not measured"),
                 |svg| {
                     svg.rect("field nobody", (x + 1.0, y + 1.0), width - 2.0, CELL_HEIGHT - 2.0);
                     svg.text("note", (x + width / 2.0, y + CELL_HEIGHT / 2.0 + 3.5), Anchor::Middle, "none");
@@ -258,8 +274,8 @@ impl Map {
             Certainty::Unsure => ("unsure", "has the best mean, but not significantly"),
             Certainty::Tie => ("tie", "is as good as the second best"),
         };
-        let by = ahead.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
-        svg.group(style.class, &format!("{place}: {label} {what}, {by}"), |svg| {
+        let by = lead_percent.map_or("alone".to_owned(), |percent| format!("{percent:.0} %"));
+        svg.group(style.class, &format!("{step}: {label} {what}, {by}"), |svg| {
             svg.rect(&format!("field {class}"), (x + 1.0, y + 1.0), width - 2.0, CELL_HEIGHT - 2.0);
             if width > 30.0 {
                 let by = if *certainty == Certainty::Tie { "=" } else { by.as_str() };
@@ -295,16 +311,16 @@ mod tests {
     #[test]
     fn labels_of_narrow_columns_do_not_touch() {
         let mut map = map(|_, _, _| vec![25.0, 25.01, 25.02, 25.0]);
-        map.x = (0..40).map(|column| format!("{:.4}", 0.0125 * f64::from(column))).collect();
-        map.fields = vec![vec![None; 40]; 2];
+        map.x_labels = (0..40).map(|column| format!("{:.4}", 0.0125 * f64::from(column))).collect();
+        map.cells = vec![vec![None; 40]; 2];
         let svg = map.draw("map").inline();
         let shown: Vec<usize> =
-            (0..40).filter(|column| svg.contains(&format!(">{}</text>", map.x[*column]))).collect();
+            (0..40).filter(|column| svg.contains(&format!(">{}</text>", map.x_labels[*column]))).collect();
         assert!(shown.windows(2).all(|pair| pair[1] - pair[0] >= 2) && shown.len() > 8, "{shown:?}");
     }
 
     #[test]
-    fn a_field_has_the_colour_of_the_best_and_says_how_sure_that_is() {
+    fn a_cell_shows_the_best_transport_and_its_certainty() {
         let map = map(|transport, x, y| match (transport, x, y) {
             ("TCP", 0, 0) => vec![20.0, 20.1, 20.0, 20.1],
             ("SCTP-8", 0, 0) => vec![30.0, 30.1, 30.1, 30.0],
@@ -314,11 +330,11 @@ mod tests {
         });
         // 5 ms comes before 9 ms although it is after it in the file.
         assert_eq!(
-            (map.y.clone(), map.x.clone()),
+            (map.y_labels.clone(), map.x_labels.clone()),
             (vec!["5".to_owned(), "9".to_owned()], vec!["1".to_owned(), "2".to_owned()])
         );
         let certainty = |row: usize, column: usize| {
-            map.fields[row][column].as_ref().map(|best| (best.transport, best.certainty))
+            map.cells[row][column].as_ref().map(|best| (best.transport, best.certainty))
         };
         assert_eq!(certainty(1, 0), Some((0, Certainty::Sure)));
         assert_eq!(certainty(1, 1).unwrap().1, Certainty::Unsure);

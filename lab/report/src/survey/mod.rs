@@ -30,7 +30,7 @@ pub use axes::axes;
 pub use contest::{Contest, NEGLIGIBLE, Outcome, verdict};
 pub use headline::Headline;
 pub use map::Map;
-pub use outages::sentence as outage;
+pub use outages::describe_outage;
 pub use quantity::Numbers;
 
 /// The results of one experiment that is no study, by transport and axis values.
@@ -127,7 +127,7 @@ impl<'d> Survey<'d> {
 
     /// Describes a combination of steps of the axes from the `from`-th on.
     pub fn describe_steps(&self, from: usize, steps: &[usize]) -> String {
-        let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.step(*step));
+        let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.describe_step(*step));
         parts.collect::<Vec<_>>().join(", ")
     }
 
@@ -142,8 +142,8 @@ impl<'d> Survey<'d> {
     }
 
     /// Returns the metric of the headline.
-    pub fn lead(&self) -> Metric {
-        lead(self.cells())
+    pub fn main_metric(&self) -> Metric {
+        main_metric(self.cells())
     }
 
     /// Returns the results apart from the figures.
@@ -218,7 +218,7 @@ fn first_defined_metric(cell: &Cell) -> Option<Metric> {
 /// Returns the main metric of the points: the first metric that the experiment defines; the outage if the
 /// path is disrupted in every run; the playable share of frames; the throughput if only the transport limits the rate;
 /// otherwise the response time.
-pub fn lead<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
+pub fn main_metric<'c>(mut cells: impl Iterator<Item = &'c Cell>) -> Metric {
     let usual = |cell: &Cell| match cell {
         _ if cell.is_always_disrupted() => Metric::Outage,
         _ if cell.is_played() => Metric::Playable,

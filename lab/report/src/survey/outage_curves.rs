@@ -30,8 +30,8 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
     let x = Scale::Linear { min: -MARGIN_SHARE * span, max: (1.0 + MARGIN_SHARE) * span };
     let seen = curves.iter().flat_map(|curve| &curve.points).filter(|(at, _)| x.contains(*at));
     let (min, max) = range_of(seen.filter_map(|(_, took)| *took))?;
-    let choice = survey.describe_steps(0, steps);
-    let at = if choice.is_empty() { String::new() } else { format!(" at {choice}") };
+    let choice_label = survey.describe_steps(0, steps);
+    let at = if choice_label.is_empty() { String::new() } else { format!(" at {choice_label}") };
     let others = &cells.first()?.0.conditions.disruptions;
     let events = others.iter().map(|(at, what)| (at - first, what.clone())).collect();
     Some(Figure {
@@ -47,7 +47,7 @@ fn figure(survey: &Survey<'_>, steps: &[usize]) -> Option<Figure> {
         ),
         experiment: survey.experiment.clone(),
         is_ccdf: false,
-        choice,
+        choice_label,
         metric: Metric::ResponseTime,
         x: Axis::new(x, "time at which the message was due, in s since the event"),
         y: Axis::new(

@@ -13,12 +13,12 @@ pub fn describe_outages(survey: &Survey<'_>) -> Vec<String> {
     if !survey.axes.is_empty() {
         return Vec::new();
     }
-    survey.cells().filter_map(sentence).collect()
+    survey.cells().filter_map(describe_outage).collect()
 }
 
 /// Describes how long nothing was delivered, how many messages were late, and when those arrived.
-pub fn sentence(cell: &Cell) -> Option<String> {
-    let (recovered, runs) = (cell.recovered()?, cell.runs.len());
+pub fn describe_outage(cell: &Cell) -> Option<String> {
+    let (recovered, runs) = (cell.recovered_runs()?, cell.runs.len());
     let disruptions: Vec<String> =
         cell.conditions.disruptions.iter().map(|(at, what)| format!("{what} at {} s", number(*at))).collect();
     let when = match disruptions.as_slice() {
@@ -27,27 +27,31 @@ pub fn sentence(cell: &Cell) -> Option<String> {
         [one, rest @ ..] => format!("{}: when {one} and at {} later times", cell.transport, rest.len()),
     };
     let mut text = match (recovered, runs - recovered) {
-        (0, _) => format!("{when}, {}", silence(cell)),
+        (0, _) => format!("{when}, {}", describe_missing_recovery(cell)),
         (_, 0) => {
-            format!("{when}, nothing is delivered for {}{}", time(cell, Metric::Outage)?, backlog(cell))
+            format!(
+                "{when}, nothing is delivered for {}{}",
+                format_time(cell, Metric::Outage)?,
+                describe_backlog(cell)
+            )
         }
         (_, missing) => {
-            let rest = format!("in {missing} of {runs} runs {}", silence(cell));
+            let rest = format!("in {missing} of {runs} runs {}", describe_missing_recovery(cell));
             format!(
                 "{when}, nothing is delivered for {}{}; {rest}",
-                time(cell, Metric::Outage)?,
-                backlog(cell)
+                format_time(cell, Metric::Outage)?,
+                describe_backlog(cell)
             )
         }
     };
-    if let Some(noticed) = time(cell, Metric::Noticed) {
+    if let Some(noticed) = format_time(cell, Metric::Noticed) {
         text += &format!("; the application gets an error after {noticed}");
     }
     Some(text + ".")
 }
 
 /// Describes the runs in which nothing more was delivered.
-fn silence(cell: &Cell) -> String {
+fn describe_missing_recovery(cell: &Cell) -> String {
     let open = cell.outages.iter().flatten().find(|outage| !outage.is_over);
     open.map_or(String::new(), |outage| {
         let end = (outage.since + outage.longest).as_secs_f64();
@@ -60,15 +64,17 @@ fn silence(cell: &Cell) -> String {
 }
 
 /// Describes the late messages, and when the first and the last of them arrived.
-fn backlog(cell: &Cell) -> String {
-    let late = mean(cell, Metric::LateMessages).map_or(0.0, |late| late.mean);
+fn describe_backlog(cell: &Cell) -> String {
+    let late = mean_of_repetitions(cell, Metric::LateMessages).map_or(0.0, |late| late.mean);
     if late <= 0.0 {
         return ", and no message is late".to_owned();
     }
     let lost: u64 = cell.outages.iter().flatten().map(|outage| outage.lost).sum();
     let verb = if lost == 0 { "are late" } else { "are late or lost" };
     let mut text = format!("; {} messages {verb}", number(rounded(late)));
-    if let (Some(first), Some(last)) = (time(cell, Metric::BacklogFirst), time(cell, Metric::BacklogLast)) {
+    if let (Some(first), Some(last)) =
+        (format_time(cell, Metric::BacklogFirst), format_time(cell, Metric::BacklogLast))
+    {
         text += &match first == last {
             true => format!(", and arrive after {first}"),
             false => format!(", the first arrives after {first}, the last after {last}"),
@@ -77,13 +83,13 @@ fn backlog(cell: &Cell) -> String {
     text
 }
 
-fn mean(cell: &Cell, metric: Metric) -> Option<Interval> {
+fn mean_of_repetitions(cell: &Cell, metric: Metric) -> Option<Interval> {
     Interval::of(&cell.of_runs(metric).into_iter().flatten().collect::<Vec<_>>(), CONFIDENCE)
 }
 
 /// Formats a mean in ms or s, with its interval if the repetitions differ.
-fn time(cell: &Cell, metric: Metric) -> Option<String> {
-    let Interval { mean, half_width, .. } = mean(cell, metric)?;
+fn format_time(cell: &Cell, metric: Metric) -> Option<String> {
+    let Interval { mean, half_width, .. } = mean_of_repetitions(cell, metric)?;
     let (unit, one) = if mean >= 1000.0 { ("s", 1000.0) } else { ("ms", 1.0) };
     let spread = if half_width.is_finite() && half_width > 0.005 * mean {
         format!(" ± {}", number(rounded(half_width / one)))
@@ -103,7 +109,7 @@ mod tests {
     use hol_base::Duration;
     use hol_measure::Outage;
 
-    use super::super::lead;
+    use super::super::main_metric;
     use super::*;
     use crate::testing::{cell, set};
 
@@ -135,32 +141,32 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_said_with_its_backlog() {
+    fn outage_is_described_with_its_backlog() {
         assert_eq!(
-            sentence(&disrupted(vec![outage(true); 3])).unwrap(),
+            describe_outage(&disrupted(vec![outage(true); 3])).unwrap(),
             "SCTP: when path 1 goes down at 5 s, nothing is delivered for 1.07 s; 20 messages are late, \
              the first arrives after 1.06 s, the last after 1.08 s."
         );
-        assert_eq!(sentence(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
+        assert_eq!(describe_outage(&cell("SCTP", 0.0, 20.0, &[60.0; 3])), None);
     }
 
     #[test]
-    fn an_outage_that_does_not_end_is_said_so() {
+    fn outage_that_does_not_end_is_reported() {
         assert_eq!(
-            sentence(&disrupted(vec![outage(false); 3])).unwrap(),
+            describe_outage(&disrupted(vec![outage(false); 3])).unwrap(),
             "SCTP: when path 1 goes down at 5 s, nothing more is delivered until the run ends at 6.06 s: \
              20 messages are lost."
         );
-        let some = sentence(&disrupted(vec![outage(true), outage(false)])).unwrap();
+        let some = describe_outage(&disrupted(vec![outage(true), outage(false)])).unwrap();
         assert!(some.contains("; in 1 of 2 runs nothing more is delivered"), "{some}");
     }
 
     #[test]
     fn outages_are_compared_only_if_every_run_has_one() {
         let mut cell = disrupted(vec![outage(true); 3]);
-        assert_eq!(lead([&cell].into_iter()), Metric::Outage);
+        assert_eq!(main_metric([&cell].into_iter()), Metric::Outage);
         // A run that began elsewhere in its trace.
         cell.outages[1].clear();
-        assert_eq!(lead([&cell].into_iter()), Metric::ResponseTime);
+        assert_eq!(main_metric([&cell].into_iter()), Metric::ResponseTime);
     }
 }

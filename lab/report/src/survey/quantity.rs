@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_mixtures_are_no_numbers() {
+    fn names_and_mixed_quantities_are_not_numbers() {
         for texts in [&["reno", "cubic"][..], &["12p", "64KiB"], &["10ms", "1%"], &["nan"], &[]] {
             assert_eq!(Numbers::read(texts), None, "{texts:?}");
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_between_is_written_as_the_file_would() {
+    fn interpolated_number_is_written_in_the_units_of_the_file() {
         let text = |texts: &[&str], value: f64| {
             let numbers = Numbers::read(texts).unwrap();
             numbers.text(numbers.round(value))

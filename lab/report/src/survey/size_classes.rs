@@ -25,7 +25,7 @@ fn classes(survey: &Survey<'_>) -> Vec<(String, Dataset)> {
 pub fn describe_classes(survey: &Survey<'_>) -> Vec<String> {
     let of_class = |(name, data): &(String, Dataset)| {
         let headline = Headline::of(&Survey::over(&survey.experiment, survey.axes.clone(), data));
-        headline.lead.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>()
+        headline.main_sentences.into_iter().map(|line| format!("{name}: {line}")).collect::<Vec<_>>()
     };
     classes(survey).iter().flat_map(of_class).collect()
 }

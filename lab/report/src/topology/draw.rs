@@ -3,13 +3,14 @@
 use hol_network::{Medium, NodeId, Segment, Topology};
 
 use super::layout::layout;
-use super::{lines, member};
+use super::{describe_settings, member};
 use crate::plot::{Anchor, Svg};
 
 const MARGIN: f64 = 30.0;
 const HEADING_HEIGHT: f64 = 40.0;
-/// Half the minimum width of a box, and the width that a letter adds.
+/// Half the minimum width of a box.
 const MIN_BOX_HALF_WIDTH: f64 = 34.0;
+/// Half the width of a letter.
 const LETTER_HALF_WIDTH: f64 = 3.4;
 /// Height of a line of text.
 const LINE_HEIGHT: f64 = 14.0;
@@ -35,26 +36,26 @@ pub fn draw(id: &str, heading: &str, topology: &Topology) -> Svg {
     let mut svg = Svg::new(id, width, bottom + MARGIN, heading);
     svg.text("panel", (MARGIN, 24.0), Anchor::Start, heading);
     for edge in &edges {
-        edge.line(&mut svg, &at);
+        edge.draw_line(&mut svg, &at);
     }
     for (own, at) in boxes.iter().zip(&at) {
         own.draw(&mut svg, *at);
     }
     for edge in &edges {
-        edge.words(&mut svg, &at);
+        edge.draw_label(&mut svg, &at);
     }
     svg
 }
 
 /// A node or a LAN.
-struct Box {
+struct NodeBox {
     colour: &'static str,
     name: String,
     notes: Vec<String>,
     half_width: f64,
 }
 
-impl Box {
+impl NodeBox {
     fn new(colour: &'static str, name: &str, notes: Vec<String>) -> Self {
         let texts = notes.iter().map(String::as_str).chain([name]);
         let longest = texts.map(|text| text.chars().count()).max().unwrap_or(0);
@@ -83,12 +84,13 @@ impl Box {
 }
 
 /// Returns the nodes, each with its addresses, then the LANs.
-fn boxes(topology: &Topology) -> Vec<Box> {
+fn boxes(topology: &Topology) -> Vec<NodeBox> {
     let nodes = (0..).zip(topology.node_names()).map(|(node, name)| {
         let addresses = topology.addresses(NodeId(node));
-        Box::new("c-blue", name, addresses.iter().map(ToString::to_string).collect())
+        NodeBox::new("c-blue", name, addresses.iter().map(ToString::to_string).collect())
     });
-    let lans = lans(topology).map(|lan| Box::new("c-green", &lan.label, lines(topology, lan)));
+    let lans =
+        lans(topology).map(|lan| NodeBox::new("c-green", &lan.label, describe_settings(topology, lan)));
     nodes.chain(lans).collect()
 }
 
@@ -99,10 +101,10 @@ fn lans(topology: &Topology) -> impl Iterator<Item = &Segment> {
 /// A link, or a node's membership of a LAN.
 struct Edge {
     ends: (usize, usize),
-    /// The curvature of the link, by which parallel links are separated.
-    aside: f64,
-    /// Its name and settings; empty for a membership of a LAN.
-    words: Vec<String>,
+    /// Pixels by which the middle of the line is moved sideways, to separate parallel links.
+    curvature: f64,
+    /// Name and settings; empty for a membership of a LAN.
+    label_lines: Vec<String>,
 }
 
 fn edges(topology: &Topology) -> Vec<Edge> {
@@ -112,14 +114,15 @@ fn edges(topology: &Topology) -> Vec<Edge> {
         let node = |place| usize::from(member(topology, segment, place).0);
         match segment.medium {
             Medium::Link { .. } => {
-                let words = [vec![segment.label.clone()], lines(topology, segment)].concat();
-                edges.push(Edge { ends: (node(0), node(1)), aside: 0.0, words });
+                let label_lines =
+                    [vec![segment.label.clone()], describe_settings(topology, segment)].concat();
+                edges.push(Edge { ends: (node(0), node(1)), curvature: 0.0, label_lines });
             }
             Medium::Lan(_) => {
                 edges.extend((0..segment.interfaces.len()).map(|place| Edge {
                     ends: (node(place), lan),
-                    aside: 0.0,
-                    words: Vec::new(),
+                    curvature: 0.0,
+                    label_lines: Vec::new(),
                 }));
                 lan += 1;
             }
@@ -138,7 +141,7 @@ fn spread(edges: &mut [Edge]) {
         let before = pairs[..index].iter().filter(same).count();
         let all = pairs.iter().filter(same).count();
         let side = if edge.ends.0 < edge.ends.1 { 1.0 } else { -1.0 };
-        edge.aside = side * LINK_DISTANCE * (before as f64 - 0.5 * (all - 1) as f64);
+        edge.curvature = side * LINK_DISTANCE * (before as f64 - 0.5 * (all - 1) as f64);
     }
 }
 
@@ -147,22 +150,22 @@ impl Edge {
         let ((x1, y1), (x2, y2)) = (at[self.ends.0], at[self.ends.1]);
         let length = (x2 - x1).hypot(y2 - y1).max(1.0);
         let (across, along) = ((y1 - y2) / length, (x2 - x1) / length);
-        (0.5 * (x1 + x2) + self.aside * across, 0.5 * (y1 + y2) + self.aside * along)
+        (0.5 * (x1 + x2) + self.curvature * across, 0.5 * (y1 + y2) + self.curvature * along)
     }
 
-    fn line(&self, svg: &mut Svg, at: &[(f64, f64)]) {
-        let colour = if self.words.is_empty() { "c-green" } else { "c-blue" };
+    fn draw_line(&self, svg: &mut Svg, at: &[(f64, f64)]) {
+        let colour = if self.label_lines.is_empty() { "c-green" } else { "c-blue" };
         let points = [at[self.ends.0], self.middle(at), at[self.ends.1]];
         svg.group(colour, "", |svg| svg.polyline("curve", "", points));
     }
 
-    fn words(&self, svg: &mut Svg, at: &[(f64, f64)]) {
+    fn draw_label(&self, svg: &mut Svg, at: &[(f64, f64)]) {
         let (x, y) = self.middle(at);
         // The last line of text stands on the drawn line.
-        let top = y - LINE_HEIGHT * self.words.len() as f64;
-        for (index, words) in self.words.iter().enumerate() {
+        let top = y - LINE_HEIGHT * self.label_lines.len() as f64;
+        for (index, line) in self.label_lines.iter().enumerate() {
             let below = top + LINE_HEIGHT * (index as f64 + 0.7);
-            svg.group("c-ink", "", |svg| svg.text("message", (x, below), Anchor::Middle, words));
+            svg.group("c-ink", "", |svg| svg.text("message", (x, below), Anchor::Middle, line));
         }
     }
 }
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_and_lans_are_boxes_and_links_have_words() {
+    fn nodes_and_lans_are_boxes_and_links_have_labels() {
         let svg = drawn(
             "nodes = ['client', 'server', 'admin']
              links = [{ from = 'client', to = 'server', name = 'testlink', rate = '400kbit' }]
@@ -193,7 +196,7 @@ mod tests {
     #[test]
     fn parallel_paths_are_bent_apart() {
         let topology = Topology::new(&toml::from_str("paths = [{}, {}, {}]").unwrap()).unwrap();
-        let aside: Vec<f64> = edges(&topology).iter().map(|edge| edge.aside).collect();
-        assert_eq!(aside, [-LINK_DISTANCE, 0.0, LINK_DISTANCE]);
+        let curvature: Vec<f64> = edges(&topology).iter().map(|edge| edge.curvature).collect();
+        assert_eq!(curvature, [-LINK_DISTANCE, 0.0, LINK_DISTANCE]);
     }
 }

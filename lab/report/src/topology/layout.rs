@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_an_edge_apart_and_others_further() {
+    fn neighbours_are_closer_than_other_nodes() {
         let at = layout(4, &[(0, 1), (1, 2), (2, 3)]);
         assert!((0.8..1.3).contains(&(distance(&at, 0, 1) / EDGE_LENGTH)), "{at:?}");
         assert!(distance(&at, 0, 3) > 1.5 * EDGE_LENGTH, "{at:?}");
     }
 
     #[test]
-    fn nobody_stands_on_another() {
+    fn nodes_do_not_overlap() {
         let star: Vec<(usize, usize)> = (1..12).map(|leaf| (0, leaf)).collect();
         let at = layout(12, &star);
         for one in 0..12 {

@@ -14,7 +14,7 @@ pub use draw::draw;
 pub use text::text;
 
 /// Describes the settings of one direction of a link.
-fn words(settings: &Settings) -> String {
+fn direction_text(settings: &Settings) -> String {
     let Settings { rate, delay, jitter, loss, duplicate, reorder, corrupt, queue, discipline, .. } = settings;
     let Settings { jitter_distribution, police, channel, .. } = settings;
     let mut words = vec![rate.to_string(), delay.to_string()];
@@ -54,22 +54,23 @@ fn words(settings: &Settings) -> String {
 }
 
 /// Describes the settings of a segment: once if all directions have the same, else each direction.
-fn lines(topology: &Topology, segment: &Segment) -> Vec<String> {
-    let words = |line: LinkId| words(&topology.links()[usize::from(line.0)].settings);
+fn describe_settings(topology: &Topology, segment: &Segment) -> Vec<String> {
+    let words = |line: LinkId| direction_text(&topology.links()[usize::from(line.0)].settings);
     match segment.medium {
         Medium::Lan(line) => vec![words(line)],
         Medium::Link { up, down } if words(up) == words(down) => vec![words(up)],
         Medium::Link { up, down } => {
-            let [first, second] = [0, 1].map(|place| name(topology, member(topology, segment, place)));
+            let [first, second] = [0, 1].map(|place| node_name(topology, member(topology, segment, place)));
             vec![format!("{first} → {second}: {}", words(up)), format!("{second} → {first}: {}", words(down))]
         }
     }
 }
 
+/// Returns the node of an interface of the segment, by its position in the list of interfaces.
 fn member(topology: &Topology, segment: &Segment, place: usize) -> NodeId {
     topology.interfaces()[usize::from(segment.interfaces[place].0)].node
 }
 
-fn name(topology: &Topology, node: NodeId) -> &str {
+fn node_name(topology: &Topology, node: NodeId) -> &str {
     &topology.node_names()[usize::from(node.0)]
 }

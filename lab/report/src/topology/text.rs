@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hol_network::{Medium, Segment, Topology};
 
-use super::{lines, member, name};
+use super::{describe_settings, member, node_name};
 
 /// Returns the links and LANs, one per line.
 pub fn text(topology: &Topology) -> String {
@@ -14,7 +14,7 @@ pub fn text(topology: &Topology) -> String {
     for segment in topology.segments() {
         let _ = write!(text, "{:<indent$}", segment.label);
         let below = " ".repeat(indent);
-        let own = lines(topology, segment);
+        let own = describe_settings(topology, segment);
         match segment.medium {
             Medium::Link { .. } => {
                 let [(first, near), (second, far)] =
@@ -38,7 +38,7 @@ pub fn text(topology: &Topology) -> String {
 
 fn describe_end<'t>(topology: &'t Topology, segment: &Segment, place: usize) -> (&'t str, String) {
     let interface = topology.interfaces()[usize::from(segment.interfaces[place].0)];
-    (name(topology, member(topology, segment, place)), interface.address.to_string())
+    (node_name(topology, member(topology, segment, place)), interface.address.to_string())
 }
 
 #[cfg(test)]
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_and_lans_stand_below_each_other() {
+    fn links_and_lans_are_listed_below_each_other() {
         let spec = "nodes = ['client', 'server']
             links = [{ from = 'client', to = 'server', name = 'testlink', rate = '400kbit', down = { loss = '1%' } }]
             lans = [{ nodes = ['client', 'server'], name = 'lan0', delay = '0ms' }]";

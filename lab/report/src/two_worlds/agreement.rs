@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_world_leaves_open_is_no_dispute() {
+    fn claim_that_one_world_leaves_open_is_not_disputed() {
         let [yes, no, open] = [Some(true), Some(false), None];
         let disputes =
             [(yes, no), (no, yes)].map(|(model, kernel)| Agreement::of(model, kernel).is_dispute());

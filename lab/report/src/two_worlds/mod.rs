@@ -20,16 +20,16 @@ pub struct KernelResults {
     /// Name of the kernel's world, such as `kernel:6.12.1-amd64`.
     pub name: String,
     /// The claims with the kernel's verdicts, in the order of the report.
-    pub judged: Vec<JudgedClaim>,
+    pub judged_claims: Vec<JudgedClaim>,
     /// Agreement of both worlds on the current stack, claim by claim, on all points of each world.
     pub agreements: Vec<Agreement>,
     /// Agreement of both worlds, claim by claim, on the points measured in both.
-    pub on_shared: Vec<Agreement>,
+    pub agreements_on_shared: Vec<Agreement>,
     /// Number of points measured in both worlds.
-    pub shared: usize,
+    pub shared_points: usize,
     /// Number of points measured in both worlds whose runs have different lengths, so that they are not
     /// compared.
-    pub unlike: usize,
+    pub incomparable_points: usize,
     /// Comparisons of the other points, by response time and by throughput, as far as there are such points.
     pub validations: Vec<Validation>,
     /// Number of points measured only in the model, and a description for each experiment.
@@ -48,32 +48,32 @@ impl Report {
         let compared: Vec<ComparedPoint> = alike()
             .map(|(model, kernel)| ComparedPoint::of(kernel, model, metric_of(&model.point)))
             .collect();
-        let beside = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
-        let of = |cells: Vec<Cell>| beside(Dataset { cells, ..Dataset::default() });
-        let [asked_model, asked_kernel] = [StudyFiles::of(model)?, StudyFiles::of(kernel)?];
+        let with_comparison = |data: Dataset| Dataset { compared: Some(compared.clone()), ..data };
+        let of = |cells: Vec<Cell>| with_comparison(Dataset { cells, ..Dataset::default() });
+        let [model_files, kernel_files] = [StudyFiles::of(model)?, StudyFiles::of(kernel)?];
 
-        let judged = asked_kernel.judge(&beside(Dataset::from(kernel)));
+        let judged_claims = kernel_files.judge(&with_comparison(Dataset::from(kernel)));
         let shared_model =
-            asked_model.judge(&of(pairs.shared.iter().map(|(model, _)| Cell::from(*model)).collect()));
+            model_files.judge(&of(pairs.shared.iter().map(|(model, _)| Cell::from(*model)).collect()));
         let shared_kernel =
-            asked_kernel.judge(&of(pairs.shared.iter().map(|(_, kernel)| Cell::from(*kernel)).collect()));
-        let mut report = Self::from_data(model, beside(Dataset::from(model)), asked_model);
+            kernel_files.judge(&of(pairs.shared.iter().map(|(_, kernel)| Cell::from(*kernel)).collect()));
+        let mut report = Self::from_data(model, with_comparison(Dataset::from(model)), model_files);
         let validations = [Metric::ResponseTime, Metric::Throughput].map(|metric| {
             let points = compared.iter().filter(|point| point.metric == metric).cloned().collect();
             let names = [kernel.manifest.world.clone(), model.manifest.version.clone()];
             Validation::of_points(&report.title, metric, points, names)
         });
-        let missing = |points: &[&Point]| (points.len(), pairs::describe_points(points));
+        let describe = |points: &[&Point]| (points.len(), pairs::describe_points(points));
         report.kernel = Some(KernelResults {
             name: kernel.manifest.world.clone(),
-            agreements: agreement::between(&report.judged, &judged),
-            on_shared: agreement::between(&shared_model, &shared_kernel),
-            judged,
-            shared: pairs.shared.len(),
-            unlike: pairs.shared.len() - compared.len(),
+            agreements: agreement::between(&report.judged_claims, &judged_claims),
+            agreements_on_shared: agreement::between(&shared_model, &shared_kernel),
+            judged_claims,
+            shared_points: pairs.shared.len(),
+            incomparable_points: pairs.shared.len() - compared.len(),
             validations: validations.into_iter().filter(|validation| !validation.points.is_empty()).collect(),
-            only_model: missing(&pairs.only_model),
-            only_kernel: missing(&pairs.only_kernel),
+            only_model: describe(&pairs.only_model),
+            only_kernel: describe(&pairs.only_kernel),
         });
         Ok(report)
     }
@@ -114,16 +114,16 @@ mod tests {
 
     /// Returns the results of a claim on the current stack, in the model and in the kernel.
     fn today(report: &Report, id: &str) -> [Option<bool>; 2] {
-        let at = report.judged.iter().position(|judged| judged.claim.id == id).unwrap();
+        let at = report.judged_claims.iter().position(|judged| judged.claim.id == id).unwrap();
         let kernel = report.kernel.as_ref().unwrap();
-        [&report.judged[at], &kernel.judged[at]].map(|judged| judged.findings[0].1.holds)
+        [&report.judged_claims[at], &kernel.judged_claims[at]].map(|judged| judged.findings[0].1.holds)
     }
 
     #[test]
     fn a_claim_about_two_platforms_is_decided_by_both() {
         let model = of_ikr53("model", &[24; 10]);
         let alone = Report::gather(&model).unwrap();
-        let claim = alone.judged.iter().find(|judged| judged.claim.id == "ikr53-7").unwrap();
+        let claim = alone.judged_claims.iter().find(|judged| judged.claim.id == "ikr53-7").unwrap();
         assert_eq!(claim.findings[0].1.holds, None, "one platform does not tell");
 
         let same = Report::of_both(&model, &of_ikr53("kernel", &[24; 8])).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn where_they_disagree_is_said_first_and_in_the_claim() {
+    fn disagreement_is_in_the_summary_and_in_the_claim() {
         // Claim 8: all means lie on an axis that ends at 120 ms.
         let (model, kernel) = (of_ikr53("model", &[500; 10]), of_ikr53("kernel", &[24; 8]));
         let report = Report::of_both(&model, &kernel).unwrap();
@@ -160,8 +160,8 @@ mod tests {
         let mut kernel = of_ikr53("kernel", &[24; 8]);
         kernel.points.truncate(1);
         let report = Report::of_both(&model, &kernel).unwrap();
-        let beside = report.kernel.as_ref().unwrap();
-        assert_eq!((beside.shared, beside.only_model.0, beside.only_kernel.0), (1, 1, 0));
+        let with_comparison = report.kernel.as_ref().unwrap();
+        assert_eq!((beside.shared_points, beside.only_model.0, beside.only_kernel.0), (1, 1, 0));
         assert_eq!(beside.only_model.1, ["exp1: 1 points of TCP"]);
         assert!(report.html().contains("1 points that were measured only in the model"));
     }
@@ -172,14 +172,14 @@ mod tests {
         let longer = EXP1.replace("messages = 8", "messages = 80");
         let kernel = results("kernel", Some("ikr53"), measured("exp1", &longer, &[24; 8]));
         let report = Report::of_both(&model, &kernel).unwrap();
-        let beside = report.kernel.as_ref().unwrap();
-        assert_eq!((beside.shared, beside.unlike, beside.validations.len()), (2, 2, 0));
+        let with_comparison = report.kernel.as_ref().unwrap();
+        assert_eq!((beside.shared_points, beside.incomparable_points, beside.validations.len()), (2, 2, 0));
         assert_eq!(today(&report, "ikr53-7"), [None; 2]);
         assert!(report.html().contains("2 have runs of different lengths"));
     }
 
     #[test]
-    fn another_question_and_the_same_world_are_refused_with_the_cure() {
+    fn other_experiments_and_equal_worlds_are_refused() {
         let refusal = |one: &Results, other: &Results| Report::of_both(one, other).unwrap_err().to_string();
         let model = of_ikr53("model", &[24; 10]);
         let twice = refusal(&model, &model);

@@ -18,9 +18,9 @@ pub const MEAN_TOLERANCE: Tolerance = Tolerance { absolute: 0.5, share: 0.03 };
 /// The tolerance of 99th percentiles.
 pub const P99_TOLERANCE: Tolerance = Tolerance { absolute: 1.0, share: 0.05 };
 /// The tolerance of the throughput of a flow without competitors.
-pub const ALONE_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
+pub const SINGLE_FLOW_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.03 };
 /// The tolerance of the throughput of a flow with competitors.
-pub const SHARED_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
+pub const COMPETING_FLOWS_TOLERANCE: Tolerance = Tolerance { absolute: 0.0, share: 0.1 };
 
 /// The median runs of both worlds, and a rank test of their runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ pub struct Check {
     /// The largest acceptable difference.
     pub tolerance: f64,
     /// The ends of the kernel's interval, or the lowest and the highest run if the runs are too few for an interval.
-    ends: (f64, f64),
+    kernel_range: (f64, f64),
     /// The one-sided uncertainty of the kernel's median.
     uncertainty: f64,
     /// The number of the kernel's repetitions.
@@ -54,7 +54,7 @@ impl Check {
             difference: difference(kernel, model)?,
             ranks: RankSum::of(&kernel.values, &model.values),
             tolerance: absolute.max(share * of_kernel.value),
-            ends: kernel.ends()?,
+            kernel_range: kernel.range()?,
             uncertainty: uncertainty(kernel, model)?,
             repetitions: kernel.values.len(),
         })
@@ -75,7 +75,7 @@ impl Check {
     /// Returns whether the medians differ by no more than the tolerance, or whether the model's is inside
     /// the kernel's interval and a rank test shows no difference.
     pub fn agrees(&self) -> bool {
-        let (low, high) = self.ends;
+        let (low, high) = self.kernel_range;
         let inside = (low..=high).contains(&self.model.value);
         self.excess() <= 1.0 || (inside && !self.ranks_differ())
     }
@@ -117,7 +117,7 @@ fn difference(kernel: &Runs, model: &Runs) -> Option<Bounds> {
 /// interval, the distance to the extreme runs is used.
 fn uncertainty(kernel: &Runs, model: &Runs) -> Option<f64> {
     let longer_side = |runs: &Runs| {
-        let (value, (low, high)) = (runs.median?.value, runs.ends()?);
+        let (value, (low, high)) = (runs.median?.value, runs.range()?);
         Some((value - low).max(high - value))
     };
     let (n, m) = (kernel.values.len() as f64, model.values.len() as f64);
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn small_times_may_differ_by_half_a_millisecond_and_large_ones_by_three_percent() {
+    fn times_may_differ_by_half_a_millisecond_or_three_percent() {
         let agrees = |kernel, model| check(&runs(kernel, 0.01, 8), &runs(model, 0.01, 80)).agrees();
         assert!(agrees(10.0, 10.49) && !agrees(10.0, 10.51));
         assert!(agrees(100.0, 97.1) && !agrees(100.0, 96.9));
     }
 
     #[test]
-    fn a_model_inside_the_kernels_interval_agrees_if_its_runs_do_not_rank_below_or_above() {
+    fn model_inside_the_interval_agrees_unless_ranks_differ() {
         let kernel = runs(100.0, 9.0, 8);
         let alike = check(&kernel, &runs(103.5, 9.0, 80));
         assert!(alike.excess() > 1.0 && alike.agrees() && alike.is_imprecise(), "{alike:?}");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_run_far_off_changes_nothing() {
+    fn rare_extreme_run_changes_nothing() {
         let model = runs(20.0, 0.4, 80);
         let mut values = runs(20.0, 0.4, 8).values;
         values[7] = 5000.0;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn few_repetitions_say_little_where_the_model_spreads() {
+    fn few_repetitions_are_imprecise_if_the_model_varies() {
         let calm = check(&runs(100.0, 0.5, 8), &runs(110.0, 40.0, 80));
         assert!(calm.is_imprecise() && calm.repetitions_needed() > Some(80), "{calm:?}");
         let two = check(&runs(100.0, 0.1, 2), &runs(100.1, 0.1, 20));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn one_repetition_says_little_whatever_it_says() {
+    fn single_repetition_is_always_imprecise() {
         let one = check(&runs(100.0, 0.0, 1), &runs(900.0, 1.0, 10));
         assert!(!one.agrees() && one.is_imprecise(), "{one:?}");
         assert_eq!(one.repetitions_needed(), None);

@@ -49,7 +49,7 @@ impl ComparedPoint {
             Some(check) => describe_check(name, unit, more, &check),
             None => format!("{name}: one world has no value in most of its runs."),
         };
-        let mut sentences: Vec<String> = names.iter().zip(self.judged()).map(sentence).collect();
+        let mut sentences: Vec<String> = names.iter().zip(self.judged_checks()).map(sentence).collect();
         if self.metric != Metric::Throughput && (self.collapses.kernel.0 > 0 || self.collapses.model.0 > 0) {
             sentences.push(self.collapses.sentence());
         }
@@ -106,7 +106,7 @@ mod tests {
     const POINT: &str = "transports = ['tcp']\nmessages = 8\nrepetitions = 8";
 
     #[test]
-    fn a_sentence_says_by_how_much_and_how_the_runs_rank() {
+    fn sentence_states_the_difference_and_the_ranks() {
         let model: Vec<u64> = (20..60).collect();
         let slower = compared(POINT, &[52, 53, 54, 55, 56, 57, 58, 59], &model);
         let sentences = slower.describe_checks();

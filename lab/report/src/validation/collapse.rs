@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_to_the_model_alone_and_often_is_a_difference() {
+    fn frequent_collapse_of_the_model_alone_is_a_difference() {
         let agree = |kernel, model| Collapses { kernel, model }.agree();
         assert!(agree((0, 8), (4, 80)) && agree((1, 8), (0, 20)));
         assert!(!agree((0, 8), (40, 80)) && !agree((3, 40), (90, 400)));

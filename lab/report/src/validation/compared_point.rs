@@ -40,7 +40,7 @@ pub struct ComparedPoint {
     /// The Wasserstein-1 distance of the distributions, in ms.
     pub wasserstein_ms: Option<f64>,
     /// The repetition in which the kernel is furthest from the model's mean, to be examined first.
-    pub furthest: u32,
+    pub furthest_repetition: u32,
     /// The rank of each repetition of the kernel among the model's.
     pub ranks: Vec<f64>,
     /// The conditions of the network and the workload.
@@ -52,12 +52,16 @@ impl ComparedPoint {
     pub fn of(kernel: &PointResult, model: &PointResult, metric: Metric) -> Self {
         let cell = Cell::from(kernel);
         let (point, model_transport) = (kernel.point.clone(), model.point.transport.clone());
-        let furthest = furthest(kernel, model);
+        let furthest_repetition = furthest_repetition(kernel, model);
         let closed_form = closed_form::mean(&cell);
         let collapsed = |result: &PointResult| (result.collapsed_runs() as u64, result.runs.len() as u64);
         let collapses = Collapses { kernel: collapsed(kernel), model: collapsed(model) };
         let [kernel, model] = [kernel, model].map(PointMeasurements::of);
-        let shared = if point.competitors() == 0 { check::ALONE_TOLERANCE } else { check::SHARED_TOLERANCE };
+        let shared = if point.competitors() == 0 {
+            check::SINGLE_FLOW_TOLERANCE
+        } else {
+            check::COMPETING_FLOWS_TOLERANCE
+        };
         let both =
             |of: fn(&PointMeasurements) -> &Runs, tolerance| Check::of(of(&kernel), of(&model), tolerance);
         let mean = both(|world| &world.mean, check::MEAN_TOLERANCE);
@@ -79,7 +83,7 @@ impl ComparedPoint {
             closed_form,
             ks: kernel.latency.ks_distance(&model.latency),
             wasserstein_ms: kernel.latency.wasserstein_ms(&model.latency),
-            furthest,
+            furthest_repetition,
             kernel,
             model,
             conditions: cell.conditions,
@@ -117,7 +121,11 @@ impl ComparedPoint {
     /// Returns the largest judged difference in units of its tolerance; infinite if a world has no value.
     pub fn excess(&self) -> f64 {
         let known = self.checks().map(|check| check.excess()).fold(0.0, f64::max);
-        if self.agrees() || self.checks().count() == self.judged().len() { known } else { f64::INFINITY }
+        if self.agrees() || self.checks().count() == self.judged_checks().len() {
+            known
+        } else {
+            f64::INFINITY
+        }
     }
 
     /// Returns the number of repetitions of the kernel until both uncertainties are within the tolerance, estimated from the present ones.
@@ -126,16 +134,16 @@ impl ComparedPoint {
     }
 
     fn checks(&self) -> impl Iterator<Item = Check> {
-        self.judged().into_iter().flatten()
+        self.judged_checks().into_iter().flatten()
     }
 
     /// Returns the values on which the verdict depends; `None` if a world has none.
-    pub fn judged(&self) -> Vec<Option<Check>> {
+    pub fn judged_checks(&self) -> Vec<Option<Check>> {
         if self.metric == Metric::Throughput { vec![self.throughput] } else { vec![self.mean, self.p99] }
     }
 }
 
-fn furthest(kernel: &PointResult, model: &PointResult) -> u32 {
+fn furthest_repetition(kernel: &PointResult, model: &PointResult) -> u32 {
     let centre = model.mean_ms().map_or(0.0, |mean| mean.mean);
     let runs = kernel.runs.iter().map(|run| {
         let distance = run.summary.latency.mean_ms().map_or(f64::INFINITY, |mean| (mean - centre).abs());
@@ -150,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_throughput_that_is_shared_may_differ_by_a_tenth() {
+    fn shared_throughput_may_differ_by_a_tenth() {
         let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2\n";
         for (background, agrees) in [("", false), ("[[background]]\ntransport = 'tcp'", true)] {
             let mut compared = compared(&format!("{text}{background}"), &[21, 21], &[20, 20]);

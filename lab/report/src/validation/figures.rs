@@ -5,16 +5,16 @@ use hol_measure::{Bounds, CONFIDENCE, Distribution};
 use super::{ComparedPoint, Validation};
 use crate::data::Conditions;
 use crate::plot::{
-    Axis, Ccdf, Edge, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
+    Axis, Ccdf, EdgeMarks, Frame, Marker, Panel, Point, Scale, Series, SeriesStyle, Svg, key, side_labels,
 };
 
 const WIDTH: f64 = 880.0;
 const HEIGHT: f64 = 340.0;
 /// The margin left of the first panel, for tick labels and the name of the axis.
-const LEFT: f64 = 62.0;
-const TOP: f64 = 34.0;
+const LEFT_MARGIN: f64 = 62.0;
+const TOP_MARGIN: f64 = 34.0;
 /// The margin below the panels, for tick labels and the name of the axis.
-const BOTTOM: f64 = 46.0;
+const BOTTOM_MARGIN: f64 = 46.0;
 /// The margin right of a panel, for the names of its curves.
 const NAMES_WIDTH: f64 = 118.0;
 /// The end of the vertical axis in round trips; values above it are triangles at the edge.
@@ -70,10 +70,11 @@ fn drawing(id: &str, points: &[&ComparedPoint]) -> Option<Svg> {
     let mut svg = Svg::new(id, WIDTH, HEIGHT, "Model and kernel: mean response time of the median run");
     let variants = variants(points);
     let count = variants.len() as f64;
-    let width = ((WIDTH - LEFT - NAMES_WIDTH * count - LEFT * (count - 1.0)) / count).min(560.0);
+    let width =
+        ((WIDTH - LEFT_MARGIN - NAMES_WIDTH * count - LEFT_MARGIN * (count - 1.0)) / count).min(560.0);
     for (index, variant) in variants.iter().enumerate() {
-        let left = LEFT + (width + NAMES_WIDTH + LEFT) * index as f64;
-        let frame = Frame { left, top: TOP, width, height: HEIGHT - TOP - BOTTOM };
+        let left = LEFT_MARGIN + (width + NAMES_WIDTH + LEFT_MARGIN) * index as f64;
+        let frame = Frame { left, top: TOP_MARGIN, width, height: HEIGHT - TOP_MARGIN - BOTTOM_MARGIN };
         let mut panel = panel(frame, along, points);
         if index > 0 {
             panel.y.label.clear();
@@ -118,7 +119,7 @@ fn curves(svg: &mut Svg, panel: &Panel, along: HorizontalQuantity, points: &[&Co
     let mut labels: Vec<&str> = mine.map(|compared| compared.point.label.as_str()).collect();
     labels.sort_unstable();
     labels.dedup();
-    let (mut ends, mut edge) = (Vec::new(), Edge::default());
+    let (mut ends, mut edge) = (Vec::new(), EdgeMarks::default());
     for label in labels {
         let of_label = || points.iter().filter(|compared| compared.point.label == label);
         let model =
@@ -173,14 +174,19 @@ pub(super) fn distributions(id: &str, compared: &ComparedPoint) -> Svg {
     let times = || curves.iter().flat_map(|curve| curve.points.iter().map(|(ms, _)| *ms));
     let min = times().fold(f64::INFINITY, f64::min).min(compared.conditions.rtt_ms().max(0.1));
     let max = times().fold(10.0 * min, f64::max);
-    let frame = Frame { left: LEFT, top: TOP, width: 560.0, height: HEIGHT - TOP - BOTTOM };
+    let frame = Frame {
+        left: LEFT_MARGIN,
+        top: TOP_MARGIN,
+        width: 560.0,
+        height: HEIGHT - TOP_MARGIN - BOTTOM_MARGIN,
+    };
     let x = Axis::new(Scale::Log { min: 0.9 * min, max: 1.1 * max }, "response time (ms)");
     let y = Axis::new(Scale::Log { min: 1e-4, max: 1.0 }, "share of transactions that took longer");
     let panel = Panel { frame, x, y };
     panel.draw(&mut svg, &compared.point.to_string());
     curves.iter().for_each(|curve| curve.draw(&mut svg, &panel));
     let entries = curves.map(|curve| (curve.label, curve.style));
-    key(&mut svg, (LEFT + 576.0, TOP + 10.0), &entries, false);
+    key(&mut svg, (LEFT_MARGIN + 576.0, TOP_MARGIN + 10.0), &entries, false);
     svg
 }
 
@@ -208,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_models_and_marks_the_kernels_with_a_panel_for_each_variant() {
+    fn model_has_lines_and_kernel_has_marks_in_each_panel() {
         let svg = validation(points()).figure("test").unwrap().inline();
         assert_eq!(svg.matches("class=\"frame\"").count(), 2);
         assert_eq!(svg.matches("class=\"curve\"").count(), 2);

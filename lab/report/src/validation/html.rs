@@ -172,7 +172,7 @@ mod tests {
     use super::super::test_points::{compared, validation};
 
     #[test]
-    fn the_page_is_one_file_and_says_how_many_points_agree() {
+    fn page_is_self_contained_and_counts_agreeing_points() {
         let text = "transports = ['tcp']\nmessages = 2\nrepetitions = 2";
         let points = vec![compared(text, &[20, 20], &[30, 30]), compared(text, &[20, 20], &[20, 20])];
         let html = validation(points).html();

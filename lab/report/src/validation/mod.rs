@@ -24,7 +24,9 @@ use hol_lab::{PointResult, Results};
 use crate::report::ReportError;
 use hol_lab::Metric;
 
-pub use check::{ALONE_TOLERANCE, Check, MEAN_TOLERANCE, P99_TOLERANCE, SHARED_TOLERANCE, Tolerance};
+pub use check::{
+    COMPETING_FLOWS_TOLERANCE, Check, MEAN_TOLERANCE, P99_TOLERANCE, SINGLE_FLOW_TOLERANCE, Tolerance,
+};
 pub use check_text::format_median;
 pub use collapse::Collapses;
 pub use compared_point::ComparedPoint;

@@ -35,7 +35,7 @@ fn row(compared: &ComparedPoint) -> String {
     let pair = |of: fn(&PointMeasurements) -> &Runs| {
         [kernel, model].map(|world| number(of(world).median.map(|median| median.value))).join(" / ")
     };
-    let mut cells: Vec<String> = compared.judged().iter().flat_map(check_cells).collect();
+    let mut cells: Vec<String> = compared.judged_checks().iter().flat_map(check_cells).collect();
     cells.extend([
         format!("{} / {}", kernel.collapsed, model.collapsed),
         number(*closed_form),

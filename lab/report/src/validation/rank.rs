@@ -64,7 +64,7 @@ mod tests {
     const POINT: &str = "transports = ['tcp']\nmessages = 4\nrepetitions = 4";
 
     #[test]
-    fn a_run_between_two_halves_of_the_model_has_rank_one_half_and_a_tie_counts_half() {
+    fn rank_is_the_share_of_lower_model_runs_and_a_tie_counts_half() {
         let point = compared(POINT, &[25, 20, 40], &[20, 21, 30, 31]);
         assert_eq!(point.ranks, [0.5, 0.125, 1.0]);
         let mean = point.ranks.iter().sum::<f64>() / 3.0;
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn a_model_whose_runs_are_alike_ranks_nobody() {
+    fn equal_runs_of_the_model_give_no_ranks() {
         let point = compared(POINT, &[25, 20], &[20, 20]);
         assert!(point.ranks.is_empty());
         assert_eq!(validation(vec![point]).describe_rank(), "");
     }
 
     #[test]
-    fn runs_of_one_distribution_are_told_from_others() {
+    fn ranks_distinguish_different_distributions() {
         let model: Vec<u64> = (20..60).collect();
         let same = compared(POINT, &[22, 30, 38, 45, 57], &model);
         let words = validation(vec![same]).describe_rank();

@@ -35,7 +35,7 @@ impl Runs {
 
     /// Returns the ends of the median's interval, or the lowest and the highest run if the runs are too few for an
     /// interval.
-    pub fn ends(&self) -> Option<(f64, f64)> {
+    pub fn range(&self) -> Option<(f64, f64)> {
         let Bounds { low, high, .. } = self.median?;
         let min = self.values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

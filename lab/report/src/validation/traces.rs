@@ -21,7 +21,7 @@ const FLAGS: [(&str, &str); 8] = [
 ];
 
 impl ComparedPoint {
-    /// Returns the commands that write the packets of the repetition [`furthest`](Self::furthest): in the
+    /// Returns the commands that write the packets of the repetition [`furthest_repetition`](Self::furthest_repetition): in the
     /// kernel, in the model.
     pub fn traces(&self) -> [String; 2] {
         let world = &self.point.world;
@@ -34,7 +34,7 @@ impl ComparedPoint {
     /// Returns `hol trace` with every setting that is not the default.
     fn trace_command(&self, transport: &TransportSpec) -> String {
         let Point { messages, repetitions, seed, workload, .. } = &self.point;
-        let network = self.point.network_of(self.furthest);
+        let network = self.point.network_of(self.furthest_repetition);
         let json = |settings: Result<Value, serde_json::Error>| settings.expect("settings are JSON");
         let usual = default_of_kind(workload);
         let mut text = format!("hol trace {}", quote(&transport.to_string()));
@@ -49,8 +49,10 @@ impl ComparedPoint {
                 }
             }
         }
-        let (min, furthest) = (repetitions.min, self.furthest);
-        text + &format!(" --count {messages} --repetitions {min} --seed {seed} --repetition {furthest}")
+        let (min, furthest_repetition) = (repetitions.min, self.furthest_repetition);
+        text + &format!(
+            " --count {messages} --repetitions {min} --seed {seed} --repetition {furthest_repetition}"
+        )
     }
 }
 
@@ -82,7 +84,7 @@ mod tests {
     use super::super::test_points::compared;
 
     #[test]
-    fn a_trace_is_asked_for_with_the_settings_that_differ_from_the_defaults() {
+    fn trace_command_has_only_settings_that_are_not_defaults() {
         let text = "transports = ['sctp:streams=8']\nmessages = 2000\nrepetitions = 2\nseed = 7\n\
                     [network]\nloss = '1%'\njitter = '2ms'\n[workload]\nkind = 'simco'\nlate_limit = '1h'";
         let [kernel, model] = compared(text, &[20, 40], &[21, 21]).traces();
@@ -103,7 +105,7 @@ mod tests {
 
     /// The command starts one run, so it names what happens in that one.
     #[test]
-    fn a_trace_with_a_random_start_is_written_as_the_events_of_the_run() {
+    fn trace_command_lists_events_for_a_random_start() {
         let text = "transports = ['tcp']\nmessages = 200\nrepetitions = 2\n[network]\ntrace = 'trace.csv'\ntrace_start = 'random'";
         let compared = compared(text, &[20, 40], &[21, 21]);
         let [_, model] = compared.traces();

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_right_or_not() {
+    fn password_matches_only_its_own_hash() {
         let hash = hash("correct horse").unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert!(verify("correct horse", Some(&hash)));

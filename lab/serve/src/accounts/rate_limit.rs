@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_uses_it_up_waits_and_nobody_else() {
+    fn exhausted_limit_blocks_only_its_own_key() {
         let mut rate_limit = RateLimit::new(8, 30);
         for _ in 0..8 {
             assert_eq!(rate_limit.count_event("ann", 1000), Ok(()));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_once_do_not_fill_the_memory() {
+    fn number_of_remembered_keys_is_bounded() {
         let mut rate_limit = RateLimit::new(8, 30);
         (0..2 * MAX_KEYS as i64).for_each(|i| rate_limit.count_event(&i.to_string(), i).unwrap());
         assert_eq!(rate_limit.used.len(), MAX_KEYS);

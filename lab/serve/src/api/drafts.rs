@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 
 use crate::blocking::run_expensive;
 use crate::draft::{self, Change, Movie, ReadRequest, Reading, Translation};
-use crate::extract::{JsonBody, PathParameter, QueryOf};
+use crate::extract::{JsonBody, PathParameter, QueryParameters};
 use crate::plan::Plan;
 use crate::reading::check_size;
 use crate::refusal::{Problems, Refusal};
@@ -135,7 +135,7 @@ async fn movie(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    QueryOf(RunQuery { point, repetition }): QueryOf<RunQuery>,
+    QueryParameters(RunQuery { point, repetition }): QueryParameters<RunQuery>,
 ) -> Result<Json<Movie>, Refusal> {
     let shown = move |server: &Server| {
         let SubmittedExperiment { experiment, text, is_idle } = server.read_experiment(&requester, id)?;

@@ -12,7 +12,7 @@ use crate::accounts::key;
 use crate::blocking::{run_blocking, run_expensive};
 use crate::clock::now;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::{JsonBody, PathParameter, QueryOf};
+use crate::extract::{JsonBody, PathParameter, QueryParameters};
 use crate::lifecycle::Event;
 use crate::refusal::{Problems, Refusal};
 use crate::requester::Requester;
@@ -62,7 +62,7 @@ struct Selection {
 async fn list(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
-    QueryOf(selection): QueryOf<Selection>,
+    QueryParameters(selection): QueryParameters<Selection>,
 ) -> Result<Json<Vec<Experiment>>, Refusal> {
     let Selection { state, project, owner, search, limit, before } = selection;
     let limit = limit.unwrap_or(100).min(MAX_LIST_LENGTH);
@@ -138,7 +138,7 @@ async fn text(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
     PathParameter(id): PathParameter<i64>,
-    QueryOf(Version { version }): QueryOf<Version>,
+    QueryParameters(Version { version }): QueryParameters<Version>,
 ) -> Result<Json<Text>, Refusal> {
     let read = move |server: &Server| {
         server.entry(&requester, id)?;

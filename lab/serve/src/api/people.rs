@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use crate::accounts::key;
 use crate::blocking::{run_blocking, run_expensive};
-use crate::client::Network;
+use crate::client::ClientNetwork;
 use crate::clock::now;
 use crate::extract::{COOKIE_NAME, cookie};
 use crate::extract::{JsonBody, PathParameter};
@@ -84,7 +84,7 @@ type WithCookie = ([(HeaderName, String); 1], StatusCode);
     (status = 204), (status = 401, body = Problems), (status = 429, body = Problems)))]
 async fn login(
     Extract(server): Extract<SharedServer>,
-    network: Network,
+    network: ClientNetwork,
     JsonBody(login): JsonBody<Login>,
 ) -> Result<WithCookie, Refusal> {
     let is_secure = server.config.is_secure;
@@ -117,7 +117,7 @@ fn set_cookie(key: &str, is_secure: bool, seconds: i64) -> [(HeaderName, String)
     (status = 409, description = "The name is taken", body = Problems), (status = 429, description = "Too many registrations from one address", body = Problems)))]
 async fn register(
     Extract(server): Extract<SharedServer>,
-    network: Network,
+    network: ClientNetwork,
     JsonBody(registration): JsonBody<Registration>,
 ) -> Result<StatusCode, Refusal> {
     if server.config.access == Access::Open {
@@ -141,7 +141,7 @@ async fn me(Extract(server): Extract<SharedServer>, requester: Requester) -> Jso
 async fn change_password(
     Extract(server): Extract<SharedServer>,
     requester: Requester,
-    network: Network,
+    network: ClientNetwork,
     parts: Parts,
     JsonBody(new): JsonBody<NewPassword>,
 ) -> Result<StatusCode, Refusal> {

@@ -36,8 +36,10 @@ pub fn apply_graph(text: &str, graph: &Graph, permission: &Permission) -> Result
 
 /// Returns the renamed nodes: their old and new names.
 fn renamed_nodes(old: &Graph, new: &Graph) -> BTreeMap<String, String> {
-    let pairs =
-        new.nodes.iter().filter_map(|node| Some((old.nodes.get(node.was?)?.name.clone(), node.name.clone())));
+    let pairs = new
+        .nodes
+        .iter()
+        .filter_map(|node| Some((old.nodes.get(node.previous_index?)?.name.clone(), node.name.clone())));
     pairs.filter(|(before, now)| before != now).collect()
 }
 
@@ -82,7 +84,7 @@ fn put_network(
     old: &Graph,
     new: &Graph,
 ) -> Result<(), String> {
-    let usual = LinkSettings::of_network(spec);
+    let defaults = LinkSettings::of_network(spec);
     let table = network_table(document);
     if spec.nodes.is_empty() && connects_default_nodes(old, new) {
         put_paths(table, old, new);
@@ -100,16 +102,17 @@ fn put_network(
         "nodes",
         Item::Value(new.nodes.iter().map(|node| node.name.as_str()).collect::<Array>().into()),
     );
-    let links = new
-        .links
-        .iter()
-        .map(|link| (link.was, SegmentEdit::Link(link, link.was.and_then(|was| old.links.get(was)))));
-    put_list(table, "links", links.collect(), &usual);
-    let lans = new
-        .lans
-        .iter()
-        .map(|lan| (lan.was, SegmentEdit::Lan(lan, lan.was.and_then(|was| old.lans.get(was)))));
-    put_list(table, "lans", lans.collect(), &usual);
+    let links = new.links.iter().map(|link| {
+        (
+            link.previous_index,
+            SegmentEdit::Link(link, link.previous_index.and_then(|index| old.links.get(index))),
+        )
+    });
+    put_list(table, "links", links.collect(), &defaults);
+    let lans = new.lans.iter().map(|lan| {
+        (lan.previous_index, SegmentEdit::Lan(lan, lan.previous_index.and_then(|index| old.lans.get(index))))
+    });
+    put_list(table, "lans", lans.collect(), &defaults);
     Ok(())
 }
 
@@ -118,21 +121,23 @@ fn put_network(
 fn connects_default_nodes(old: &Graph, new: &Graph) -> bool {
     let ends = |graph: &Graph| graph.nodes.iter().map(|node| node.name.clone()).eq(DEFAULT_NODES);
     let shape = |graph: &Graph| {
-        let links =
-            graph.links.iter().map(|link| (link.was, link.name.clone(), link.from.clone(), link.to.clone()));
+        let links = graph
+            .links
+            .iter()
+            .map(|link| (link.previous_index, link.name.clone(), link.from.clone(), link.to.clone()));
         links.collect::<Vec<_>>()
     };
     ends(old) && ends(new) && new.lans.is_empty() && shape(old) == shape(new)
 }
 
 fn put_paths(network: &mut dyn TableLike, old: &Graph, new: &Graph) {
-    let usual = LinkSettings::of_network(&NetworkSpec::default());
+    let defaults = LinkSettings::of_network(&NetworkSpec::default());
     let changed = new.links.iter().zip(&old.links).enumerate().filter(|(_, (link, old))| link != old);
     for (at, (link, _)) in changed {
         let path = network.get_mut("paths").and_then(|paths| nth(paths, at));
         match path {
-            Some(path) => put_settings(path, &link.settings, link.back.as_ref(), None),
-            None => put_settings(network, &link.settings, link.back.as_ref(), Some(&usual)),
+            Some(path) => put_settings(path, &link.settings, link.reverse_settings.as_ref(), None),
+            None => put_settings(network, &link.settings, link.reverse_settings.as_ref(), Some(&defaults)),
         }
     }
 }
@@ -154,16 +159,18 @@ enum SegmentEdit<'g> {
 }
 
 impl SegmentEdit<'_> {
-    fn put(&self, table: &mut InlineTable, usual: &LinkSettings) {
+    fn put(&self, table: &mut InlineTable, defaults: &LinkSettings) {
         match self {
             Self::Link(link, old) => {
                 set(table, "from", Some(&link.from));
                 set(table, "to", Some(&link.to));
                 put_name(table, &link.name, &format!("{}-{}", link.from, link.to));
                 if table.len() < 4
-                    || old.is_none_or(|old| (&old.settings, &old.back) != (&link.settings, &link.back))
+                    || old.is_none_or(|old| {
+                        (&old.settings, &old.reverse_settings) != (&link.settings, &link.reverse_settings)
+                    })
                 {
-                    put_settings(table, &link.settings, link.back.as_ref(), Some(usual));
+                    put_settings(table, &link.settings, link.reverse_settings.as_ref(), Some(defaults));
                 }
             }
             Self::Lan(lan, old) => {
@@ -174,7 +181,7 @@ impl SegmentEdit<'_> {
                 }
                 put_name(table, &lan.name, &lan.nodes.join("-"));
                 if table.len() < 3 || old.is_none_or(|old| old.settings != lan.settings) {
-                    put_settings(table, &lan.settings, None, Some(usual));
+                    put_settings(table, &lan.settings, None, Some(defaults));
                 }
             }
         }
@@ -182,8 +189,8 @@ impl SegmentEdit<'_> {
 }
 
 /// Sets a name unless it is the default one.
-fn put_name(table: &mut InlineTable, name: &str, usual: &str) {
-    if name != usual || table.contains_key("name") {
+fn put_name(table: &mut InlineTable, name: &str, default: &str) {
+    if name != default || table.contains_key("name") {
         set(table, "name", Some(name));
     }
 }
@@ -192,7 +199,7 @@ fn put_list(
     network: &mut dyn TableLike,
     key: &str,
     shown: Vec<(Option<usize>, SegmentEdit<'_>)>,
-    usual: &LinkSettings,
+    defaults: &LinkSettings,
 ) {
     let before: Vec<InlineTable> = tables(network.get(key)).into_iter().map(to_inline_table).collect();
     if shown.is_empty() {
@@ -200,9 +207,9 @@ fn put_list(
         return;
     }
     let mut list = Array::new();
-    for (was, shown) in shown {
-        let mut table = was.and_then(|was| before.get(was).cloned()).unwrap_or_default();
-        shown.put(&mut table, usual);
+    for (previous_index, shown) in shown {
+        let mut table = previous_index.and_then(|index| before.get(index).cloned()).unwrap_or_default();
+        shown.put(&mut table, defaults);
         let mut value = Value::from(table);
         value.decor_mut().set_prefix("\n    ");
         list.push_formatted(value);
@@ -222,16 +229,16 @@ fn to_inline_table(table: &dyn TableLike) -> InlineTable {
     own
 }
 
-/// Sets the settings of a link that differ from `usual`; the settings of the other direction are under `down`.
+/// Sets the settings of a link that differ from `defaults`; the settings of the other direction are under `down`.
 fn put_settings(
     table: &mut dyn TableLike,
     settings: &LinkSettings,
     back: Option<&LinkSettings>,
-    usual: Option<&LinkSettings>,
+    defaults: Option<&LinkSettings>,
 ) {
-    let usual = |at: usize| usual.map(|usual| usual.fields()[at].1);
+    let default = |at: usize| defaults.map(|defaults| defaults.fields()[at].1);
     for (at, (key, text)) in settings.fields().into_iter().enumerate() {
-        if table.contains_key(key) || usual(at) != Some(text) {
+        if table.contains_key(key) || default(at) != Some(text) {
             set(table, key, Some(text));
         }
         if let Some(up) = table.get_mut("up").and_then(Item::as_table_like_mut) {
@@ -257,21 +264,21 @@ fn put_traffic(document: &mut DocumentMut, old: &Graph, new: &Graph) {
     let background = tables(document.get("background")).into_iter().map(with_heading);
     let before: Vec<Table> = std::iter::once(measured).chain(background).collect();
     document.remove("background");
-    let Some((measured, beside)) = new.traffic.split_first() else {
+    let Some((measured, background)) = new.traffic.split_first() else {
         document.remove("workload");
         document.remove("transports");
         return;
     };
     put_transports(document, old, &measured.transport);
     put_measured(document, &before, measured);
-    if !beside.is_empty() {
-        let entries = beside.iter().map(|traffic| background_entry(&before, traffic)).collect();
+    if !background.is_empty() {
+        let entries = background.iter().map(|traffic| background_entry(&before, traffic)).collect();
         document.insert("background", Item::ArrayOfTables(entries));
     }
 }
 
 fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic) {
-    let mut workload = workload_of(before, traffic.was);
+    let mut workload = workload_of(before, traffic.previous_index);
     put_workload(&mut workload, traffic);
     let item = document.entry("workload").or_insert_with(|| Item::Table(Table::new()));
     match item.as_table_mut() {
@@ -286,9 +293,9 @@ fn put_measured(document: &mut DocumentMut, before: &[Table], traffic: &Traffic)
 
 /// Returns the `[[background]]` table of a flow of the drawing.
 fn background_entry(before: &[Table], traffic: &Traffic) -> Table {
-    let own = traffic.was.filter(|was| *was > 0).and_then(|was| before.get(was).cloned());
+    let own = traffic.previous_index.filter(|index| *index > 0).and_then(|index| before.get(index).cloned());
     let mut entry = own.unwrap_or_default();
-    let mut workload = workload_of(before, traffic.was);
+    let mut workload = workload_of(before, traffic.previous_index);
     put_workload(&mut workload, traffic);
     set(&mut entry, "transport", Some(&traffic.transport));
     entry.insert("workload", Item::Value(to_inline_table(&workload).into()));
@@ -300,8 +307,8 @@ fn with_heading(table: &dyn TableLike) -> Table {
     table.iter().map(|(key, item)| (key.to_owned(), item.clone())).collect()
 }
 
-fn workload_of(before: &[Table], was: Option<usize>) -> Table {
-    match was {
+fn workload_of(before: &[Table], previous_index: Option<usize>) -> Table {
+    match previous_index {
         Some(0) => before[0].clone(),
         Some(at) => before
             .get(at)
@@ -317,10 +324,10 @@ fn put_workload(workload: &mut Table, traffic: &Traffic) {
     for (key, text) in traffic.fields() {
         set(workload, key, text);
     }
-    for (key, name, usual) in
+    for (key, name, default) in
         [("from", &traffic.from, DEFAULT_NODES[0]), ("to", &traffic.to, DEFAULT_NODES[1])]
     {
-        if workload.contains_key(key) || name != usual {
+        if workload.contains_key(key) || name != default {
             set(workload, key, Some(name));
         }
     }

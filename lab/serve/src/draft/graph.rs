@@ -29,7 +29,8 @@ pub struct Graph {
 #[serde(default, deny_unknown_fields)]
 pub struct Node {
     /// Index of the node in the previous graph; none for a new node.
-    pub was: Option<usize>,
+    #[serde(rename = "was")]
+    pub previous_index: Option<usize>,
     /// Name of the node.
     pub name: String,
     /// Horizontal position in pixels; none if the text has none.
@@ -43,7 +44,8 @@ pub struct Node {
 #[serde(default, deny_unknown_fields)]
 pub struct Link {
     /// Index of the link in the previous graph; none for a new link.
-    pub was: Option<usize>,
+    #[serde(rename = "was")]
+    pub previous_index: Option<usize>,
     /// Name of the link.
     pub name: String,
     /// Name of the first node.
@@ -54,7 +56,8 @@ pub struct Link {
     #[serde(rename = "line")]
     pub settings: LinkSettings,
     /// Settings from `to` to `from`, if different.
-    pub back: Option<LinkSettings>,
+    #[serde(rename = "back")]
+    pub reverse_settings: Option<LinkSettings>,
 }
 
 /// A LAN.
@@ -62,7 +65,8 @@ pub struct Link {
 #[serde(default, deny_unknown_fields)]
 pub struct Lan {
     /// Index of the LAN in the previous graph; none for a new LAN.
-    pub was: Option<usize>,
+    #[serde(rename = "was")]
+    pub previous_index: Option<usize>,
     /// Name of the LAN.
     pub name: String,
     /// Names of the member nodes.
@@ -97,7 +101,8 @@ pub struct LinkSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct Traffic {
     /// Index of the flow in the previous graph; none for a new flow.
-    pub was: Option<usize>,
+    #[serde(rename = "was")]
+    pub previous_index: Option<usize>,
     /// Name of the node of the client.
     pub from: String,
     /// Name of the node of the server.
@@ -150,7 +155,7 @@ impl Traffic {
     fn of(workload: Option<&dyn TableLike>, kind: &str, transport: String) -> Self {
         let get = |key: &str| text_of(workload?.get(key)?);
         Self {
-            was: None,
+            previous_index: None,
             from: get("from").unwrap_or_else(|| "client".to_owned()),
             to: get("to").unwrap_or_else(|| "server".to_owned()),
             kind: get("kind").unwrap_or_else(|| kind.to_owned()),
@@ -195,9 +200,16 @@ impl Graph {
         let name = segment.label.clone();
         match segment.medium {
             Medium::Link { up, down } => {
-                let (settings, back) = (settings(up), settings(down));
-                let back = (back != settings).then_some(back);
-                self.links.push(Link { was: None, name, from: node(0), to: node(1), settings, back });
+                let (settings, reverse) = (settings(up), settings(down));
+                let reverse_settings = (reverse != settings).then_some(reverse);
+                self.links.push(Link {
+                    previous_index: None,
+                    name,
+                    from: node(0),
+                    to: node(1),
+                    settings,
+                    reverse_settings,
+                });
             }
             Medium::Lan(id) => {
                 let nodes = (0..segment.interfaces.len()).map(node).collect();
@@ -221,10 +233,10 @@ impl Graph {
     }
 
     fn set_indices(&mut self) {
-        self.nodes.iter_mut().enumerate().for_each(|(at, node)| node.was = Some(at));
-        self.links.iter_mut().enumerate().for_each(|(at, link)| link.was = Some(at));
-        self.lans.iter_mut().enumerate().for_each(|(at, lan)| lan.was = Some(at));
-        self.traffic.iter_mut().enumerate().for_each(|(at, traffic)| traffic.was = Some(at));
+        self.nodes.iter_mut().enumerate().for_each(|(at, node)| node.previous_index = Some(at));
+        self.links.iter_mut().enumerate().for_each(|(at, link)| link.previous_index = Some(at));
+        self.lans.iter_mut().enumerate().for_each(|(at, lan)| lan.previous_index = Some(at));
+        self.traffic.iter_mut().enumerate().for_each(|(at, traffic)| traffic.previous_index = Some(at));
     }
 }
 

@@ -15,7 +15,7 @@ const TRAFFIC_KEYS: [&str; 8] =
 pub fn network(text: &str, format: Format, permission: &Permission) -> Option<NetworkSpec> {
     let text = match format {
         Format::Toml => text.to_owned(),
-        Format::Ns => ns::toml_of(text, permission).ok()?,
+        Format::Ns => ns::to_experiment_file(text, permission).ok()?,
     };
     File::read(text, permission).network().ok()
 }

@@ -67,11 +67,11 @@ pub struct Translation {
 pub fn write(change: &Change, permission: &Permission) -> Result<Translation, String> {
     let before = match change.format {
         Format::Toml => change.text.clone(),
-        Format::Ns => ns::toml_of(&change.text, permission).map_err(|e| e.to_string())?,
+        Format::Ns => ns::to_experiment_file(&change.text, permission).map_err(|e| e.to_string())?,
     };
     let mut text = before.clone();
     if let Some(question) = &change.question {
-        text = question.put(&text)?;
+        text = question.apply(&text)?;
     }
     if let Some(graph) = &change.graph {
         text = drawing_edits::apply_graph(&text, graph, permission)?;
@@ -85,7 +85,7 @@ pub fn write(change: &Change, permission: &Permission) -> Result<Translation, St
 
 impl Translation {
     fn of(file: File) -> Self {
-        let ns = ns::ns_of(&file);
+        let ns = ns::from_experiment_file(&file);
         let ns_cannot = ns.as_ref().err().map(|why| format!("no ns script: {why}"));
         Self { toml: file.text, ns: ns.ok(), ns_cannot }
     }

@@ -63,7 +63,8 @@ pub struct Hop {
     /// Time at which its transmission started, if it did.
     pub sent: Option<u64>,
     /// Time at which the packet arrived or was dropped.
-    pub ends: u64,
+    #[serde(rename = "ends")]
+    pub ended: u64,
     /// Why the packet was dropped; none if it arrived.
     pub lost: Option<&'static str>,
     /// Octets of the whole IP packet.
@@ -71,7 +72,8 @@ pub struct Hop {
     /// Index of the packet's flow; 0 is the measured flow.
     pub flow: usize,
     /// Description of the packet.
-    pub says: String,
+    #[serde(rename = "says")]
+    pub description: String,
 }
 
 /// A message.
@@ -116,7 +118,7 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
     movie.title = format!("{point}, repetition {repetition}");
     movie.messages = run.records.iter().map(Message::of).collect();
     let delivered = movie.messages.iter().filter_map(|message| Some(message.reply.or(message.request)?[4]));
-    movie.end = delivered.chain(movie.hops.iter().map(|hop| hop.ends)).max().unwrap_or(0);
+    movie.end = delivered.chain(movie.hops.iter().map(|hop| hop.ended)).max().unwrap_or(0);
     Ok(movie)
 }
 
@@ -187,19 +189,19 @@ impl Tap for PacketRecorder<'_> {
                 link,
                 queued: now,
                 sent: None,
-                ends: now,
+                ended: now,
                 lost: None,
                 octets: packet.length(),
                 flow: flow_of(packet),
-                says: packet.to_string(),
+                description: packet.to_string(),
             });
         }
         let Some(hop) = self.hops_in_progress.get(&key).map(|hop| &mut self.movie.hops[*hop]) else { return };
         match event {
             TapEvent::Sent => {}
             TapEvent::Dequeued => hop.sent = Some(now),
-            TapEvent::Received => hop.ends = now,
-            lost => (hop.ends, hop.lost) = (now, Some(lost.name())),
+            TapEvent::Received => hop.ended = now,
+            lost => (hop.ended, hop.lost) = (now, Some(lost.name())),
         }
     }
 }

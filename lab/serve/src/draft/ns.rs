@@ -19,7 +19,7 @@ const MISSING_SETTING: &str = "# ns has no ";
 const EMPTY_EXPERIMENT: &str = "[network]\nqueue = \"50p\"\noverhead = \"0B\"\n";
 
 /// Returns the experiment file of a script.
-pub fn toml_of(text: &str, permission: &Permission) -> Result<String, InputError> {
+pub fn to_experiment_file(text: &str, permission: &Permission) -> Result<String, InputError> {
     if text.trim().is_empty() {
         return Ok(EMPTY_EXPERIMENT.to_owned());
     }
@@ -60,7 +60,7 @@ fn read(text: &str, permission: &Permission) -> Result<Script, InputError> {
 }
 
 /// Returns the ignored commands of a script: position, command, reason.
-pub fn ignored(text: &str, permission: &Permission) -> Vec<String> {
+pub fn ignored_commands(text: &str, permission: &Permission) -> Vec<String> {
     read(text, permission)
         .map(|script| script.ignored.iter().map(ToString::to_string).collect())
         .unwrap_or_default()
@@ -91,8 +91,8 @@ fn network_table(source: &Source) -> Result<Option<Table>, InputError> {
 
 /// Removes default settings, and addresses that would be assigned when the script is read.
 fn remove_defaults(network: &mut Table, script: &Script) {
-    let usual = Table::try_from(NetworkSpec::default()).expect("a network is a table");
-    network.retain(|key, value| usual.get(key) != Some(value));
+    let defaults = Table::try_from(NetworkSpec::default()).expect("a network is a table");
+    network.retain(|key, value| defaults.get(key) != Some(value));
     let topology = Topology::new(&script.network).expect("the script was read, so its network is valid");
     let given = Script::read(NAME_NS, &write_with_addresses(&topology, &|_| false));
     if given.is_ok_and(|given| addresses(&given.network) == addresses(&script.network)) {
@@ -123,7 +123,7 @@ fn one_table_per_line(mut network: DocumentMut) -> Item {
 }
 
 /// Returns the script of an experiment file, or why ns cannot express it.
-pub fn ns_of(file: &File) -> Result<String, String> {
+pub fn from_experiment_file(file: &File) -> Result<String, String> {
     let (text, network) = (&file.text, file.network()?);
     let topology = Topology::new(&network).map_err(|e| e.to_string())?;
     let said = addresses(&network);
@@ -131,15 +131,15 @@ pub fn ns_of(file: &File) -> Result<String, String> {
     let script: String =
         script.split_inclusive('\n').filter(|line| !line.starts_with(MISSING_SETTING)).collect();
     let again = Script::read(NAME_NS, &script).map_err(|e| e.to_string())?;
-    let beyond = inexpressible_settings(&topology, &again.network)?;
-    let whole = format!("{script}{}", rest_as_hol_lines(text, &beyond)?);
+    let inexpressible = inexpressible_settings(&topology, &again.network)?;
+    let whole = format!("{script}{}", rest_as_hol_lines(text, &inexpressible)?);
     let whole = positions::write(&whole, &positions::read(text));
     check_equivalent(file, &whole)?;
     Ok(whole)
 }
 
 /// Returns the remaining part of the experiment as `#hol` lines.
-fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
+fn rest_as_hol_lines(text: &str, inexpressible: &Table) -> Result<String, String> {
     let mut document: DocumentMut =
         positions::without(text).parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
     let own = document.remove("network");
@@ -151,7 +151,7 @@ fn rest_as_hol_lines(text: &str, beyond: &Table) -> Result<String, String> {
     {
         network.decor_mut().set_prefix(comments);
     }
-    for (key, value) in beyond {
+    for (key, value) in inexpressible {
         let value: toml_edit::Value =
             value.to_string().parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
         network.insert(key, Item::Value(value));
@@ -189,7 +189,7 @@ fn inexpressible_settings(topology: &Topology, script: &NetworkSpec) -> Result<T
         }
     }
     for segment in topology.segments() {
-        let (list, own) = of_segment(segment, &inexpressible, &network);
+        let (list, own) = inexpressible_settings_of(segment, &inexpressible, &network);
         if !own.is_empty() {
             let by_name = network.entry(list).or_insert_with(|| Value::Table(Table::new()));
             by_name
@@ -201,7 +201,11 @@ fn inexpressible_settings(topology: &Topology, script: &NetworkSpec) -> Result<T
     Ok(network)
 }
 
-fn of_segment(segment: &Segment, inexpressible: &[Table], common: &Table) -> (&'static str, Table) {
+fn inexpressible_settings_of(
+    segment: &Segment,
+    inexpressible: &[Table],
+    common: &Table,
+) -> (&'static str, Table) {
     let own = |line: hol_network::LinkId| {
         let mut own = inexpressible[usize::from(line.0)].clone();
         own.retain(|key, _| !common.contains_key(key));
@@ -222,8 +226,10 @@ fn of_segment(segment: &Segment, inexpressible: &[Table], common: &Table) -> (&'
 fn check_equivalent(file: &File, script: &str) -> Result<(), String> {
     let Ok(experiment) = &file.experiment else {
         // Of an incomplete text, only the network can be compared.
-        let again =
-            File::read(toml_of(script, &file.permission).map_err(|e| e.to_string())?, &file.permission);
+        let again = File::read(
+            to_experiment_file(script, &file.permission).map_err(|e| e.to_string())?,
+            &file.permission,
+        );
         return check_same_network(&file.network()?, &again.network()?);
     };
     let source = Source::of_script(NAME_NS, script, &file.permission).map_err(|e| e.to_string())?;

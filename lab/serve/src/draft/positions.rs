@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_kept_in_the_text_and_change_nothing_else() {
+    fn positions_are_comments_that_change_nothing_else() {
         let text = "#at 10 20 a\nset b [$ns node]\n#at nowhere\n#at 3 4 two words\n";
         let mut positions = read(text);
         assert_eq!(positions, [("a".to_owned(), (10, 20)), ("two words".to_owned(), (3, 4))].into());

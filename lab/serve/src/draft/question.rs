@@ -36,15 +36,16 @@ impl Question {
     }
 
     /// Returns the experiment file after the form has been applied.
-    pub fn put(&self, text: &str) -> Result<String, String> {
+    pub fn apply(&self, text: &str) -> Result<String, String> {
         let mut document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| e.to_string())?;
         let old = Self::of(text).unwrap_or_default();
         if self.transports != old.transports {
             let before = document.get("transports").and_then(Item::as_array).cloned().unwrap_or_default();
-            let kept = |word: &String| {
+            let existing = |word: &String| {
                 before.iter().find(|value| transport_spec(value).as_ref() == Some(word)).cloned()
             };
-            let words = self.transports.iter().map(|word| kept(word).unwrap_or_else(|| word.as_str().into()));
+            let words =
+                self.transports.iter().map(|word| existing(word).unwrap_or_else(|| word.as_str().into()));
             document.insert("transports", one_line_list(words.collect::<Array>()));
         }
         for (_, key) in FLAGS {
@@ -61,7 +62,7 @@ impl Question {
         let known =
             |key: &str| key == "transports" || key == "title" || FLAGS.iter().any(|(_, flag)| *flag == key);
         let mut keys = Vec::new();
-        leaves("", document.as_table(), &mut keys);
+        collect_values("", document.as_table(), &mut keys);
         let has_lists = keys.iter().any(|(key, value)| !known(key) && value.is_none());
         // An option takes neither a table nor a range of repetitions.
         let has_tables = keys.iter().any(|(key, _)| FLAGS.iter().any(|(_, flag)| is_within(key, flag)));
@@ -78,8 +79,8 @@ impl Question {
             let text = self.fields.get(key).map(String::as_str).or_else(|| default_of_file(key));
             words.extend(text.map(|text| format!("{flag} {}", quoted(text))));
         }
-        let beyond = keys.iter().filter(|(key, _)| !known(key));
-        words.extend(beyond.map(|(key, value)| {
+        let others = keys.iter().filter(|(key, _)| !known(key));
+        words.extend(others.map(|(key, value)| {
             format!("--set {}", quoted(&format!("{key}={}", value.as_deref().unwrap_or_default())))
         }));
         words.join(" ")
@@ -117,11 +118,11 @@ fn quoted(word: &str) -> String {
 }
 
 /// Collects all values with their dotted keys; the value is none for a list, which a command line cannot set.
-fn leaves(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<String>)>) {
+fn collect_values(before: &str, table: &dyn TableLike, found: &mut Vec<(String, Option<String>)>) {
     for (key, item) in table.iter() {
         let key = if before.is_empty() { key.to_owned() } else { format!("{before}.{key}") };
         match item.as_table_like() {
-            Some(inner) => leaves(&key, inner, found),
+            Some(inner) => collect_values(&key, inner, found),
             None => {
                 found.push((key, text_of(item).filter(|_| !item.is_array() && !item.is_array_of_tables())));
             }

@@ -12,7 +12,7 @@ use crate::mistakes::find_mistakes;
 use crate::reading::octets_to_parse;
 
 /// Maximum number of messages of a plan whose duration is estimated.
-const MAX_ESTIMATED: u64 = 10_000_000_000;
+const MAX_ESTIMATED_MESSAGES: u64 = 10_000_000_000;
 
 /// A draft to analyse.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
@@ -106,7 +106,9 @@ pub struct TitledTable {
 pub fn read(request: &ReadRequest, jobs: usize, permission: &Permission) -> Reading {
     let file = match request.format {
         Format::Toml => Some(File::read(request.text.clone(), permission)),
-        Format::Ns => ns::toml_of(&request.text, permission).ok().map(|text| File::read(text, permission)),
+        Format::Ns => {
+            ns::to_experiment_file(&request.text, permission).ok().map(|text| File::read(text, permission))
+        }
     };
     let mut reading = Reading::default();
     match (&file, request.format) {
@@ -156,7 +158,7 @@ impl Reading {
         self.mapping =
             sections.map(|section| TitledTable { title: section.title, rows: section.rows }).collect();
         if request.format == Format::Ns {
-            self.ignored = ns::ignored(&request.text, &file.permission);
+            self.ignored = ns::ignored_commands(&request.text, &file.permission);
             (self.toml, self.ns) = (Some(file.text), Some(request.text.clone()));
             return;
         }
@@ -168,7 +170,7 @@ impl Reading {
 fn plan_size(experiment: &Experiment, jobs: Option<usize>) -> PlanSize {
     let plan = Plan::new([experiment]);
     let (runs, messages) = (plan.next_runs(&RunResults::default()).len(), plan.messages());
-    let estimate = jobs.filter(|_| messages <= MAX_ESTIMATED).map(|jobs| plan.estimate(jobs));
+    let estimate = jobs.filter(|_| messages <= MAX_ESTIMATED_MESSAGES).map(|jobs| plan.estimate(jobs));
     PlanSize {
         points: experiment.points.len(),
         runs,

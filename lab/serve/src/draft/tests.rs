@@ -52,7 +52,8 @@ fn drawn(text: &str, format: Format, graph: Graph) -> Translation {
 
 /// eklund2004, Figure 2.2, as drawn by a user.
 fn figure() -> Graph {
-    let node = |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), was: None };
+    let node =
+        |name: &str, x, y| Node { name: name.to_owned(), x: Some(x), y: Some(y), previous_index: None };
     let line = |rate: &str, delay: &str| LinkSettings {
         rate: rate.to_owned(),
         delay: delay.to_owned(),
@@ -77,7 +78,7 @@ fn figure() -> Graph {
             settings: line("100Mbit", "0s"),
             x: Some(240),
             y: Some(200),
-            was: None,
+            previous_index: None,
         }],
         ..Graph::default()
     }
@@ -97,7 +98,7 @@ fn commands(script: &str) -> Vec<String> {
 }
 
 #[test]
-fn figure_2_2_of_the_thesis_can_be_drawn_and_gives_the_script_of_figure_2_3() {
+fn drawing_of_figure_2_2_gives_the_script_of_figure_2_3() {
     let written = drawn("", Format::Ns, figure());
     let mut ours = commands(&written.ns.clone().expect("ns can express it"));
     ours.retain(|line| !line.contains("queue") && !line.starts_with("tb-"));
@@ -107,7 +108,7 @@ fn figure_2_2_of_the_thesis_can_be_drawn_and_gives_the_script_of_figure_2_3() {
 }
 
 #[test]
-fn an_untouched_view_leaves_every_octet() {
+fn unchanged_view_leaves_the_text_unchanged() {
     for text in EXPERIMENTS {
         let reading = toml(text);
         assert_eq!(reading.errors, []);
@@ -130,7 +131,7 @@ fn an_untouched_view_leaves_every_octet() {
 }
 
 #[test]
-fn what_ns_can_say_comes_back_as_the_same_experiment() {
+fn conversion_to_ns_and_back_keeps_the_experiment() {
     let mut said = 0;
     for text in EXPERIMENTS {
         let reading = toml(text);
@@ -150,7 +151,7 @@ fn what_ns_can_say_comes_back_as_the_same_experiment() {
 }
 
 #[test]
-fn a_drawing_changes_what_it_shows_and_keeps_comments() {
+fn changed_drawing_keeps_comments_and_other_settings() {
     let text = EXPERIMENTS[1];
     let mut graph = toml(text).graph.unwrap();
     graph.links[2].settings.delay = "40ms".to_owned();
@@ -184,7 +185,7 @@ fn a_drawing_changes_what_it_shows_and_keeps_comments() {
 
 /// A list on one line has the same entries as a list of tables.
 #[test]
-fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
+fn renamed_node_is_renamed_in_lists_on_one_line() {
     let text = "transports = ['tcp']\nworkload = { kind = 'echo', from = 'client', to = 'proxy' }\n\
         onward = [{ workload = { kind = 'echo', from = 'proxy', to = 'server' } }]\n\
         [network]\nnodes = ['client', 'proxy', 'server']\n\
@@ -202,10 +203,10 @@ fn a_renamed_node_has_its_new_name_in_lists_on_one_line() {
 }
 
 #[test]
-fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
+fn named_path_is_drawn_as_one_link_with_its_settings() {
     let text = "transports = ['tcp']\nmessages = 100\n[network]\npath = 'lte'\n";
     let mut graph = toml(text).graph.unwrap();
-    let back = graph.links[0].back.as_ref().unwrap();
+    let back = graph.links[0].reverse_settings.as_ref().unwrap();
     assert_eq!((graph.links[0].settings.rate.as_str(), back.rate.as_str()), ("6Mbit", "29Mbit"));
     graph.links[0].settings.rate = "1Mbit".to_owned();
     let written = drawn(text, Format::Toml, graph.clone());
@@ -223,7 +224,7 @@ fn a_path_by_name_is_drawn_with_its_settings_and_is_one_link() {
 }
 
 #[test]
-fn traffic_is_drawn_and_taken_away() {
+fn traffic_can_be_drawn_and_removed() {
     let mut graph = script(FIGURE).graph.unwrap();
     let flow = |transport: &str, kind: &str| Traffic {
         from: "client".to_owned(),
@@ -246,14 +247,14 @@ fn traffic_is_drawn_and_taken_away() {
 }
 
 #[test]
-fn a_form_is_a_command_line_and_its_lists_are_axes() {
+fn form_gives_a_command_line_and_lists_become_axes() {
     let text = "transports = [\"tcp\"] # one\n[network]\nloss = \"1%\" # of packets\n";
     let mut question = toml(text).question.unwrap();
     assert_eq!(question.line, "hol compare tcp --workload simco --loss 1% --count 10000");
     question.transports.push("sctp:streams=8".to_owned());
     question.fields.insert("workload.size".to_owned(), "64B".to_owned());
     question.fields.insert("workload.kind".to_owned(), "echo".to_owned());
-    let put = question.put(text).unwrap();
+    let put = question.apply(text).unwrap();
     assert!(
         put.contains("[\"tcp\", \"sctp:streams=8\"]") && put.contains("loss = \"1%\" # of packets"),
         "{put}"
@@ -263,7 +264,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
         "hol compare tcp sctp:streams=8 --workload echo --size 64B --loss 1% --count 10000"
     );
     question.fields.insert("network.loss".to_owned(), "0%, 1%, 2%".to_owned());
-    let swept = toml(&question.put(text).unwrap());
+    let swept = toml(&question.apply(text).unwrap());
     assert_eq!((swept.errors.clone(), swept.plan.unwrap().points), (vec![], 6), "{:?}", swept.toml);
     let again = swept.question.unwrap();
     assert_eq!(again.fields["network.loss"], "0%, 1%, 2%");
@@ -272,7 +273,7 @@ fn a_form_is_a_command_line_and_its_lists_are_axes() {
 
 /// The command has to run the experiment of the form, or be the one that runs its file.
 #[test]
-fn a_command_line_is_offered_only_if_it_means_the_same() {
+fn command_line_is_shown_only_if_it_is_equivalent() {
     for text in [
         "transports = ['tcp']\nrepetitions = '5..40'\nprecision = '1%'\n",
         "transports = ['tcp']\nnetwork.loss = { good_for = '1s', bad_for = '100ms' }\n",
@@ -287,7 +288,7 @@ fn a_command_line_is_offered_only_if_it_means_the_same() {
 }
 
 #[test]
-fn what_is_wrong_stands_at_its_line_with_its_cure() {
+fn errors_have_their_line_and_a_remedy() {
     let reading = toml("transports = [\"tcp\"]\n[network]\ndelai = \"10ms\"\n");
     let fault = &reading.errors[0];
     assert_eq!((fault.line, fault.column, fault.cure.as_str()), (3, 1, "did you mean \"delay\"?"));
@@ -313,7 +314,7 @@ fn what_is_wrong_stands_at_its_line_with_its_cure() {
 }
 
 #[test]
-fn all_mistakes_of_a_text_are_told_at_once() {
+fn all_mistakes_of_a_text_are_reported_together() {
     let reading = toml("transports = [\"tpc\"]\nmesages = 1\n[network]\ndelai = \"10ms\"\n");
     let mut lines: Vec<usize> = reading.errors.iter().map(|fault| fault.line).collect();
     lines.sort_unstable();
@@ -322,14 +323,15 @@ fn all_mistakes_of_a_text_are_told_at_once() {
 
 /// A new node with a new name, and a rate in the unit of Emulab's pages.
 #[test]
-fn names_are_text_and_rates_may_be_those_of_ns() {
+fn names_are_strings_and_rates_may_have_ns_units() {
     let text = "transports = [\"tcp\"]\n[network]\nnodes = [\"client\", \"server\"]\nlinks = [{ from = \"client\", to = \"server\" }]\n";
     let mut graph = toml(text).graph.unwrap();
     graph.nodes[0].name = "1".to_owned();
     graph.nodes.push(Node { name: "2".to_owned(), ..Node::default() });
     graph.links[0] = Link { from: "1".to_owned(), name: "7".to_owned(), ..graph.links[0].clone() };
     graph.links[0].settings.rate = "0.4Mb".to_owned();
-    let second = Link { was: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
+    let second =
+        Link { previous_index: None, to: "2".to_owned(), name: "true".to_owned(), ..graph.links[0].clone() };
     graph.links.push(second);
     graph.traffic[0].from = "1".to_owned();
     let written = drawn(text, Format::Toml, graph).toml;
@@ -342,13 +344,13 @@ fn names_are_text_and_rates_may_be_those_of_ns() {
         fields: [("network.rate".to_owned(), "0.4Mb, 2Mb".to_owned())].into(),
         ..Question::of(text).unwrap()
     };
-    let swept = question.put("transports = [\"tcp\"]\n").unwrap();
+    let swept = question.apply("transports = [\"tcp\"]\n").unwrap();
     assert!(swept.contains("[\"0.4Mbit\", \"2Mbit\"]"), "{swept}");
 }
 
 /// Emulab accepts a network without traffic, and so does the server.
 #[test]
-fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
+fn script_of_figure_2_3_is_a_network_without_traffic() {
     let toml_text = toml(FIGURE).errors.len();
     assert!(toml_text > 0, "it is no experiment file");
     for (text, format) in [
@@ -371,7 +373,7 @@ fn figure_2_3_of_the_thesis_is_a_network_without_traffic() {
 }
 
 #[test]
-fn every_key_that_is_offered_is_known() {
+fn every_completion_is_a_known_key() {
     for key in completions().top.iter().filter(|key| **key != "transports") {
         let problem = format!("{:?}", toml(&format!("{key} = \"\"\ntransports = [\"tcp\"]\n")).errors);
         assert!(!problem.contains("unknown key"), "{key}: {problem}");
@@ -386,7 +388,7 @@ fn every_key_that_is_offered_is_known() {
 }
 
 #[test]
-fn a_run_is_a_picture_of_its_packets_and_messages() {
+fn animation_has_the_packets_and_messages_of_the_run() {
     let experiment = experiment("a", EXPERIMENTS[0], Format::Toml, &Permission::default()).unwrap();
     let last = experiment.points.len() - 1;
     let picture = movie(&experiment, EXPERIMENTS[0], last, 0).unwrap();
@@ -394,7 +396,7 @@ fn a_run_is_a_picture_of_its_packets_and_messages() {
     assert!(picture.hops.iter().any(|hop| hop.lost == Some("lost on the link")));
     for hop in &picture.hops {
         assert!(
-            hop.queued <= hop.sent.unwrap_or(hop.queued) && hop.sent.unwrap_or(hop.queued) <= hop.ends,
+            hop.queued <= hop.sent.unwrap_or(hop.queued) && hop.sent.unwrap_or(hop.queued) <= hop.ended,
             "{hop:?}"
         );
     }
@@ -442,11 +444,11 @@ prop_compose! {
         let name = |at: usize| if at == 0 { "client".to_owned() } else { format!("n{at}") };
         let nodes = (0..count).map(|at| {
             let x = chain.get(at).map(|(_, _, x)| *x);
-            Node { name: name(at), x, y: x, was: None }
+            Node { name: name(at), x, y: x, previous_index: None }
         });
-        let joined = |at: usize, to: usize, line: &LinkSettings, back: Option<LinkSettings>| {
-            let back = back.filter(|back| back != line);
-            Link { name: String::new(), from: name(at), to: name(to), settings: line.clone(), back, was: None }
+        let joined = |at: usize, to: usize, line: &LinkSettings, reverse: Option<LinkSettings>| {
+            let reverse_settings = reverse.filter(|reverse| reverse != line);
+            Link { name: String::new(), from: name(at), to: name(to), settings: line.clone(), reverse_settings, previous_index: None }
         };
         let mut links: Vec<Link> = chain.iter().enumerate().map(|(at, (line, back, _))| joined(at, at + 1, line, back.clone())).collect();
         links.extend(more.iter().map(|(from, by, line)| {
@@ -457,7 +459,7 @@ prop_compose! {
         (0..).zip(&mut links).for_each(|(at, link)| link.name = format!("link{at}"));
         let lans = (0..).zip(&lans).map(|(at, (first, line, x))| {
             let nodes = (0..2).map(|by| name((first.index(count) + by) % count)).collect();
-            Lan { name: format!("lan{at}"), nodes, settings: line.clone(), x: Some(*x), y: Some(-x), was: None }
+            Lan { name: format!("lan{at}"), nodes, settings: line.clone(), x: Some(*x), y: Some(-x), previous_index: None }
         });
         Graph { nodes: nodes.collect(), links, lans: lans.collect(), ..Graph::default() }
     }
@@ -465,9 +467,9 @@ prop_compose! {
 
 /// Returns a graph without the indices of previous objects.
 fn fresh(mut graph: Graph) -> Graph {
-    graph.nodes.iter_mut().for_each(|own| own.was = None);
-    graph.links.iter_mut().for_each(|own| own.was = None);
-    graph.lans.iter_mut().for_each(|own| own.was = None);
+    graph.nodes.iter_mut().for_each(|own| own.previous_index = None);
+    graph.links.iter_mut().for_each(|own| own.previous_index = None);
+    graph.lans.iter_mut().for_each(|own| own.previous_index = None);
     graph
 }
 
@@ -475,7 +477,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_drawing_comes_back_from_either_language(graph in any_graph()) {
+    fn drawing_survives_conversion_to_both_languages(graph in any_graph()) {
         let written = drawn("", Format::Toml, graph.clone());
         prop_assert_eq!(&fresh(toml(&written.toml).graph.unwrap()), &graph, "{}", written.toml);
         let ns = written.ns.expect("ns can express it");
@@ -483,16 +485,16 @@ proptest! {
     }
 
     #[test]
-    fn a_drawing_upon_another_gives_what_was_drawn(before in any_graph(), after in any_graph()) {
+    fn drawing_applied_to_another_replaces_it(before in any_graph(), after in any_graph()) {
         let text = drawn("", Format::Toml, before).toml;
         let mut after = after;
         // Objects with the same name are the same object.
         let seen = toml(&text).graph.unwrap();
         for node in &mut after.nodes {
-            node.was = seen.nodes.iter().position(|own| own.name == node.name);
+            node.previous_index = seen.nodes.iter().position(|own| own.name == node.name);
         }
         for link in &mut after.links {
-            link.was = seen.links.iter().position(|own| own.name == link.name);
+            link.previous_index = seen.links.iter().position(|own| own.name == link.name);
         }
         let written = drawn(&text, Format::Toml, after.clone()).toml;
         prop_assert_eq!(fresh(toml(&written).graph.unwrap()), fresh(after), "{}", written);
@@ -521,7 +523,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_is_typed_is_read_or_refused(text in any_ruin()) {
+    fn arbitrary_text_is_read_or_refused(text in any_ruin()) {
         for format in [Format::Toml, Format::Ns] {
             let reading = read(&ReadRequest { text: text.clone(), format, ..ReadRequest::default() }, 1);
             prop_assert!((reading.plan.is_some() || reading.is_idle) == reading.errors.is_empty());

@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 const MAX_LINE_LENGTH: u64 = 64 << 10;
 
 /// Maximum octets of the project's files that are copied for an experiment: the size of a project's folder.
-const MAX_COPIED: u64 = 1 << 30;
+const MAX_COPIED_OCTETS: u64 = 1 << 30;
 
 /// Name of the directory of these copies, next to the experiment file, where `hol` looks for `project:PATH`.
 const COPIES_DIRECTORY: &str = "project";
@@ -192,16 +192,18 @@ impl RunnerCommand {
 
     fn copy_files(&self, named: &[String], to: &Path) -> Result<(), Refusal> {
         let files = self.permission.project.as_deref().unwrap_or(Path::new(""));
-        let mut left = MAX_COPIED;
+        let mut remaining = MAX_COPIED_OCTETS;
         for path in named {
             // If a file was removed meanwhile, reading the text below reports it.
             let Some(from) = resolve_inside(files, path) else { continue };
-            let Some(rest) = left.checked_sub(fs::metadata(&from)?.len()) else {
-                let problem =
-                    format!("the experiment names files with more than {} MiB in total", MAX_COPIED >> 20);
+            let Some(rest) = remaining.checked_sub(fs::metadata(&from)?.len()) else {
+                let problem = format!(
+                    "the experiment names files with more than {} MiB in total",
+                    MAX_COPIED_OCTETS >> 20
+                );
                 return Err(Refusal::bad_request(problem, "name fewer or smaller files"));
             };
-            left = rest;
+            remaining = rest;
             let to = to.join(path);
             fs::create_dir_all(to.parent().unwrap_or(&self.dir))?;
             fs::copy(from, to)?;
@@ -294,7 +296,7 @@ mod tests {
     const SCRIPT: &str = "source names.tcl\nset ns [new Simulator]\nset a [$ns node]\nset b [$ns node]\nset l [$ns duplex-link $a $b 1Mb 5ms DropTail]\n";
 
     #[test]
-    fn the_files_of_a_project_are_checked_again_when_a_run_begins() {
+    fn project_files_are_checked_again_when_a_run_starts() {
         let root = tempfile::tempdir().unwrap();
         let nets = root.path().join("files/nets");
         fs::create_dir_all(&nets).unwrap();

@@ -46,38 +46,38 @@ struct Job {
     command: RunnerCommand,
     project: i64,
     cores: u32,
-    watch: Stopwatch,
-    /// Time of its last line of output, by `watch`.
-    last_output: f64,
+    stopwatch: Stopwatch,
+    /// Time of its last line of output, by `stopwatch`.
+    last_output_at: f64,
     /// Whether the process has reported progress.
     has_reported: bool,
-    /// Time at which the process was asked to end, by `watch`.
-    asked_to_end: Option<f64>,
+    /// Time at which the process was asked to end, by `stopwatch`.
+    asked_to_end_at: Option<f64>,
     is_interrupted: bool,
     /// The last line of output that is not JSON.
     last_text: String,
     runs: u64,
     /// Whether the experiment has no traffic, so that its process is a shell on its nodes.
     is_shell: bool,
-    /// Time up to which core seconds are counted, by `watch`.
+    /// Time up to which core seconds are counted, by `stopwatch`.
     counted_until: f64,
 }
 
 struct Scheduler {
     server: Arc<Server>,
-    notes: Sender<SchedulerMessage>,
+    sender: Sender<SchedulerMessage>,
     jobs: BTreeMap<i64, Job>,
     /// For each experiment, how many times in a row its process was killed, and the number of runs completed by then.
-    killed: BTreeMap<i64, (u32, u64)>,
-    /// Whether the decisions of the queue may have changed.
-    is_stale: bool,
+    kill_counts: BTreeMap<i64, (u32, u64)>,
+    /// Whether something has changed, so that the queue has to be decided again.
+    queue_needs_check: bool,
     /// The reasons for waiting that were reported last.
     reported_reasons: BTreeMap<i64, String>,
 }
 
 /// Records the disk space of an experiment, and the core seconds since the last update.
 fn update_usage(server: &Server, id: i64, job: &mut Job) -> rusqlite::Result<()> {
-    let now = job.watch.seconds();
+    let now = job.stopwatch.seconds();
     let core_seconds = (f64::from(job.cores) * (now - job.counted_until)) as u64;
     // The fraction of a second is counted next time.
     job.counted_until += core_seconds as f64 / f64::from(job.cores);
@@ -105,28 +105,28 @@ fn failure_reason(message: &str) -> String {
 /// Runs the scheduler until [`SchedulerMessage::Stop`], and returns when all processes have ended.
 pub fn run_scheduler(
     server: Arc<Server>,
-    notes: Sender<SchedulerMessage>,
+    sender: Sender<SchedulerMessage>,
     inbox: &Receiver<SchedulerMessage>,
 ) {
     let mut scheduler = Scheduler {
         server,
-        notes,
+        sender,
         jobs: BTreeMap::new(),
-        killed: BTreeMap::new(),
-        is_stale: true,
+        kill_counts: BTreeMap::new(),
+        queue_needs_check: true,
         reported_reasons: BTreeMap::new(),
     };
     loop {
         match inbox.recv_timeout(CHECK_INTERVAL) {
             Ok(SchedulerMessage::Stop) | Err(RecvTimeoutError::Disconnected) => break,
-            Ok(note) => scheduler.handle(note),
+            Ok(message) => scheduler.handle(message),
             Err(RecvTimeoutError::Timeout) => (),
         }
         // Handles all pending messages before the next check, so that many lines need only one check.
-        while let Ok(note) = inbox.try_recv() {
-            match note {
+        while let Ok(message) = inbox.try_recv() {
+            match message {
                 SchedulerMessage::Stop => return scheduler.stop(inbox),
-                note => scheduler.handle(note),
+                message => scheduler.handle(message),
             }
         }
         scheduler.check();
@@ -135,12 +135,12 @@ pub fn run_scheduler(
 }
 
 impl Scheduler {
-    fn handle(&mut self, note: SchedulerMessage) {
-        match note {
-            SchedulerMessage::Check | SchedulerMessage::Stop => self.is_stale = true,
+    fn handle(&mut self, message: SchedulerMessage) {
+        match message {
+            SchedulerMessage::Check | SchedulerMessage::Stop => self.queue_needs_check = true,
             SchedulerMessage::Line(id, line) => self.handle_line(id, &line),
             SchedulerMessage::Exit(id, status) => {
-                self.is_stale = true;
+                self.queue_needs_check = true;
                 self.handle_exit(id, status);
             }
         }
@@ -153,10 +153,10 @@ impl Scheduler {
         self.server.shells.end_idle_terminals();
         self.server.store.fill_reserve();
         self.end_unwanted_processes();
-        if std::mem::take(&mut self.is_stale)
+        if std::mem::take(&mut self.queue_needs_check)
             && let Err(problem) = self.start_queued()
         {
-            self.is_stale = true;
+            self.queue_needs_check = true;
             self.server.log_error(&problem);
         }
     }
@@ -164,11 +164,11 @@ impl Scheduler {
     fn swap_out_by_time(&self) {
         for (id, job) in &self.jobs {
             let Ok(Some(entry)) = self.server.store.entry(*id) else { continue };
-            let (now, experiment) = (job.watch.seconds(), entry.experiment);
+            let (now, experiment) = (job.stopwatch.seconds(), entry.experiment);
             let silence = if job.is_shell {
                 self.server.shells.idle_seconds(*id).unwrap_or_default()
             } else {
-                now - job.last_output
+                now - job.last_output_at
             };
             let over = |limit: Option<u32>, passed: f64| limit.filter(|limit| passed >= f64::from(*limit));
             let why = if let Some(limit) = over(experiment.auto_swap, now) {
@@ -185,7 +185,7 @@ impl Scheduler {
     /// Updates the usage of experiments, and swaps out the experiments of projects that have used up their quota.
     fn swap_out_by_quota(&mut self) {
         for (id, job) in &mut self.jobs {
-            if job.watch.seconds() < job.counted_until + USAGE_INTERVAL {
+            if job.stopwatch.seconds() < job.counted_until + USAGE_INTERVAL {
                 continue;
             }
             let refused =
@@ -206,13 +206,13 @@ impl Scheduler {
                 .store
                 .entry(*id)
                 .is_ok_and(|entry| entry.is_some_and(|entry| holds_cores(entry.experiment.state)));
-            match job.asked_to_end {
+            match job.asked_to_end_at {
                 // The queue may start it again when this process has ended.
                 None if !wanted => {
                     ask_to_end(&self.server, *id, job);
-                    job.asked_to_end = Some(job.watch.seconds());
+                    job.asked_to_end_at = Some(job.stopwatch.seconds());
                 }
-                Some(asked) if job.watch.seconds() - asked > END_TIMEOUT => job.process.kill(),
+                Some(asked) if job.stopwatch.seconds() - asked > END_TIMEOUT => job.process.kill(),
                 None | Some(_) => (),
             }
         }
@@ -237,7 +237,7 @@ impl Scheduler {
                 .expect("the queue decides only about queued experiments");
             one.obstacle = Some("another process is writing its results".to_owned());
             // The scheduler is not notified when that process ends.
-            self.is_stale = true;
+            self.queue_needs_check = true;
             verdicts = decide(waiting.clone(), self.server.config.cores, taken);
         }
         let mut whys = BTreeMap::new();
@@ -284,10 +284,10 @@ impl Scheduler {
                     command,
                     project: entry.project,
                     cores: entry.experiment.cores,
-                    watch: Stopwatch::start(),
-                    last_output: 0.0,
+                    stopwatch: Stopwatch::start(),
+                    last_output_at: 0.0,
                     has_reported: false,
-                    asked_to_end: None,
+                    asked_to_end_at: None,
                     is_interrupted: false,
                     last_text: String::new(),
                     runs: 0,
@@ -313,7 +313,7 @@ impl Scheduler {
         is_shell: bool,
     ) -> Result<RunningProcess, String> {
         let id = entry.experiment.id;
-        let (lines, exits) = (self.notes.clone(), self.notes.clone());
+        let (lines, exits) = (self.sender.clone(), self.sender.clone());
         // Sending fails after the scheduler has stopped.
         let exit = move |status| drop(exits.send(SchedulerMessage::Exit(id, status)));
         if is_shell {
@@ -328,11 +328,11 @@ impl Scheduler {
 
     fn handle_line(&mut self, id: i64, line: &str) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        job.last_output = job.watch.seconds();
+        job.last_output_at = job.stopwatch.seconds();
         match read(line) {
             OutputLine::Progress(progress) => {
                 job.runs = progress.runs;
-                if !std::mem::replace(&mut job.has_reported, true) && job.asked_to_end.is_none() {
+                if !std::mem::replace(&mut job.has_reported, true) && job.asked_to_end_at.is_none() {
                     self.server.apply_event(id, Event::Report, "");
                 }
                 if let Err(problem) = self.server.store.record_progress(id, &progress) {
@@ -358,7 +358,7 @@ impl Scheduler {
         if let Err(problem) = update_usage(&self.server, id, &mut job) {
             self.server.log_error(&problem);
         }
-        if job.asked_to_end.is_some() {
+        if job.asked_to_end_at.is_some() {
             return;
         }
         let (event, why) = match status {
@@ -373,7 +373,7 @@ impl Scheduler {
             }
         };
         if event != Event::Die {
-            self.killed.remove(&id);
+            self.kill_counts.remove(&id);
         }
         self.server.apply_event(id, event, &why);
     }
@@ -392,7 +392,7 @@ impl Scheduler {
 
     /// Returns the event after a process was killed: a restart, unless it was killed too often without progress.
     fn event_of_killed_process(&mut self, id: i64, runs: u64) -> (Event, String) {
-        let (times, done) = self.killed.entry(id).or_default();
+        let (times, done) = self.kill_counts.entry(id).or_default();
         *times = if runs > *done { 1 } else { *times + 1 };
         *done = runs;
         if *times < MAX_KILLS {
@@ -411,7 +411,7 @@ impl Scheduler {
 
     /// Asks all processes to save their results, and waits until they have ended.
     fn stop(&mut self, inbox: &Receiver<SchedulerMessage>) {
-        let watch = Stopwatch::start();
+        let stopwatch = Stopwatch::start();
         for (id, job) in &self.jobs {
             ask_to_end(&self.server, *id, job);
         }
@@ -421,7 +421,7 @@ impl Scheduler {
                 Ok(_) | Err(RecvTimeoutError::Timeout) => (),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            if watch.seconds() > END_TIMEOUT {
+            if stopwatch.seconds() > END_TIMEOUT {
                 self.jobs.values().for_each(|job| job.process.kill());
             }
         }

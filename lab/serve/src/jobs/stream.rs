@@ -42,9 +42,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_for_us_and_lines_for_people() {
+    fn json_lines_are_messages_and_other_lines_are_text() {
         let progress = r#"{"progress":{"runs":1,"runs_wanted":2,"failed":0,"messages":3,"messages_wanted":6,"share":0.5,"left":null}}"#;
-        assert!(matches!(read(progress), OutputLine::Progress(Progress { runs: 1, left: None, .. })));
+        assert!(matches!(
+            read(progress),
+            OutputLine::Progress(Progress { runs: 1, remaining_seconds: None, .. })
+        ));
         assert!(matches!(read(r#"{"point":{"mean_ms":20.5}}"#), OutputLine::Point(_)));
         assert_eq!(read(r#"{"interrupted":true}"#), OutputLine::Interrupted);
         for text in ["warning: slow", "{\"progress\":", "{\"other\":1}", "", "{}"] {

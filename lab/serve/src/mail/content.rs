@@ -18,7 +18,7 @@ pub struct MailContent {
 
 /// Returns whether a state change is reported by mail. A user's request and its consequences are reported once: there
 /// is a mail when an experiment becomes active, but none when it waits for cores and when its process starts.
-pub const fn is_news(from: State, to: State) -> bool {
+pub const fn is_reported(from: State, to: State) -> bool {
     match to {
         State::New | State::Starting => false,
         // The process was killed, so the experiment lost its cores.
@@ -115,7 +115,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_mail_says_what_changed_and_why() {
+    fn mail_states_the_change_and_its_reason() {
         let letter = mail_content(State::Active, &experiment(), None, "https://lab.example.org");
         assert_eq!(letter.subject, "[transport] loss is swapped out");
         let body = "Experiment 7 (What loss does) of project transport changed from active to swapped out at \
@@ -125,7 +125,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_event_has_one_mail() {
+    fn each_event_causes_one_mail() {
         use State::{Active, Done, Failed, New, Queued, Starting, SwappedOut};
         let lives = [
             (&[New, Queued, Starting, Active, Done][..], 2),
@@ -134,13 +134,13 @@ pub(super) mod tests {
             (&[Queued, Starting, Queued, Starting, Failed][..], 2),
         ];
         for (life, mails) in lives {
-            let found = life.windows(2).filter(|step| is_news(step[0], step[1])).count();
+            let found = life.windows(2).filter(|step| is_reported(step[0], step[1])).count();
             assert_eq!(found, mails, "{life:?}");
         }
     }
 
     #[test]
-    fn what_begins_is_told_with_its_nodes_and_links() {
+    fn mail_about_a_started_experiment_lists_nodes_and_links() {
         let text = "transports = ['tcp']\n[network]\ndelay = '10ms'\nrate = '1Mbit'\n";
         let body =
             mail_content(State::Starting, &experiment(), Some((text, &Permission::default())), "").body;

@@ -48,11 +48,11 @@ pub enum MailError {
 
 /// A queue of mail to send; `None` if no mail is sent.
 #[derive(Debug)]
-pub struct Mailer(Option<Mutex<SyncSender<Change>>>);
+pub struct Mailer(Option<Mutex<SyncSender<StateChangeMail>>>);
 
 /// A state change to report.
 #[derive(Debug)]
-pub struct Change {
+pub struct StateChangeMail {
     /// Mail address of the owner; empty if there is none.
     pub to: String,
     /// URL of the server, without a final `/`.
@@ -99,7 +99,7 @@ impl Mailer {
     }
 
     /// Queues a mail about a change. In a directory, users without a mail address get mail, too.
-    pub fn queue(&self, change: Change) {
+    pub fn queue(&self, change: StateChangeMail) {
         let Some(sender) = &self.0 else { return };
         let sender = sender.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if sender.try_send(change).is_err() {
@@ -108,8 +108,8 @@ impl Mailer {
     }
 }
 
-fn deliver(mut transport: MailTransport, inbox: &Receiver<Change>) {
-    for Change { to, url, from, experiment, text, permission } in inbox {
+fn deliver(mut transport: MailTransport, inbox: &Receiver<StateChangeMail>) {
+    for StateChangeMail { to, url, from, experiment, text, permission } in inbox {
         let letter = mail_content(from, &experiment, text.as_deref().zip(Some(&permission)), &url);
         // In a directory, users without a mail address get mail at localhost.
         let to = match transport {
@@ -185,7 +185,7 @@ mod tests {
 
     /// RFC 5321, as far as one mail needs it.
     #[test]
-    fn a_mail_server_gets_it() {
+    fn mail_is_sent_by_smtp() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
@@ -212,7 +212,7 @@ mod tests {
         let destination = MailDestination::Smtp(format!("smtp://{address}"), "lab@example.org".to_owned());
         let mailer = Mailer::open(&destination).unwrap();
         let to = "ann@example.org".to_owned();
-        mailer.queue(Change {
+        mailer.queue(StateChangeMail {
             to,
             url: "https://lab.example.org".to_owned(),
             from: State::Active,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mail_server_is_said() {
+    fn invalid_mail_server_is_an_error() {
         let open =
             |url: &str, sender: &str| Mailer::open(&MailDestination::Smtp(url.to_owned(), sender.to_owned()));
         assert!(open("gopher://x", "a@b").unwrap_err().to_string().contains("write smtp://"));

@@ -3,5 +3,5 @@
 mod content;
 mod mailer;
 
-pub use content::is_news;
-pub use mailer::{Change, MailDestination, MailError, Mailer};
+pub use content::is_reported;
+pub use mailer::{MailDestination, MailError, Mailer, StateChangeMail};

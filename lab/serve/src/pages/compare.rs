@@ -12,7 +12,7 @@ use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_expensive;
 use crate::draft;
 use crate::experiment::Experiment;
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::reading::check_size;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
@@ -48,7 +48,7 @@ struct ComparedExperiment {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(CompareQuery { of }): QueryOf<CompareQuery>,
+    QueryParameters(CompareQuery { of }): QueryParameters<CompareQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_expensive(server, move |server| {
         let ids = of.split(',').filter_map(|id| id.trim().parse::<i64>().ok()).take(MAX_EXPERIMENTS);
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn experiments_differ_in_what_was_set_and_agree_in_the_rest() {
+    fn comparison_separates_different_from_equal_settings() {
         let settings_of = |text: &str| {
             let source = Source::new("a", text);
             settings(&hol_lab::Experiment::parse_for_any_machine("a", &source).unwrap())

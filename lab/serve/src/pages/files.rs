@@ -9,7 +9,7 @@ use super::layout::Page;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::directory::{FileEntry, list_files};
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::folders::Folder;
 use crate::server::SharedServer;
 
@@ -23,7 +23,7 @@ pub struct FilesQuery {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(FilesQuery { project }): QueryOf<FilesQuery>,
+    QueryParameters(FilesQuery { project }): QueryParameters<FilesQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
         let projects = server.store.projects(requester.id, false)?;

@@ -9,7 +9,7 @@ use super::layout::Page;
 use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::experiment::{Experiment, Filter, State};
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Access, Server, SharedServer};
@@ -99,7 +99,7 @@ impl Home {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(query): QueryOf<HomeQuery>,
+    QueryParameters(query): QueryParameters<HomeQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
         let home = Home::read(server, &requester, query)?;
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_leads_to_the_next_with_the_same_filter() {
+    fn next_page_keeps_the_filter() {
         let query =
             HomeQuery { search: "a & b".to_owned(), state: "done".to_owned(), ..HomeQuery::default() };
         assert_eq!(query.older_page(7), "/?search=a%20%26%20b&state=done&before=7");

@@ -11,7 +11,7 @@ use super::visitor::{RefusalPage, Visitor};
 use crate::blocking::run_blocking;
 use crate::draft;
 use crate::experiment::Format;
-use crate::extract::QueryOf;
+use crate::extract::QueryParameters;
 use crate::refusal::Refusal;
 use crate::requester::Requester;
 use crate::server::{Server, SharedServer};
@@ -72,7 +72,7 @@ struct InitialText {
 pub async fn page(
     Extract(server): Extract<SharedServer>,
     Visitor(requester): Visitor,
-    QueryOf(query): QueryOf<NewExperimentQuery>,
+    QueryParameters(query): QueryParameters<NewExperimentQuery>,
 ) -> Result<Markup, RefusalPage> {
     let read = run_blocking(server, move |server| {
         let start = initial_text(server, &requester, &query)?;

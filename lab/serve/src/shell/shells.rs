@@ -95,7 +95,7 @@ impl Shells {
     /// Returns the last message of the shell of an experiment.
     pub fn last_note(&self, id: i64) -> Option<String> {
         let entries = self.lock().get(&id)?.transcript.entries();
-        entries.iter().rev().find_map(|entry| Some(entry.said.get("note")?.as_str()?.to_owned()))
+        entries.iter().rev().find_map(|entry| Some(entry.content.get("note")?.as_str()?.to_owned()))
     }
 
     /// Kills the shell of a deleted experiment, and removes its transcript.

@@ -13,10 +13,12 @@ const MAX_SIZE: usize = 256 << 10;
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Entry {
     /// Number of the entry, from 0. A gap means that entries were removed or missed.
-    pub at: u64,
+    #[serde(rename = "at")]
+    pub number: u64,
     /// `{"prompt": {node, now, code, nodes}}`, the input `{"line": TEXT}`, the output `{"out": TEXT}`, `{"err":
     /// TEXT}` or `{"note": TEXT}`, or at the end `{"end": REASON}`.
-    pub said: Value,
+    #[serde(rename = "said")]
+    pub content: Value,
 }
 
 /// The entries of a transcript, and whether the shell waits for a line.
@@ -30,10 +32,10 @@ pub struct Transcript {
 
 impl Transcript {
     /// Adds an entry, and removes the oldest entries if the transcript is too long.
-    pub fn add(&mut self, said: Value) -> Entry {
-        self.is_waiting = said.get("prompt").is_some();
-        let size = said.to_string().len();
-        let entry = Entry { at: self.next, said };
+    pub fn add(&mut self, content: Value) -> Entry {
+        self.is_waiting = content.get("prompt").is_some();
+        let size = content.to_string().len();
+        let entry = Entry { number: self.next, content };
         self.next += 1;
         self.octets += size;
         self.entries.push_back((entry.clone(), size));
@@ -62,17 +64,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_forgotten_and_numbers_tell_so() {
+    fn oldest_entries_are_removed_and_numbers_show_the_gap() {
         let mut transcript = Transcript::default();
         for _ in 0..5 {
             transcript.add(json!({ "out": "x".repeat(MAX_SIZE / 4) }));
         }
-        let kept: Vec<u64> = transcript.entries().iter().map(|entry| entry.at).collect();
+        let kept: Vec<u64> = transcript.entries().iter().map(|entry| entry.number).collect();
         assert_eq!(kept, [2, 3, 4]);
     }
 
     #[test]
-    fn a_line_is_waited_for_after_a_prompt() {
+    fn shell_waits_for_a_line_after_a_prompt() {
         let mut transcript = Transcript::default();
         assert!(!transcript.is_waiting());
         transcript.add(json!({ "prompt": { "node": "client" } }));

@@ -174,7 +174,7 @@ impl Store {
             Ok(QueuedExperiment {
                 id: row.get(0)?,
                 priority: row.get(1)?,
-                since: row.get(2)?,
+                submitted_at: row.get(2)?,
                 batch: row.get(3)?,
                 cores: row.get(4)?,
                 obstacle: None,
@@ -202,7 +202,8 @@ impl Store {
 
     /// Records the progress of an experiment.
     pub fn record_progress(&self, id: i64, progress: &Progress) -> rusqlite::Result<()> {
-        let Progress { runs, runs_wanted, failed, messages, messages_wanted, share, left } = *progress;
+        let Progress { runs, runs_wanted, failed, messages, messages_wanted, share, remaining_seconds } =
+            *progress;
         let counts = [runs, runs_wanted, failed, messages, messages_wanted];
         let [runs, runs_wanted, failed, messages, messages_wanted] =
             counts.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
@@ -211,7 +212,7 @@ impl Store {
                 "UPDATE experiments SET runs = ?2, runs_wanted = ?3, failed = ?4, messages = ?5, messages_wanted = ?6,
                  share = ?7, left = ?8 WHERE id = ?1",
             )?
-            .execute(params![id, runs, runs_wanted, failed, messages, messages_wanted, share, left])?;
+            .execute(params![id, runs, runs_wanted, failed, messages, messages_wanted, share, remaining_seconds])?;
         Ok(())
     }
 
@@ -323,7 +324,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
             messages: count(21)?,
             messages_wanted: count(22)?,
             share: row.get(23)?,
-            left: row.get(24)?,
+            remaining_seconds: row.get(24)?,
         },
         links: Links::of(id),
     };

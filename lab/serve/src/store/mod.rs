@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_of_a_later_program_is_left_alone() {
+    fn database_of_a_later_version_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lab.db");
         drop(Store::open(&path).unwrap());
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_database_is_said_with_its_file_and_its_cure() {
+    fn damaged_database_is_reported_with_its_file_and_a_remedy() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lab.db");
         drop(Store::open(&path).unwrap());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_database_is_said_so() {
+    fn file_that_is_not_a_database_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lab.db");
         std::fs::write(&path, "title = 'this is no database'\n".repeat(100)).unwrap();

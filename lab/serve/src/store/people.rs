@@ -161,7 +161,7 @@ impl Store {
         )?;
         let found = |row: &rusqlite::Row<'_>| {
             let (id, name, is_administrator) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(Requester { id, name, is_administrator, token_ends: row.get(3)? })
+            Ok(Requester { id, name, is_administrator, token_expires_at: row.get(3)? })
         };
         statement.query_row(params![digest, kind.word(), now], found).optional()
     }

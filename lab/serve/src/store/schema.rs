@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_of_each_earlier_format_is_upgraded_with_what_it_has() {
+    fn databases_of_earlier_formats_are_upgraded_with_their_data() {
         for format in 1..MIGRATIONS.len() {
             let mut connection = Connection::open_in_memory().unwrap();
             MIGRATIONS[..format].iter().for_each(|step| connection.execute_batch(step).unwrap());

@@ -53,7 +53,7 @@ impl World {
 
 /// For users who are not in its project, including administrators, every path of an experiment returns 404, like one that does not exist.
 #[tokio::test]
-async fn what_belongs_to_a_project_is_invisible_to_others() {
+async fn experiments_of_a_project_are_invisible_to_others() {
     let world = World::new().await;
     let text = json!({ "text": TEXT });
     let requests = [
@@ -97,7 +97,7 @@ async fn what_belongs_to_a_project_is_invisible_to_others() {
 }
 
 #[tokio::test]
-async fn a_leader_admits_and_dismisses() {
+async fn leader_admits_and_removes_members() {
     let world = World::new().await;
     let path = format!("/api/experiments/{}", world.id);
     let member = "/api/projects/alpha/members/bob";
@@ -149,7 +149,7 @@ async fn sessions_and_tokens_end() {
 }
 
 #[tokio::test]
-async fn a_password_is_changed_by_who_knows_it() {
+async fn password_change_needs_the_current_password() {
     let world = World::new().await;
     let lab = &world.lab;
     let other =
@@ -172,7 +172,7 @@ async fn a_password_is_changed_by_who_knows_it() {
 
 /// A shared link gives access to the report and the files of one experiment and to nothing else, until all links are ended.
 #[tokio::test]
-async fn a_shared_link_is_for_reading_one_experiment() {
+async fn shared_link_gives_read_access_to_one_experiment() {
     let world = World::new().await;
     let path = format!("/api/experiments/{}/share", world.id);
     let share = async || {
@@ -196,7 +196,7 @@ async fn a_shared_link_is_for_reading_one_experiment() {
 }
 
 #[tokio::test]
-async fn files_are_ones_own_or_a_projects() {
+async fn files_belong_to_a_user_or_a_project() {
     let world = World::new().await;
     let put = async |path: &str, key: &str, content: &str| {
         world.lab.ask(Method::PUT, path).by(key).body(content.to_owned()).send().await.status.as_u16()
@@ -226,7 +226,7 @@ async fn files_are_ones_own_or_a_projects() {
 
 /// A stolen token cannot be extended.
 #[tokio::test]
-async fn a_token_makes_none_that_lives_longer() {
+async fn token_cannot_create_a_token_that_expires_later() {
     let world = World::new().await;
     let issue = async |header: &str, value: &str, days: u32| {
         let wish = json!({ "name": "ci", "days": days });
@@ -244,7 +244,7 @@ async fn a_token_makes_none_that_lives_longer() {
 
 /// Only leaders may set a priority above 0.
 #[tokio::test]
-async fn leaders_give_priorities_above_zero() {
+async fn only_leaders_set_priorities_above_zero() {
     let world = World::new().await;
     assert_eq!(world.status(Method::POST, "/api/projects/alpha/join", &world.bob, None).await, 202);
     let admit = "/api/projects/alpha/members/bob";
@@ -294,7 +294,7 @@ async fn streams_are_limited_for_each_account() {
 
 /// An empty or an older database reuses numbers whose files still exist.
 #[tokio::test]
-async fn a_number_that_is_given_again_shows_no_earlier_files() {
+async fn reused_number_does_not_show_earlier_files() {
     let dir = tempfile::tempdir().unwrap();
     let fill = async |secret: &str| {
         let lab = Lab::open_in(Access::Accounts, dir.path());

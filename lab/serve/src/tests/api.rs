@@ -55,7 +55,7 @@ const PROMISED: &[(&str, &[&str])] = &[
 ];
 
 #[tokio::test]
-async fn the_description_has_every_path_and_every_path_is_there() {
+async fn api_description_has_exactly_the_existing_paths() {
     let lab = Lab::open(Access::Open);
     let description = lab.get("/api/openapi.json").send().await.json();
     assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
@@ -85,7 +85,7 @@ async fn the_description_has_every_path_and_every_path_is_there() {
 
 /// The description contains how to authenticate, and the target of each reference.
 #[tokio::test]
-async fn the_description_says_how_to_authenticate_and_has_all_it_refers_to() {
+async fn api_description_has_authentication_and_no_dangling_references() {
     let lab = Lab::open(Access::Open);
     let description = lab.get("/api/openapi.json").send().await.json();
     let schemes = &description["components"]["securitySchemes"];
@@ -120,7 +120,7 @@ async fn the_description_says_how_to_authenticate_and_has_all_it_refers_to() {
 
 /// The fields of responses have the names in the description.
 #[tokio::test]
-async fn an_experiment_is_what_the_description_says() {
+async fn experiment_has_the_described_fields() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let description = lab.get("/api/openapi.json").send().await.json();
@@ -139,7 +139,7 @@ async fn an_experiment_is_what_the_description_says() {
 }
 
 #[tokio::test]
-async fn a_life_by_hand() {
+async fn actions_move_an_experiment_through_its_states() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let path = |rest: &str| format!("/api/experiments/{id}/{rest}");
@@ -176,7 +176,7 @@ async fn a_life_by_hand() {
 }
 
 #[tokio::test]
-async fn a_text_with_mistakes_is_answered_with_their_places() {
+async fn errors_of_a_text_have_positions() {
     let lab = Lab::open(Access::Open);
     let answer = lab
         .post("/api/experiments")
@@ -189,7 +189,7 @@ async fn a_text_with_mistakes_is_answered_with_their_places() {
 }
 
 #[tokio::test]
-async fn what_had_cores_when_the_server_ended_is_queued_again() {
+async fn running_experiments_are_queued_again_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let open = || {
         let config = crate::server::Config {
@@ -198,7 +198,7 @@ async fn what_had_cores_when_the_server_ended_is_queued_again() {
             cores: 1,
             access: Access::Open,
             permission: hol_lab::Permission::default(),
-            quota: crate::Quota::NONE,
+            quota: crate::Quota::UNLIMITED,
             names: Vec::new(),
             is_secure: false,
             is_behind_proxy: false,
@@ -252,7 +252,7 @@ async fn all_links_of_a_report_lead_to_its_files() {
 }
 
 #[tokio::test]
-async fn a_repetition_refuses_what_is_no_key() {
+async fn rerun_refuses_unknown_keys() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let again = async |set: serde_json::Value| {
@@ -340,7 +340,7 @@ async fn the_bundle_is_compressed_and_has_a_version() {
 }
 
 #[tokio::test]
-async fn a_network_without_traffic_is_taken_as_it_is() {
+async fn network_without_traffic_can_be_submitted() {
     let lab = Lab::open(Access::Open);
     let script = "set ns [new Simulator]\nsource tb_compat.tcl\nset a [$ns node]\nset b [$ns node]\n\
         set l [$ns duplex-link $a $b 0.4Mb 25ms DropTail]\n$ns rtproto Static\n$ns run\n";
@@ -352,7 +352,7 @@ async fn a_network_without_traffic_is_taken_as_it_is() {
 
 /// An experiment can name files of its project and no others.
 #[tokio::test]
-async fn an_experiment_names_files_of_its_project() {
+async fn experiment_can_name_files_of_its_project() {
     let lab = Lab::open(Access::Open);
     let trace = "0 1000\n1000 2000\n";
     let stored = lab.ask(Method::PUT, "/api/projects/local/files/traces/lte.csv").body(trace).send().await;
@@ -413,7 +413,7 @@ async fn the_plan_has_the_axes_and_the_point_of_each_combination() {
 }
 
 #[tokio::test]
-async fn a_plan_and_an_animation_that_are_not_there_are_refused() {
+async fn absent_plans_and_animations_are_refused() {
     let lab = Lab::open(Access::Open);
     let id = submitted(&lab, SWEEP).await;
     let refused = async |path: &str| {
@@ -446,7 +446,7 @@ async fn a_plan_and_an_animation_that_are_not_there_are_refused() {
 
 /// A plan requires the same rights as the text of an experiment.
 #[tokio::test]
-async fn a_plan_is_for_those_who_may_read_the_experiment() {
+async fn plan_is_visible_only_to_readers_of_the_experiment() {
     let (lab, ann, mallory) = super::hostile::lab().await;
     let path = "/api/experiments/1/plan";
     assert_eq!(lab.get(path).by(&ann).send().await.status, StatusCode::OK);

@@ -9,7 +9,7 @@ use crate::server::Access;
 
 /// Texts that would take seconds or hundreds of megabytes if their size were not checked first.
 #[tokio::test]
-async fn what_takes_long_to_read_is_refused() {
+async fn texts_that_take_long_to_parse_are_refused() {
     let (lab, ann, _) = lab().await;
     let list = |count: usize, of: &dyn Fn(usize) -> String| (0..count).map(of).collect::<Vec<_>>().join(",");
     let network = |nodes: usize, links: String| {
@@ -121,7 +121,7 @@ async fn a_file_is_sent_in_parts() {
 
 /// After an interrupted download a client requests the rest of the same file.
 #[tokio::test]
-async fn a_file_is_sent_from_where_it_broke() {
+async fn download_continues_after_a_break() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let results = lab.server.command(id).unwrap().results();
@@ -176,7 +176,7 @@ async fn every_refusal_is_json() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_refused() {
+async fn requests_that_are_too_large_are_refused() {
     let lab = Lab::open(Access::Open);
     let submit =
         async |text: String| lab.post("/api/experiments").json(&json!({ "text": text })).send().await.status;
@@ -202,7 +202,7 @@ async fn what_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn a_flood_is_refused_at_once() {
+async fn excess_requests_are_refused_at_once() {
     let lab = Lab::open(Access::Open);
     let limits: Vec<_> = std::iter::from_fn(|| lab.server.limits.admit_expensive().ok()).collect();
     assert_eq!(limits.len(), 16);

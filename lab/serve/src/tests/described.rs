@@ -83,7 +83,7 @@ fn a_path_has_the_responses_of_its_template() {
 
 #[tokio::test]
 #[should_panic(expected = "get /api/me: 418 I'm a teapot is not described")]
-async fn a_status_that_is_not_described_is_found() {
+async fn undescribed_status_is_detected() {
     let router = axum::Router::new().fallback(async || StatusCode::IM_A_TEAPOT).layer(from_fn(check));
     let request = Request::builder().uri("/api/me").body(Body::empty()).unwrap();
     let _ = router.oneshot(request).await;

@@ -8,7 +8,7 @@ use tower::ServiceExt;
 
 use super::{Lab, TEXT};
 use crate::accounts::password::HASHED_PASSWORDS;
-use crate::client::Network;
+use crate::client::ClientNetwork;
 use crate::people::{Login, Registration};
 use crate::server::Access;
 
@@ -633,7 +633,7 @@ pub(super) async fn lab() -> (Lab, String, String) {
 }
 
 #[tokio::test]
-async fn each_hostile_request_has_its_answer() {
+async fn each_hostile_request_gets_the_expected_status() {
     let (lab, ann, mallory) = lab().await;
     assert!(TABLE.len() >= 100, "{}", TABLE.len());
     let mut wrong = Vec::new();
@@ -676,7 +676,7 @@ async fn each_hostile_request_has_its_answer() {
 
 /// A forbidden resource is reported with its position, before the server accesses it, by every endpoint that parses a text.
 #[tokio::test]
-async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
+async fn reading_a_text_opens_no_file_or_socket_of_the_server() {
     let (lab, ann, mallory) = lab().await;
     let texts =
         TABLE.iter().filter(|(_, (_, method, path, ..), _)| (*method, *path) == ("POST", "/api/experiments"));
@@ -705,7 +705,7 @@ async fn a_text_is_read_without_the_files_and_sockets_of_the_server() {
 }
 
 #[tokio::test]
-async fn who_guesses_passwords_has_to_wait() {
+async fn guessing_passwords_is_rate_limited() {
     let lab = Lab::open(Access::Accounts);
     lab.account("ann", false);
     for name in ["ANN", "nobody"] {
@@ -738,7 +738,7 @@ async fn who_guesses_passwords_has_to_wait() {
 async fn each_login_and_registration_checks_one_password() {
     let lab = Lab::open(Access::Accounts);
     lab.account("ann", false);
-    let network = Network("192.0.2.1".to_owned());
+    let network = ClientNetwork("192.0.2.1".to_owned());
     let hashed = |work: &dyn Fn()| {
         HASHED_PASSWORDS.set(0);
         work();
@@ -778,7 +778,7 @@ async fn registrations_are_limited_by_address() {
 
 /// The report may run our script, which cannot send requests to the server; other files can only be downloaded.
 #[tokio::test]
-async fn what_experiments_wrote_is_kept_in_a_sandbox() {
+async fn files_of_experiments_are_served_in_a_sandbox() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let results = lab.server.command(id).unwrap().results();

@@ -13,7 +13,7 @@ use crate::store::NewExperiment;
 
 /// The cost of a request does not depend on the length of a list: no SQL statement reads more rows than it returns.
 #[tokio::test]
-async fn a_list_is_cut_and_goes_on() {
+async fn long_list_continues_with_the_before_parameter() {
     let lab = Lab::open(Access::Open);
     let local = lab.server.local.clone().unwrap();
     let (project, _) = lab.server.store.project("local", local.id).unwrap().unwrap();
@@ -55,7 +55,7 @@ async fn a_list_is_cut_and_goes_on() {
 
 /// Links lead from the first page to the next ones, up to the last one.
 #[tokio::test]
-async fn the_first_page_has_pages_and_a_filter() {
+async fn home_page_has_pages_and_a_filter() {
     let lab = Lab::open(Access::Open);
     for number in 0..70 {
         let text = TEXT.replace("A small one", &format!("Number {number}"));
@@ -76,7 +76,7 @@ async fn the_first_page_has_pages_and_a_filter() {
 
 /// The page tells a user without a project what to do.
 #[tokio::test]
-async fn a_newcomer_is_told_what_to_do() {
+async fn user_without_a_project_sees_instructions() {
     let lab = Lab::open(Access::Accounts);
     let key = lab.account("ann", false);
     let home = lab.get("/").by(&key).send().await.text;
@@ -89,7 +89,7 @@ async fn a_newcomer_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_watcher_hears_what_happens_and_is_let_go_when_the_server_stops() {
+async fn watcher_gets_events_until_the_server_stops() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;
@@ -111,7 +111,7 @@ async fn a_watcher_hears_what_happens_and_is_let_go_when_the_server_stops() {
 
 /// A watcher that does not read loses events, and gets the current state.
 #[tokio::test]
-async fn a_watcher_that_is_too_slow_is_told_the_state() {
+async fn slow_watcher_gets_the_current_state() {
     let lab = Lab::open(Access::Open);
     let id = lab.submitted().await;
     let response = lab.get(&format!("/api/experiments/{id}/events")).open().await;

@@ -25,7 +25,7 @@ use axum::middleware::from_fn;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::client::Network;
+use crate::client::ClientNetwork;
 use crate::mail::{MailDestination, Mailer};
 use crate::people::Registration;
 use crate::router::router;
@@ -80,7 +80,7 @@ impl Lab {
             cores: 4,
             access,
             permission: permission(access),
-            quota: crate::Quota::NONE,
+            quota: crate::Quota::UNLIMITED,
             names: vec!["lab.example.org".to_owned()],
             is_secure: access == Access::Accounts,
             is_behind_proxy: false,
@@ -123,7 +123,7 @@ impl Lab {
         };
         self.server.register(&registration, is_administrator).unwrap();
         let login = crate::people::Login { name: name.to_owned(), password: registration.password };
-        self.server.log_in(&Network::from(IpAddr::from([192, 0, 2, 1])), &login).unwrap()
+        self.server.log_in(&ClientNetwork::from(IpAddr::from([192, 0, 2, 1])), &login).unwrap()
     }
 }
 

@@ -46,7 +46,7 @@ pub fn with_script(
 
 /// Returns the states of an experiment whose process is `script` until it has ended, and the last reason.
 fn life(script: &str) -> (Vec<String>, String) {
-    lives::<1>(script, Quota::NONE).pop().unwrap()
+    lives::<1>(script, Quota::UNLIMITED).pop().unwrap()
 }
 
 /// Returns the states and reasons of `N` experiments of one project, which run one after another.
@@ -90,19 +90,19 @@ fn lives<const N: usize>(script: &str, quota: Quota) -> Vec<(Vec<String>, String
 }
 
 #[test]
-fn one_that_warns_before_it_tells_how_far_it_is() {
+fn process_may_write_a_warning_before_its_progress() {
     let (states, why) = life(&format!("echo 'warning: slow' >&2\n{PROGRESS}"));
     assert_eq!(states, ["queued", "starting", "active", "done"]);
     assert_eq!(why, "");
 }
 
 #[test]
-fn one_that_says_nothing() {
+fn process_without_output_completes() {
     assert_eq!(life("exit 0").0, ["queued", "starting", "done"]);
 }
 
 #[test]
-fn one_that_fails_says_why() {
+fn failure_has_the_last_message_of_the_process() {
     let (states, why) = life(&format!("{PROGRESS}\necho 'error: no space is left' >&2\nexit 1"));
     assert_eq!(states.last().unwrap(), "failed");
     assert_eq!(why, "no space is left");
@@ -110,7 +110,7 @@ fn one_that_fails_says_why() {
 
 /// The journal has the completed runs, so the experiment continues, but only a limited number of times.
 #[test]
-fn one_that_is_always_killed_is_given_up() {
+fn process_that_is_always_killed_fails_its_experiment() {
     let (states, why) = life("kill -9 $$");
     assert_eq!(states.iter().filter(|state| *state == "starting").count(), 5);
     assert_eq!(states.last().unwrap(), "failed");
@@ -119,26 +119,26 @@ fn one_that_is_always_killed_is_given_up() {
 
 /// A process that another program interrupted counts as killed, although it saved its results.
 #[test]
-fn one_that_is_interrupted_goes_on() {
+fn interrupted_process_is_started_again() {
     let interrupted = "[ -e once ] && exit 0\ntouch once\necho '{\"interrupted\":true}' >&2\nexit 1";
     assert_eq!(life(interrupted).0, ["queued", "starting", "queued", "starting", "done"]);
 }
 
 /// A remaining child keeps standard error open, so the server must kill it to see the end of the process.
 #[test]
-fn what_a_process_leaves_behind_is_ended() {
+fn children_of_an_ended_process_are_killed() {
     assert_eq!(life("sleep 1000 &\nexit 0").0, ["queued", "starting", "done"]);
 }
 
 #[test]
-fn a_line_without_end_is_cut() {
+fn endless_line_of_output_is_split() {
     let (states, why) = life("head -c 1000000 /dev/zero | tr '\\000' x >&2\nexit 3");
     assert_eq!(states.last().unwrap(), "failed");
     assert_eq!(why, "x".repeat(300));
 }
 
 #[test]
-fn one_that_has_no_room_says_so() {
+fn full_disk_is_the_reason_of_a_failure() {
     let full = "echo 'error: runs.jsonl: No space left on device (os error 28)' >&2\nexit 1";
     let (states, why) = life(full);
     assert_eq!(states, ["queued", "starting", "failed"]);
@@ -147,10 +147,10 @@ fn one_that_has_no_room_says_so() {
 
 /// An experiment of 250 octets could fill the disk.
 #[test]
-fn one_that_fills_the_disk_is_swapped_out_and_the_next_does_not_start() {
+fn experiment_over_the_disk_quota_is_swapped_out() {
     let fill =
         format!("{PROGRESS}\nfor n in $(seq 50); do head -c 1000000 /dev/zero >> full; sleep 0.2; done");
-    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::NONE });
+    let lives = lives::<2>(&fill, Quota { octets: 1 << 20, ..Quota::UNLIMITED });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
     // Whether the test sees `queued` depends on timing: an event has the state at the time of writing.
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");

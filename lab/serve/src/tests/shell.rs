@@ -52,7 +52,7 @@ impl Lab {
 
     fn with_text(script: &str, text: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let (server, notes, inbox) = with_script(dir.path(), script, Quota::NONE);
+        let (server, notes, inbox) = with_script(dir.path(), script, Quota::UNLIMITED);
         let requester = server.local.clone().unwrap();
         let submission = Submission { text: text.to_owned(), cores: Some(1), ..Submission::default() };
         let id = server.submit(&requester, submission).unwrap().id;
@@ -88,7 +88,7 @@ impl Lab {
 }
 
 #[test]
-fn what_is_typed_and_said_is_seen_by_all_who_watch() {
+fn watchers_see_input_and_output_of_the_shell() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     assert_eq!(lab.next_entry("prompt")["nodes"][1], "server");
@@ -99,7 +99,7 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
     let kinds: Vec<String> = shell
         .entries
         .iter()
-        .map(|entry| entry.said.as_object().unwrap().keys().next().unwrap().clone())
+        .map(|entry| entry.content.as_object().unwrap().keys().next().unwrap().clone())
         .collect();
     assert!(shell.is_open && kinds == ["prompt", "line", "out", "prompt"], "{kinds:?}");
     lab.server.end_shell(&lab.requester, lab.id).unwrap();
@@ -109,7 +109,7 @@ fn what_is_typed_and_said_is_seen_by_all_who_watch() {
 }
 
 #[test]
-fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
+fn line_is_refused_until_the_previous_command_has_ended() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     assert_eq!(lab.open().unwrap_err().status, StatusCode::CONFLICT);
@@ -124,7 +124,7 @@ fn a_line_waits_for_the_one_before_which_can_be_interrupted() {
 }
 
 #[test]
-fn one_that_ends_by_itself_says_why_and_another_can_begin() {
+fn ended_shell_states_the_reason_and_can_be_opened_again() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     lab.next_entry("prompt");
@@ -152,7 +152,7 @@ fn a_shell_has_the_network_of_the_chosen_point_and_says_so() {
 }
 
 #[test]
-fn an_experiment_that_is_removed_takes_its_shell_with_it() {
+fn deleting_an_experiment_ends_its_shell() {
     let mut lab = Lab::with(ECHO);
     lab.open().unwrap();
     lab.next_entry("prompt");

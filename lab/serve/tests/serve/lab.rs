@@ -195,7 +195,7 @@ fn undisturbed(text: &str, directory: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn submitted_watched_and_fetched_it_is_what_hol_run_says() {
+fn submitted_experiment_has_the_results_of_hol_run() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 2);
     fs::write(dir.path().join("short.toml"), SHORT).unwrap();
@@ -219,7 +219,7 @@ fn submitted_watched_and_fetched_it_is_what_hol_run_says() {
 }
 
 #[test]
-fn swapped_out_it_keeps_what_it_has_and_goes_on() {
+fn swapped_out_experiment_keeps_its_results_and_continues() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(SHORT, &json!({}));
@@ -240,7 +240,7 @@ fn swapped_out_it_keeps_what_it_has_and_goes_on() {
 }
 
 #[test]
-fn cores_are_given_by_priority_and_what_cannot_wait_is_rejected() {
+fn cores_go_by_priority_and_without_batch_mode_nothing_waits() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 2);
     let first = lab.submit(LONG, &json!({ "cores": 2 }));
@@ -262,7 +262,7 @@ fn cores_are_given_by_priority_and_what_cannot_wait_is_rejected() {
 }
 
 #[test]
-fn time_swaps_out() {
+fn auto_swap_swaps_out_after_its_time() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(LONG, &json!({ "auto_swap": 1 }));
@@ -271,7 +271,7 @@ fn time_swaps_out() {
 
 /// A stopped process, like one that waits for a missing disk, makes no progress.
 #[test]
-fn silence_swaps_out() {
+fn idle_swap_swaps_out_without_progress() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(LONG, &json!({}));
@@ -283,7 +283,7 @@ fn silence_swaps_out() {
 }
 
 #[test]
-fn a_server_that_stops_lets_experiments_keep_what_they_have() {
+fn stopping_server_lets_experiments_save_their_results() {
     let dir = tempfile::tempdir().unwrap();
     let mut lab = Lab::start(&dir.path().join("state"), 1);
     let id = lab.submit(SHORT, &json!({}));
@@ -298,7 +298,7 @@ fn a_server_that_stops_lets_experiments_keep_what_they_have() {
 /// After `kill -9` of the server or of an experiment's process at any time, no run is lost or repeated, no process
 /// remains, and the results are the same. `HOL_KILLS=200` kills 200 times.
 #[test]
-fn whatever_is_killed_nothing_is_lost_or_run_twice() {
+fn killed_processes_lose_no_run_and_repeat_none() {
     let kills: u64 = std::env::var("HOL_KILLS").map_or(6, |count| count.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
     let wanted = undisturbed(SHORT, dir.path());
@@ -341,7 +341,7 @@ fn whatever_is_killed_nothing_is_lost_or_run_twice() {
 
 /// Creates an administrator on the machine of the server, a project and a token, and submits an experiment over TLS.
 #[test]
-fn with_accounts_and_tls_a_token_sends_an_experiment() {
+fn token_submits_an_experiment_over_tls() {
     let dir = tempfile::tempdir().unwrap();
     // A certificate like those of `openssl req -x509`: of a certificate authority, and for a host name.
     let mut parameters = rcgen::CertificateParams::new(["lab.example.org".to_owned()]).unwrap();
@@ -403,7 +403,7 @@ fn with_accounts_and_tls_a_token_sends_an_experiment() {
 
 /// Malformed HTTP requests, octet by octet. RFC 9112, sections 2.2, 3.2, 5 and 6.3
 #[test]
-fn requests_that_are_none_are_refused_and_the_server_goes_on() {
+fn malformed_requests_are_refused_and_the_server_continues() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start(&dir.path().join("state"), 1);
     let address = lab.url.trim_start_matches("http://").to_owned();
@@ -458,7 +458,7 @@ fn is_hol_run(pid: Pid) -> bool {
 /// Records of all messages fill a disk of 24 MiB; after a file is removed, the experiment continues.
 #[test]
 #[ignore = "needs root: it mounts a small disk in a namespace of its own"]
-fn a_full_disk_fails_an_experiment_which_goes_on_when_there_is_room() {
+fn experiment_that_fails_on_a_full_disk_continues_with_space() {
     let dir = tempfile::tempdir().unwrap();
     let lab = Lab::start_on_small_disk(&dir.path().join("state"), 24);
     let text = SHORT.replace("[sweep]", "records = 'all'\n[sweep]");

@@ -12,13 +12,13 @@ export class Axes {
     return this.points.get(values.join());
   }
 
-  // Returns whether there is a point that differs from `values` only in this value of one axis.
+  // Returns whether there is a point with these values, but with `value` for one axis.
   has(values, axis, value) {
     return this.point(values.with(axis, value)) !== undefined;
   }
 
   // Describes the values: "transport tcp, RTT 40ms".
-  words(values) {
+  describe(values) {
     return this.list.map(({ name, values: own }, axis) => `${name} ${own[values[axis]].text}`).join(", ");
   }
 

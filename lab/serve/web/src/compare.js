@@ -1,11 +1,11 @@
 // The page that compares several experiments.
 
-import { $, given } from "./dom.js";
+import { $, embeddedData } from "./dom.js";
 import { get } from "./api.js";
 import { axes, Curves } from "./curves.js";
 import { Points } from "./table.js";
 
-const experiments = given("experiments");
+const experiments = embeddedData("experiments");
 const curves = new Curves($("#curves"), { title: "Curves of all experiments" });
 const points = new Points($("#points"));
 

@@ -1,8 +1,8 @@
 // Charts of a metric over an axis, and of distributions, each with a table of its values.
 
 import uPlot from "uplot";
-import { h, s, settled } from "./dom.js";
-import { magnitude, number } from "./words.js";
+import { h, s, debounce } from "./dom.js";
+import { magnitude, formatNumber } from "./words.js";
 
 // Colours of Okabe and Ito, as in reports. Curves differ in their dashes, too, for readers who cannot distinguish the colours.
 const COLOURS = ["--vermilion", "--blue", "--green", "--orange", "--purple", "--sky", "--ink"];
@@ -18,7 +18,7 @@ export const METRICS = [
 ];
 
 const QUANTILES = [["p50_ms", 0.5], ["p90_ms", 0.1], ["p99_ms", 0.01], ["p999_ms", 0.001]];
-const style = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
+const styleOf = (index) => ({ colour: COLOURS[index % COLOURS.length], dash: DASHES[index % DASHES.length] });
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Returns the columns of the points that are axes: dotted keys with more than one value.
@@ -29,61 +29,61 @@ export function axes(rows) {
   return keys.filter((key) => !isNumberOf(key) && new Set(rows.map((row) => row[key])).size > 1);
 }
 
-// Returns half the width of a number's 95 % confidence interval, if it has one.
-function half(row, metric) {
+// Returns half the width of the 95 % confidence interval of a metric; null if it has none.
+function intervalHalfWidth(row, metric) {
   const unit = /_(kbps|ms|percent|per_s)$/;
   return row?.[metric === "mean_ms" ? "ci95_ms" : unit.test(metric) ? metric.replace(unit, "_ci95_$1") : `${metric}_ci95`] ?? null;
 }
 
-// Formats a number with half the width of its 95 % confidence interval, if it has one.
-function formatted(row, metric) {
-  const ci = half(row, metric);
-  return `${number(row?.[metric])}${ci == null ? "" : ` ± ${number(ci, 2)}`}`;
+// Formats the value of a metric, with half the width of its 95 % confidence interval if it has one.
+function formatWithInterval(row, metric) {
+  const ci = intervalHalfWidth(row, metric);
+  return `${formatNumber(row?.[metric])}${ci == null ? "" : ` ± ${formatNumber(ci, 2)}`}`;
 }
 
 export class Curves {
   constructor(place, { title = "Curves" } = {}) {
     this.rows = [];
-    this.metric = h("select", { "aria-label": "Quantity" }, ...METRICS.map(([key, label]) => h("option", { value: key }, label)), h("option", { value: "ccdf" }, "Distribution: share of slower messages"));
-    this.over = h("select", { "aria-label": "Horizontal axis" });
+    this.metricSelect = h("select", { "aria-label": "Quantity" }, ...METRICS.map(([key, label]) => h("option", { value: key }, label)), h("option", { value: "ccdf" }, "Distribution: share of slower messages"));
+    this.axisSelect = h("select", { "aria-label": "Horizontal axis" });
     this.chart = h("div", { class: "chart", "aria-hidden": "true" });
     this.legend = h("ul", { class: "legend" });
     this.note = h("p", { class: "soft note" });
-    this.some = h("select", { "aria-label": "Curves" });
-    this.first = 0;
+    this.partSelect = h("select", { "aria-label": "Curves" });
+    this.firstCurve = 0;
     this.table = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `${title} as a table` });
-    place.append(h("div", { class: "choose-curve" }, this.metric, (this.where = h("span", {}, " over ", this.over)), this.some), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "Table"), this.table));
-    for (const select of [this.metric, this.over]) select.addEventListener("change", () => ((this.first = 0), this.draw()));
-    this.some.addEventListener("change", () => ((this.first = Number(this.some.value)), this.draw()));
-    new ResizeObserver(settled(() => this.draw(), 50)).observe(this.chart);
+    place.append(h("div", { class: "choose-curve" }, this.metricSelect, (this.axisLabel = h("span", {}, " over ", this.axisSelect)), this.partSelect), this.chart, this.legend, this.note, h("details", {}, h("summary", {}, "Table"), this.table));
+    for (const select of [this.metricSelect, this.axisSelect]) select.addEventListener("change", () => ((this.firstCurve = 0), this.draw()));
+    this.partSelect.addEventListener("change", () => ((this.firstCurve = Number(this.partSelect.value)), this.draw()));
+    new ResizeObserver(debounce(() => this.draw(), 50)).observe(this.chart);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
-    this.soon = settled(() => this.draw(), 60);
+    this.drawSoon = debounce(() => this.draw(), 60);
   }
 
   show(rows) {
     this.rows = rows;
-    this.soon();
+    this.drawSoon();
   }
 
   draw() {
     if (!this.chart.isConnected || !this.chart.clientWidth) return;
     const keys = axes(this.rows);
-    const chosen = this.over.value;
+    const chosen = this.axisSelect.value;
     if (keys.join() !== this.keys) {
       this.keys = keys.join();
-      this.over.replaceChildren(...keys.map((key) => h("option", { value: key }, key)));
-      if (keys.includes(chosen)) this.over.value = chosen;
+      this.axisSelect.replaceChildren(...keys.map((key) => h("option", { value: key }, key)));
+      if (keys.includes(chosen)) this.axisSelect.value = chosen;
     }
     if (!this.rows.length) return;
-    for (const option of this.metric.options) option.hidden = option.disabled = option.value !== "ccdf" && !this.rows.some((row) => row[option.value] != null);
-    if (this.metric.selectedOptions[0]?.disabled) this.metric.value = [...this.metric.options].find((option) => !option.disabled).value;
-    const isDistribution = this.metric.value === "ccdf";
-    this.where.hidden = isDistribution || !keys.length;
-    if (isDistribution) this.distributions(keys);
-    else this.over.value ? this.overAxis(this.over.value, keys) : this.beside();
+    for (const option of this.metricSelect.options) option.hidden = option.disabled = option.value !== "ccdf" && !this.rows.some((row) => row[option.value] != null);
+    if (this.metricSelect.selectedOptions[0]?.disabled) this.metricSelect.value = [...this.metricSelect.options].find((option) => !option.disabled).value;
+    const isDistribution = this.metricSelect.value === "ccdf";
+    this.axisLabel.hidden = isDistribution || !keys.length;
+    if (isDistribution) this.drawDistributions(keys);
+    else this.axisSelect.value ? this.drawOverAxis(this.axisSelect.value, keys) : this.drawPoints();
   }
 
-  // Returns one curve for each transport and each combination of the other axes. If `over` has another value in each experiment, a curve connects all experiments.
+  // Returns one curve for each transport and each combination of the other axes. If each experiment has its own value of `over`, a curve connects all experiments.
   series(keys, over) {
     const names = new Map();
     const values = new Map();
@@ -97,65 +97,65 @@ export class Curves {
     return [...names];
   }
 
-  overAxis(key, keys) {
-    const series = this.shown(this.series(keys.filter((other) => other !== key), key));
+  drawOverAxis(key, keys) {
+    const series = this.curvesOfPart(this.series(keys.filter((other) => other !== key), key));
     const values = [...new Set(this.rows.map((row) => row[key]))];
     const sizes = values.map(magnitude);
     const numeric = sizes.every((size) => size !== null);
     const order = values.map((value, at) => [numeric ? sizes[at] : at, value]).sort((one, other) => one[0] - other[0]);
     const xs = order.map(([x]) => x);
-    const metric = this.metric.value;
+    const metric = this.metricSelect.value;
     const at = (rows) => order.map(([, value]) => rows.find((row) => row[key] === value));
     const columns = series.map(([, rows]) => at(rows).map((row) => row?.[metric] ?? null));
     const label = new Map(order);
     this.plot(xs, columns, series.map(([name]) => name), {
       x: { values: (_, splits) => splits.map((at) => label.get(at) ?? ""), splits: () => xs },
-      ylabel: this.metric.selectedOptions[0].textContent,
+      ylabel: this.metricSelect.selectedOptions[0].textContent,
       xlabel: key,
-      intervals: series.map(([, rows]) => at(rows).map((row) => half(row, metric))),
+      intervals: series.map(([, rows]) => at(rows).map((row) => intervalHalfWidth(row, metric))),
     });
-    const cells = (rows) => order.map(([, value]) => formatted(rows.find((row) => row[key] === value), metric));
+    const cells = (rows) => order.map(([, value]) => formatWithInterval(rows.find((row) => row[key] === value), metric));
     this.tabulate([key, ...order.map(([, value]) => value)], series.map(([name, rows]) => [name, ...cells(rows)]));
   }
 
   // Without an axis, each transport is one point of the chart.
-  beside() {
-    const series = this.shown(this.series([]));
-    const metric = this.metric.value;
-    const ylabel = this.metric.selectedOptions[0].textContent;
+  drawPoints() {
+    const series = this.curvesOfPart(this.series([]));
+    const metric = this.metricSelect.value;
+    const ylabel = this.metricSelect.selectedOptions[0].textContent;
     const columns = series.map(([, [row]], at) => series.map((_, other) => (other === at ? (row[metric] ?? null) : null)));
     const names = series.map(([name]) => name);
     const places = names.map((_, at) => at);
-    this.plot(places, columns, names, { x: { values: () => (names.length > 6 ? [] : names), splits: () => places }, ylabel, xlabel: "", range: [-0.5, names.length - 0.5], intervals: series.map(([, [row]], at) => series.map((_, other) => (other === at ? half(row, metric) : null))) });
-    this.tabulate(["", ylabel], series.map(([name, [row]]) => [name, formatted(row, metric)]));
+    this.plot(places, columns, names, { x: { values: () => (names.length > 6 ? [] : names), splits: () => places }, ylabel, xlabel: "", range: [-0.5, names.length - 0.5], intervals: series.map(([, [row]], at) => series.map((_, other) => (other === at ? intervalHalfWidth(row, metric) : null))) });
+    this.tabulate(["", ylabel], series.map(([name, [row]]) => [name, formatWithInterval(row, metric)]));
   }
 
-  distributions(keys) {
-    const series = this.shown(this.series(keys));
+  drawDistributions(keys) {
+    const series = this.curvesOfPart(this.series(keys));
     // A logarithmic axis has no zero.
     const xs = [...new Set(series.flatMap(([, [row]]) => QUANTILES.map(([key]) => row[key]).filter((value) => value > 0)))].sort((a, b) => a - b);
     const columns = series.map(([, [row]]) => xs.map((x) => QUANTILES.findLast(([key]) => row[key] === x)?.[1] ?? null));
-    this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => number(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
-    this.tabulate(["", ...QUANTILES.map(([, share]) => `exceeded by ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => number(row[key]))]));
+    this.plot(xs, columns, series.map(([name]) => name), { x: { filter: (_, splits) => splits, values: (_, splits) => splits.map((at) => formatNumber(at)) }, ylabel: "Share of slower messages", xlabel: "ms", logarithmic: true });
+    this.tabulate(["", ...QUANTILES.map(([, share]) => `exceeded by ${share * 100} %`)], series.map(([name, [row]]) => [name, ...QUANTILES.map(([key]) => formatNumber(row[key]))]));
   }
 
-  // Returns the curves of one chart; a select element offers the others.
-  shown(series) {
-    if (this.first >= series.length) this.first = 0;
-    this.some.hidden = series.length <= MAX_CURVES;
+  // Returns the curves of the selected part: at most MAX_CURVES; a select element offers the other parts.
+  curvesOfPart(series) {
+    if (this.firstCurve >= series.length) this.firstCurve = 0;
+    this.partSelect.hidden = series.length <= MAX_CURVES;
     const starts = Array.from({ length: Math.ceil(series.length / MAX_CURVES) }, (_, part) => part * MAX_CURVES);
-    this.some.replaceChildren(...starts.map((from) => h("option", { value: from, selected: from === this.first }, `curves ${from + 1} to ${Math.min(series.length, from + MAX_CURVES)} of ${series.length}`)));
-    return series.slice(this.first, this.first + MAX_CURVES);
+    this.partSelect.replaceChildren(...starts.map((from) => h("option", { value: from, selected: from === this.firstCurve }, `curves ${from + 1} to ${Math.min(series.length, from + MAX_CURVES)} of ${series.length}`)));
+    return series.slice(this.firstCurve, this.firstCurve + MAX_CURVES);
   }
 
   // Draws 95 % confidence intervals as error bars.
-  bars(plot, intervals) {
+  drawIntervals(plot, intervals) {
     const { ctx } = plot;
     const end = 3 * devicePixelRatio;
     ctx.save();
     ctx.lineWidth = 1.2 * devicePixelRatio;
     intervals.forEach((halves, at) => {
-      ctx.strokeStyle = colour(style(at).colour);
+      ctx.strokeStyle = colour(styleOf(at).colour);
       ctx.beginPath();
       halves.forEach((ci, index) => {
         const middle = plot.data[at + 1][index];
@@ -182,7 +182,7 @@ export class Curves {
     const top = Math.max(0, ...columns.flatMap((own, at) => own.map((value, index) => (value ?? 0) + (intervals[at]?.[index] ?? 0))));
     this.uplot?.destroy();
     const axis = { stroke: colour("--soft"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--rule"), width: 1 }, font: "11px system-ui", labelFont: "11px system-ui", labelSize: 18 };
-    const shown = names.map((name, index) => ({ name, ...style(index) }));
+    const shown = names.map((name, index) => ({ name, ...styleOf(index) }));
     this.uplot = new uPlot({
       width: this.chart.clientWidth,
       height: Math.min(360, Math.max(220, this.chart.clientWidth * 0.5)),
@@ -190,7 +190,7 @@ export class Curves {
       cursor: { show: false },
       scales: { x: { time: false, ...(range && { range }), ...(logarithmic && { distr: 3 }) }, y: logarithmic ? { distr: 3 } : { range: (_, low) => [Math.min(0, low ?? 0), (top || 1) * 1.06] } },
       axes: [{ ...axis, ...x, label: xlabel, size: 34 }, { ...axis, label: ylabel, size: 56 }],
-      hooks: { draw: [(plot) => this.bars(plot, intervals)] },
+      hooks: { draw: [(plot) => this.drawIntervals(plot, intervals)] },
       series: [{}, ...shown.map(({ name, colour: own, dash }) => ({ label: name, stroke: colour(own), width: 1.6, dash, spanGaps: true, points: { show: true, size: 6, fill: colour(own) } }))],
     }, [xs, ...columns], this.chart);
     const swatch = (own, dash) => s("svg", { width: 28, height: 8, "aria-hidden": "true" }, s("line", { x1: 0, x2: 28, y1: 4, y2: 4, class: own.slice(2), "stroke-dasharray": dash.join(" ") }));

@@ -1,4 +1,4 @@
-// Functions that create and find elements.
+// Functions that create and find elements: `h` creates an HTML element, `s` an SVG element.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,10 +18,10 @@ export const $ = (selector, root = document) => root.querySelector(selector);
 export const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
 
 // Returns the data that the server has embedded in the page.
-export const given = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
+export const embeddedData = (id) => JSON.parse(document.getElementById(id)?.textContent || "null");
 
-// Returns a function that calls f when it has not been called for some milliseconds.
-export function settled(f, ms = 200) {
+// Returns a function that calls `f` only after it has not been called for `ms` milliseconds.
+export function debounce(f, ms = 200) {
   let timer;
   return (...args) => {
     clearTimeout(timer);

@@ -6,7 +6,8 @@ import * as g from "./graph.js";
 import { arrowhead, frame, picture } from "./picture.js";
 import { properties } from "./properties.js";
 
-const HALF = { node: 22, lan: 16 };
+// Nodes and LANs are boxes: they can be moved, and links and traffic connect them.
+const isBox = (what) => ["node", "lan"].includes(g.parseId(what)[0]);
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Drawing {
@@ -21,10 +22,10 @@ export class Drawing {
     this.panel = h("div", { class: "properties" });
     this.status = h("p", { class: "soft status", role: "status" });
     place.append(this.tools(), h("div", { class: "board" }, this.canvas, this.panel), this.status, help());
-    this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+    this.canvas.addEventListener("pointerdown", (event) => this.pointerDown(event));
     this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
-    this.canvas.addEventListener("dblclick", (event) => this.doubled(event));
-    place.addEventListener("keydown", (event) => this.key(event));
+    this.canvas.addEventListener("dblclick", (event) => this.doubleClick(event));
+    place.addEventListener("keydown", (event) => this.keyDown(event));
     this.draw();
   }
 
@@ -45,7 +46,7 @@ export class Drawing {
       this.linkTool, this.trafficTool, this.deleteTool,
       h("span", { class: "gap" }), this.undoTool, this.redoTool,
       h("span", { class: "gap" }),
-      tool("Arrange", "Place all nodes and LANs automatically", () => this.do(g.placed(this.graph, true), true)),
+      tool("Arrange", "Place all nodes and LANs automatically", () => this.apply(g.withPositions(this.graph, true), true)),
       tool("Fit", "0: show all", () => this.fit()),
       tool("+", "Zoom in", () => this.zoom(0.8)),
       tool("−", "Zoom out", () => this.zoom(1.25)));
@@ -54,16 +55,16 @@ export class Drawing {
   // Shows another graph, and clears the history of changes. Boxes without a position get one.
   show(graph) {
     const first = this.graph.nodes.length === 0;
-    this.history = new g.History(g.placed(graph));
+    this.history = new g.History(g.withPositions(graph));
     this.origin = { shown: this.history.now, graph };
     if (this.chosen && !g.item(this.graph, this.chosen)) this.choose(null);
     if (first) this.fit();
     else this.draw();
   }
 
-  do(graph, refit = false) {
+  apply(graph, refit = false) {
     if (!graph) return this.showStatus("Not possible: a link connects two nodes, or a node and a LAN; traffic connects two nodes.");
-    this.history.do(g.placed(graph));
+    this.history.do(g.withPositions(graph));
     if (this.chosen && !g.item(this.graph, this.chosen)) this.chosen = null;
     this.draw();
     if (refit) this.fit();
@@ -97,7 +98,7 @@ export class Drawing {
 
   // Adds a node or LAN at the first free position, in rows of three.
   add(kind) {
-    const taken = [...g.places(this.graph).values()];
+    const taken = [...g.positions(this.graph).values()];
     const [left, top] = taken.length ? [0, 1].map((axis) => Math.min(...taken.map((at) => at[axis]))) : [this.view.x + 120, this.view.y + 100];
     const spot = (at) => [left + 240 * (at % 3), top + 140 * Math.floor(at / 3)];
     const isFree = ([x, y]) => taken.every(([a, b]) => Math.abs(a - x) >= 180 || Math.abs(b - y) >= 80);
@@ -108,7 +109,7 @@ export class Drawing {
 
   addAt(kind, x, y) {
     const index = kind === "node" ? this.graph.nodes.length : this.graph.lans.length;
-    this.do(kind === "node" ? g.addNode(this.graph, x, y) : g.addLan(this.graph, x, y));
+    this.apply(kind === "node" ? g.addNode(this.graph, x, y) : g.addLan(this.graph, x, y));
     const { x: left, y: top, w, h: high } = this.view;
     if (x < left + 60 || x > left + w - 60 || y < top + 30 || y > top + high - 30) this.fit();
     this.choose(g.id(kind, index), true);
@@ -118,20 +119,20 @@ export class Drawing {
     if (!this.chosen) return this.showStatus("Select a node, LAN, link or traffic first.");
     const gone = this.chosen;
     this.chosen = null;
-    this.do(g.remove(this.graph, gone));
+    this.apply(g.remove(this.graph, gone));
     this.canvas.querySelector("[tabindex]")?.focus();
   }
 
   // Begins a link or traffic: from the selected box to the box that is selected next.
   join(kind) {
-    const from = this.chosen && HALF[g.part(this.chosen)[0]] ? this.chosen : null;
+    const from = this.chosen && isBox(this.chosen) ? this.chosen : null;
     this.joining = { kind, from };
     this.showStatus(from ? `From ${g.item(this.graph, from).name} to …` : `${kind === "link" ? "Link" : "Traffic"} from …`);
     this.draw();
   }
 
   choose(what, focus = false) {
-    if (this.joining && what && HALF[g.part(what)[0]]) {
+    if (this.joining && what && isBox(what)) {
       const { kind, from } = this.joining;
       if (!from) {
         this.joining.from = what;
@@ -141,7 +142,7 @@ export class Drawing {
       this.joining = null;
       this.showStatus("");
       const [list, at] = kind === "link" ? ["link", this.graph.links.length] : ["traffic", this.graph.traffic.length];
-      this.do(kind === "link" ? g.connect(this.graph, from, what) : g.addTraffic(this.graph, from, what));
+      this.apply(kind === "link" ? g.connect(this.graph, from, what) : g.addTraffic(this.graph, from, what));
       what = g.item(this.graph, g.id(list, at)) ? g.id(list, at) : what;
     }
     this.chosen = what;
@@ -154,11 +155,11 @@ export class Drawing {
   }
 
   // Mouse and touch: drags a box, pans the background, or selects a link or traffic.
-  press(event) {
+  pointerDown(event) {
     if (event.button > 1) return;
     const what = event.target.closest("[data-id]")?.dataset.id;
-    const start = this.at(event);
-    if (what && (this.joining || !HALF[g.part(what)[0]])) return this.choose(what, true);
+    const start = this.position(event);
+    if (what && (this.joining || !isBox(what))) return this.choose(what, true);
     if (what) this.choose(what);
     else if (this.chosen || this.joining) {
       this.joining = null;
@@ -170,7 +171,7 @@ export class Drawing {
     const origin = { ...this.view };
     let moved = null;
     const drag = (next) => {
-      const [x, y] = this.at(next, origin);
+      const [x, y] = this.position(next, origin);
       const [dx, dy] = [x - start[0], y - start[1]];
       if (!moved && Math.hypot(dx, dy) < 4) return;
       if (what) {
@@ -188,7 +189,7 @@ export class Drawing {
       window.removeEventListener("pointercancel", drop);
       if (what && moved) {
         this.history.now = before;
-        this.do(moved);
+        this.apply(moved);
       }
       if (what) this.element(what)?.focus();
     };
@@ -197,13 +198,13 @@ export class Drawing {
     window.addEventListener("pointercancel", drop);
   }
 
-  doubled(event) {
+  doubleClick(event) {
     if (event.target.closest("[data-id]")) return this.panel.querySelector("input")?.select();
-    this.addAt("node", ...this.at(event));
+    this.addAt("node", ...this.position(event));
   }
 
   // Returns the position of the mouse in the drawing.
-  at(event, view = this.view) {
+  position(event, view = this.view) {
     const frame = this.canvas.getBoundingClientRect();
     const scale = Math.max(view.w / frame.width, view.h / frame.height);
     const left = view.x - (frame.width * scale - view.w) / 2;
@@ -214,7 +215,7 @@ export class Drawing {
   wheel(event) {
     if (!event.ctrlKey && !event.shiftKey) return;
     event.preventDefault();
-    this.zoom(event.deltaY > 0 ? 1.1 : 0.9, this.at(event));
+    this.zoom(event.deltaY > 0 ? 1.1 : 0.9, this.position(event));
   }
 
   zoom(factor, [x, y] = [this.view.x + this.view.w / 2, this.view.y + this.view.h / 2]) {
@@ -225,12 +226,12 @@ export class Drawing {
   }
 
   fit() {
-    const at = [...g.places(this.graph).values()];
+    const at = [...g.positions(this.graph).values()];
     this.view = at.length ? frame(at, 480, 300) : { x: 0, y: 0, w: 720, h: 420 };
     this.draw();
   }
 
-  key(event) {
+  keyDown(event) {
     const typing = event.target.closest("input, select, textarea");
     const letter = event.key.toLowerCase();
     if ((event.ctrlKey || event.metaKey) && (letter === "z" || letter === "y")) {
@@ -239,12 +240,12 @@ export class Drawing {
     }
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const what = event.target.closest("[data-id]")?.dataset.id ?? null;
-    if (what && ARROWS[event.key] && HALF[g.part(what)[0]]) {
+    if (what && ARROWS[event.key] && isBox(what)) {
       event.preventDefault();
       const [dx, dy] = ARROWS[event.key];
       const own = g.item(this.graph, what);
       this.chosen = what;
-      this.do(g.move(this.graph, what, own.x + dx * g.GRID, own.y + dy * g.GRID));
+      this.apply(g.move(this.graph, what, own.x + dx * g.GRID, own.y + dy * g.GRID));
       return this.element(what)?.focus();
     }
     const keys = {
@@ -284,9 +285,9 @@ export class Drawing {
     this.trafficTool.setAttribute("aria-pressed", this.joining?.kind === "traffic");
     if (focused) this.element(focused)?.focus();
     const key = `${this.chosen} ${this.graph.nodes.length > 0} ${JSON.stringify(this.chosen && g.item(this.graph, this.chosen))}`;
-    if (key !== this.shown && !this.panel.contains(document.activeElement)) {
-      this.shown = key;
-      this.panel.replaceChildren(...properties(() => this.graph, this.chosen, (graph) => this.do(graph)));
+    if (key !== this.panelKey && !this.panel.contains(document.activeElement)) {
+      this.panelKey = key;
+      this.panel.replaceChildren(...properties(() => this.graph, this.chosen, (graph) => this.apply(graph)));
     }
   }
 }

@@ -84,7 +84,7 @@ export class Editor {
     this.silent = false;
   }
 
-  faults(errors) {
+  showErrors(errors) {
     const { doc } = this.view.state;
     const diagnostics = errors.map(({ line, column, message, cure }) => {
       const own = doc.line(Math.min(Math.max(1, line ?? 1), doc.lines));
@@ -95,7 +95,7 @@ export class Editor {
     this.view.dispatch(setDiagnostics(this.view.state, diagnostics.sort((one, other) => one.from - other.from)));
   }
 
-  go(line, column = 1) {
+  goTo(line, column = 1) {
     const own = this.view.state.doc.line(Math.min(line, this.view.state.doc.lines));
     this.view.dispatch({ selection: { anchor: Math.min(own.to, own.from + column - 1) }, scrollIntoView: true });
     this.view.focus();

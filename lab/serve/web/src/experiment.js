@@ -1,15 +1,15 @@
 // The page of one experiment: its state, progress and results so far, its log, an animation, a terminal on its nodes, its files.
 
-import { $, $$, given, h, say, settled } from "./dom.js";
-import { ask, get, post, watch } from "./api.js";
-import { answer, split } from "./answer.js";
+import { $, $$, embeddedData, h, say, debounce } from "./dom.js";
+import { request, get, post, watch } from "./api.js";
+import { showAnswer, showStages } from "./answer.js";
 import { axes, Curves } from "./curves.js";
 import { PointChoice } from "./point_choice.js";
 import { Points } from "./table.js";
 import { Shell } from "./shell.js";
-import { duration, grouped, STATES } from "./words.js";
+import { formatDuration, formatInteger, STATES } from "./words.js";
 
-const experiment = given("experiment");
+const experiment = embeddedData("experiment");
 const { id } = experiment;
 const path = `/api/experiments/${id}`;
 
@@ -62,14 +62,14 @@ function choice(place, changed) {
 
 function progress({ share, left, runs, runs_wanted, failed, messages, messages_wanted }) {
   $("#progress").value = share;
-  const parts = [`${Math.floor(share * 100)} %`, `${grouped(runs)} of ${grouped(runs_wanted)} runs`, failed ? `${grouped(failed)} failed` : "", `${grouped(messages)} of ${grouped(messages_wanted)} messages`, left != null && !OVER.includes(experiment.state) ? `${duration(left)} left` : ""];
+  const parts = [`${Math.floor(share * 100)} %`, `${formatInteger(runs)} of ${formatInteger(runs_wanted)} runs`, failed ? `${formatInteger(failed)} failed` : "", `${formatInteger(messages)} of ${formatInteger(messages_wanted)} messages`, left != null && !OVER.includes(experiment.state) ? `${formatDuration(left)} left` : ""];
   $("#left").textContent = runs_wanted ? parts.filter(Boolean).join(" · ") : "";
 }
 
-const show = settled(() => {
+const show = debounce(() => {
   const list = [...rows.values()];
   $("#results").hidden = !list.length;
-  $("#split-part").hidden = !split($("#split"), list, axes(list));
+  $("#split-part").hidden = !showStages($("#split"), list, axes(list));
   curves.show(list);
   table.show(list, axes(list));
 }, 100);
@@ -96,7 +96,7 @@ async function files() {
   const has = (name) => list.some((file) => file.path === name);
   $("#report").hidden = !has("report.html");
   // Before the experiment has ended, the conclusions are those of earlier results, and perhaps of an earlier text.
-  if (has("answer.json") && ["done", "failed", "terminated"].includes(experiment.state)) answer($("#answer"), await get(`${path}/files/answer.json`));
+  if (has("answer.json") && ["done", "failed", "terminated"].includes(experiment.state)) showAnswer($("#answer"), await get(`${path}/files/answer.json`));
   $("#files").replaceChildren(...list.map(({ path: file, size }) => h("li", {}, h("a", { href: `${path}/files/${file.split("/").map(encodeURIComponent).join("/")}`, download: "" }, file), " ", h("span", { class: "soft" }, octets(size)))));
 }
 
@@ -134,7 +134,7 @@ $("#share").addEventListener("click", async () => {
 
 $("#unshare").addEventListener("click", async () => {
   try {
-    await ask("DELETE", `${path}/share`);
+    await request("DELETE", `${path}/share`);
     $("#shared").replaceChildren("All shared links have ended.");
     $("#unshare").hidden = true;
   } catch (error) {
@@ -163,7 +163,7 @@ $("#delete")?.addEventListener("click", async () => {
   dialog.onclose = async () => {
     if (dialog.returnValue !== "yes") return;
     try {
-      await ask("DELETE", path);
+      await request("DELETE", path);
       location.assign("/");
     } catch (error) {
       say(error.message);

@@ -1,7 +1,7 @@
 // Uploads and deletes files of a user or a project.
 
 import { $, $$, say } from "./dom.js";
-import { ask, explained } from "./api.js";
+import { request, errorOf } from "./api.js";
 
 const form = $("#upload");
 
@@ -13,7 +13,7 @@ form.addEventListener("submit", async (event) => {
       say(`Uploading ${file.name} …`);
       const path = [...folder.split("/").filter(Boolean), file.name].map(encodeURIComponent).join("/");
       const answer = await fetch(form.dataset.base + path, { method: "PUT", body: file, headers: { "content-type": "application/octet-stream" }, credentials: "same-origin" });
-      if (!answer.ok) throw await explained(answer);
+      if (!answer.ok) throw await errorOf(answer);
     }
     location.reload();
   } catch (error) {
@@ -29,7 +29,7 @@ for (const button of $$("[data-delete]")) {
       return;
     }
     try {
-      await ask("DELETE", button.dataset.delete);
+      await request("DELETE", button.dataset.delete);
       button.closest("tr").remove();
     } catch (error) {
       say(error.message);

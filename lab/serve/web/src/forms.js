@@ -1,7 +1,7 @@
 // Sends the fields of a form to the API as a JSON object, then shows a message, or loads the next page.
 
 import { $$ } from "./dom.js";
-import { ask } from "./api.js";
+import { request } from "./api.js";
 
 for (const form of $$("form[data-to]")) {
   form.addEventListener("submit", async (event) => {
@@ -27,7 +27,7 @@ for (const form of $$("form[data-to]")) {
         delete body[name];
         return encodeURIComponent(value);
       });
-      const answer = await ask(form.dataset.method ?? "POST", to, Object.keys(body).length ? body : undefined);
+      const answer = await request(form.dataset.method ?? "POST", to, Object.keys(body).length ? body : undefined);
       if (form.dataset.show) said.textContent = `${form.dataset.show} ${answer?.[form.dataset.field] ?? ""}`.trim();
       else location.assign(form.dataset.then ?? location.href);
     } catch (error) {

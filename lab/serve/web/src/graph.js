@@ -1,7 +1,7 @@
 // A drawing as an immutable value: every change returns a new graph, so that undo can restore the previous one.
 
 export const GRID = 20;
-const EDGE = 240;
+const EDGE_LENGTH = 240;
 
 export const empty = () => ({ nodes: [], links: [], lans: [], traffic: [], swept: [] });
 export const snap = (at) => Math.round(at / GRID) * GRID;
@@ -11,13 +11,13 @@ const LAN = { ...LINE, delay: "0ms" };
 
 // Nodes and LANs are drawn as boxes. Every element has an id, such as "node 0", "lan 1", "link 0" or "traffic 0".
 export const id = (kind, index) => `${kind} ${index}`;
-export const part = (what) => {
+export const parseId = (what) => {
   const [kind, index] = what.split(" ");
   return [kind, Number(index)];
 };
 const LISTS = { node: "nodes", lan: "lans", link: "links", traffic: "traffic" };
 export const item = (graph, what) => {
-  const [kind, index] = part(what);
+  const [kind, index] = parseId(what);
   return graph[LISTS[kind]]?.[index];
 };
 
@@ -46,11 +46,11 @@ export function addLan(graph, x, y) {
 
 // Adds a link between two nodes, or makes a node a member of a LAN. Returns null for anything else.
 export function connect(graph, one, other) {
-  const kinds = [part(one)[0], part(other)[0]];
+  const kinds = [parseId(one)[0], parseId(other)[0]];
   if (one === other) return null;
   if (kinds.join() === "lan,node") return connect(graph, other, one);
   if (kinds.join() === "node,lan") {
-    const [node, index] = [item(graph, one).name, part(other)[1]];
+    const [node, index] = [item(graph, one).name, parseId(other)[1]];
     if (graph.lans[index].nodes.includes(node)) return null;
     const lans = graph.lans.map((lan, at) => (at === index ? { ...lan, nodes: [...lan.nodes, node] } : lan));
     return { ...graph, lans };
@@ -62,7 +62,7 @@ export function connect(graph, one, other) {
 
 // Adds traffic. The first flow is measured; the others are background.
 export function addTraffic(graph, one, other) {
-  if (one === other || part(one)[0] !== "node" || part(other)[0] !== "node") return null;
+  if (one === other || parseId(one)[0] !== "node" || parseId(other)[0] !== "node") return null;
   const ends = { from: item(graph, one).name, to: item(graph, other).name };
   const own = graph.traffic.length
     ? { ...ends, kind: "bulk", transport: "tcp" }
@@ -70,13 +70,13 @@ export function addTraffic(graph, one, other) {
   return { ...graph, traffic: [...graph.traffic, own] };
 }
 
-export function leave(graph, lan, node) {
+export function removeMember(graph, lan, node) {
   const lans = graph.lans.map((own, at) => (at === lan ? { ...own, nodes: own.nodes.filter((name) => name !== node) } : own));
   return { ...graph, lans };
 }
 
 export function remove(graph, what) {
-  const [kind, index] = part(what);
+  const [kind, index] = parseId(what);
   const list = LISTS[kind];
   const gone = graph[list][index];
   const without = { ...graph, [list]: graph[list].filter((_, at) => at !== index) };
@@ -88,7 +88,7 @@ export function remove(graph, what) {
 
 // Changes fields of an element. A new name of a node also replaces the old one in links, LANs and traffic.
 export function change(graph, what, fields) {
-  const [kind, index] = part(what);
+  const [kind, index] = parseId(what);
   const list = LISTS[kind];
   const before = graph[list][index];
   const changed = { ...graph, [list]: graph[list].map((own, at) => (at === index ? { ...own, ...fields } : own)) };
@@ -102,7 +102,7 @@ export function change(graph, what, fields) {
 export const move = (graph, what, x, y) => change(graph, what, { x: snap(x), y: snap(y) });
 
 // Returns the position of every box by its id. Boxes without a position get one.
-export function places(graph) {
+export function positions(graph) {
   const boxes = [...graph.nodes.map((_, at) => id("node", at)), ...graph.lans.map((_, at) => id("lan", at))];
   const fixed = new Map(boxes.filter((box) => item(graph, box).x != null).map((box) => [box, [item(graph, box).x, item(graph, box).y]]));
   if (fixed.size === boxes.length) return fixed;
@@ -119,29 +119,29 @@ export function edges(graph) {
 // Places boxes by forces: boxes repel each other, and edges attract their ends (Fruchterman and Reingold 1991). The layout is deterministic.
 function arrange(graph, boxes, fixed) {
   const middle = [0, 1].map((axis) => [...fixed.values()].reduce((sum, at) => sum + at[axis], 0) / Math.max(1, fixed.size));
-  const radius = EDGE * Math.max(0.5, boxes.length / (2 * Math.PI));
+  const radius = EDGE_LENGTH * Math.max(0.5, boxes.length / (2 * Math.PI));
   const at = new Map(boxes.map((box, index) => {
     const angle = (2 * Math.PI * index) / boxes.length;
     return [box, fixed.get(box)?.slice() ?? [middle[0] - radius * Math.cos(angle), middle[1] - radius * Math.sin(angle)]];
   }));
-  const ways = edges(graph);
-  const turns = boxes.length < 100 ? 300 : 40;
-  for (let turn = 0; turn < turns; turn += 1) {
+  const edgeList = edges(graph);
+  const rounds = boxes.length < 100 ? 300 : 40;
+  for (let round = 0; round < rounds; round += 1) {
     const force = new Map(boxes.map((box) => [box, [0, 0]]));
     const between = (one, other, strength) => {
       const [a, b] = [at.get(one), at.get(other)];
       const [x, y] = [b[0] - a[0], b[1] - a[1]];
-      const far = Math.max(1, Math.hypot(x, y));
-      const push = strength(far) / far;
+      const distance = Math.max(1, Math.hypot(x, y));
+      const push = strength(distance) / distance;
       const [f, g] = [force.get(one), force.get(other)];
       f[0] += x * push;
       f[1] += y * push;
       g[0] -= x * push;
       g[1] -= y * push;
     };
-    boxes.forEach((one, index) => boxes.slice(index + 1).forEach((other) => between(one, other, (far) => (-EDGE * EDGE) / far)));
-    ways.forEach(([one, other]) => between(one, other, (far) => (far * far) / EDGE));
-    const longest = EDGE * 0.5 * (1 - turn / turns);
+    boxes.forEach((one, index) => boxes.slice(index + 1).forEach((other) => between(one, other, (distance) => (-EDGE_LENGTH * EDGE_LENGTH) / distance)));
+    edgeList.forEach(([one, other]) => between(one, other, (distance) => (distance * distance) / EDGE_LENGTH));
+    const longest = EDGE_LENGTH * 0.5 * (1 - round / rounds);
     for (const box of boxes) {
       if (fixed.has(box)) continue;
       const [x, y] = force.get(box);
@@ -151,18 +151,18 @@ function arrange(graph, boxes, fixed) {
       at.get(box)[1] += y * step;
     }
   }
-  const least = fixed.size ? [0, 0] : [0, 1].map((axis) => Math.min(...[...at.values()].map((own) => own[axis])) - 80);
-  return new Map([...at].map(([box, own]) => [box, own.map((value, axis) => snap(value - least[axis]))]));
+  const corner = fixed.size ? [0, 0] : [0, 1].map((axis) => Math.min(...[...at.values()].map((own) => own[axis])) - 80);
+  return new Map([...at].map(([box, own]) => [box, own.map((value, axis) => snap(value - corner[axis]))]));
 }
 
 // Returns the graph with a position for every box: computes all of them (`anew`), or only the missing ones.
-export function placed(graph, anew = false) {
-  const bare = anew
+export function withPositions(graph, anew = false) {
+  const unplaced = anew
     ? { ...graph, nodes: graph.nodes.map((own) => ({ ...own, x: null, y: null })), lans: graph.lans.map((own) => ({ ...own, x: null, y: null })) }
     : graph;
-  let whole = bare;
-  for (const [box, [x, y]] of places(bare)) whole = change(whole, box, { x, y });
-  return whole;
+  let complete = unplaced;
+  for (const [box, [x, y]] of positions(unplaced)) complete = change(complete, box, { x, y });
+  return complete;
 }
 
 // The history of changes, for undo and redo.

@@ -2,7 +2,7 @@
 
 import { $, $$, h } from "./dom.js";
 import { get, post, watch } from "./api.js";
-import { duration, STATES } from "./words.js";
+import { formatDuration, STATES } from "./words.js";
 
 const row = (id) => $(`[data-experiment="${id}"]`);
 
@@ -10,7 +10,7 @@ function progress(own, { share, left, runs, runs_wanted }) {
   const bar = $("progress", own);
   if (bar) bar.value = share;
   const text = $(".left", own);
-  if (text) text.textContent = left == null ? (runs_wanted ? `${runs} of ${runs_wanted} runs` : "") : `${duration(left)} left`;
+  if (text) text.textContent = left == null ? (runs_wanted ? `${runs} of ${runs_wanted} runs` : "") : `${formatDuration(left)} left`;
 }
 
 function state(experiment) {

@@ -1,8 +1,8 @@
 // The state of a run at one time, computed from the times of its hops and messages.
 
-const MS = 1e6;
+const NS_PER_MS = 1e6;
 
-// Returns the state of a message at a time.
+// Returns the state of a message at a time. A request or reply has five times: written, first sent, sent for the last time, received, delivered.
 export function stateOf(message, now) {
   if (now < message.due) return "ahead";
   const legs = [message.request, message.reply].filter(Boolean);
@@ -19,21 +19,21 @@ export function stateOf(message, now) {
 export const MEANINGS = { due: "due, not yet written", buffer: "in the send buffer", way: "in flight", lost: "lost, to be retransmitted", held: "received, held back (head-of-line blocking)", done: "delivered", never: "never delivered" };
 
 // Returns the message for which a received message is held back: the first one of its stream that is not complete.
-export function waitsFor(messages, message, now) {
+export function blockingMessage(messages, message, now) {
   const way = message.request && now < message.request[4] ? "request" : "reply";
   return messages.find((other) => other.stream === message.stream && other.id < message.id && other.due <= now && (other[way] ? now < other[way][3] : true)) ?? null;
 }
 
 // Time for which a lost packet is shown falling, in ns of the run.
-export const FALL = 120 * MS;
+export const FALL_NS = 120 * NS_PER_MS;
 
 // Returns the hops in progress at a time: the packet is in the queue, or at a position on the link (`at`, 0 to 1), or was lost and is falling (`gone`, 0 to 1).
-export function underWay(hops, now) {
+export function hopsInProgress(hops, now) {
   const found = [];
   for (const hop of hops) {
     if (hop.queued > now) break;
     if (hop.lost && hop.ends <= now) {
-      if (now - hop.ends < FALL) found.push({ hop, gone: (now - hop.ends) / FALL });
+      if (now - hop.ends < FALL_NS) found.push({ hop, gone: (now - hop.ends) / FALL_NS });
     } else if (hop.ends >= now) {
       const waits = hop.sent === null || now < hop.sent;
       found.push(waits ? { hop, queued: true } : { hop, at: (now - hop.sent) / Math.max(1, hop.ends - hop.sent) });
@@ -43,7 +43,7 @@ export function underWay(hops, now) {
 }
 
 // Returns the index of the first element of an ascending list that is not before a time.
-export function lowest(list, time, key = "queued") {
+export function lowerBound(list, time, key = "queued") {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >> 1;

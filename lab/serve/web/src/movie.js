@@ -6,9 +6,9 @@ import { h, s } from "./dom.js";
 import { get } from "./api.js";
 import { frame, picture } from "./picture.js";
 import * as g from "./graph.js";
-import { FALL, MEANINGS, lowest, stateOf, underWay, waitsFor } from "./moment.js";
+import { FALL_NS, MEANINGS, lowerBound, stateOf, hopsInProgress, blockingMessage } from "./moment.js";
 
-const MS = 1e6;
+const NS_PER_MS = 1e6;
 const COLUMNS = 48;
 
 export class Movie {
@@ -24,41 +24,41 @@ export class Movie {
     this.pause();
     this.run = await get(`/api/experiments/${this.id}/movie?point=${point}&repetition=${repetition}`);
     // Each point has its own network.
-    this.graph = g.placed(this.run.graph);
-    this.longest = Math.max(1, ...this.run.hops.map((hop) => hop.ends - hop.queued));
+    this.graph = g.withPositions(this.run.graph);
+    this.longestHop = Math.max(1, ...this.run.hops.map((hop) => hop.ends - hop.queued));
     this.build();
-    this.go(this.run.hops[0]?.queued ?? 0);
+    this.goTo(this.run.hops[0]?.queued ?? 0);
   }
 
   build() {
-    const { x, y, w, h: high } = frame([...g.places(this.graph).values()], 420, 200);
-    this.packets = s("g", { class: "packets" });
-    this.queues = s("g", { class: "queues" });
-    this.stage = s("svg", { class: "drawing stage", role: "img", "aria-label": "The network with its packets; the text below describes them", viewBox: `${x} ${y} ${w} ${high}` }, ...picture(this.graph), this.queues, this.packets);
-    this.rows = s("svg", { class: "lanes", role: "img", "aria-label": "Messages by stream" });
-    this.said = h("p", { class: "said", role: "status", "aria-live": "off" });
+    const { x, y, w, h: high } = frame([...g.positions(this.graph).values()], 420, 200);
+    this.packetMarks = s("g", { class: "packets" });
+    this.queueMarks = s("g", { class: "queues" });
+    this.stage = s("svg", { class: "drawing stage", role: "img", "aria-label": "The network with its packets; the text below describes them", viewBox: `${x} ${y} ${w} ${high}` }, ...picture(this.graph), this.queueMarks, this.packetMarks);
+    this.messageRows = s("svg", { class: "lanes", role: "img", "aria-label": "Messages by stream" });
+    this.status = h("p", { class: "said", role: "status", "aria-live": "off" });
     this.clock = h("output", {}, "0 ms");
-    this.range = h("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": "Time" });
-    this.range.addEventListener("input", () => this.go(Number(this.range.value) * this.run.end));
-    this.rate = h("input", { type: "range", min: -4, max: 1, step: 0.1, value: this.speed, "aria-label": "Speed", class: "speed" });
-    this.pace = h("span", { class: "soft" });
-    this.rate.addEventListener("input", () => {
-      this.speed = Number(this.rate.value);
-      this.showPace();
+    this.timeInput = h("input", { type: "range", min: 0, max: 1, step: "any", value: 0, "aria-label": "Time" });
+    this.timeInput.addEventListener("input", () => this.goTo(Number(this.timeInput.value) * this.run.end));
+    this.speedInput = h("input", { type: "range", min: -4, max: 1, step: 0.1, value: this.speed, "aria-label": "Speed", class: "speed" });
+    this.speedLabel = h("span", { class: "soft" });
+    this.speedInput.addEventListener("input", () => {
+      this.speed = Number(this.speedInput.value);
+      this.showSpeed();
     });
     const button = (label, title, run) => h("button", { type: "button", title, "aria-label": title, onclick: run }, label);
-    this.forth = button("▶", "Play", () => this.play(1));
-    this.back = button("◀", "Play backwards", () => this.play(-1));
+    this.forwardButton = button("▶", "Play", () => this.play(1));
+    this.backwardButton = button("◀", "Play backwards", () => this.play(-1));
     this.place.replaceChildren(
       h("div", { class: "scroll" }, this.stage),
-      h("div", { class: "tools", role: "toolbar", "aria-label": "Playback" }, this.back, this.forth,
-        button("⇤", "Previous loss", () => this.jump(-1)), button("⇥", "Next loss", () => this.jump(1)), this.clock, this.range, h("label", { class: "pace" }, "Speed ", this.rate), this.pace),
-      this.said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages" }, this.rows),
+      h("div", { class: "tools", role: "toolbar", "aria-label": "Playback" }, this.backwardButton, this.forwardButton,
+        button("⇤", "Previous loss", () => this.goToLoss(-1)), button("⇥", "Next loss", () => this.goToLoss(1)), this.clock, this.timeInput, h("label", { class: "pace" }, "Speed ", this.speedInput), this.speedLabel),
+      this.status, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Messages" }, this.messageRows),
       h("ul", { class: "meanings" }, ...Object.entries(MEANINGS).filter(([key]) => key !== "never").map(([key, text]) => h("li", {}, s("svg", { width: 12, height: 12, "aria-hidden": "true" }, s("rect", { width: 12, height: 12, rx: 2, class: `m-${key}` })), ` ${text}`))));
-    this.showPace();
+    this.showSpeed();
     const lines = new Map(this.graph.nodes.map((node, index) => [node.name, g.id("node", index)]));
-    const places = g.places(this.graph);
-    this.ends = this.run.lines.map((line) => {
+    const places = g.positions(this.graph);
+    this.endpoints = this.run.lines.map((line) => {
       const ends = [places.get(lines.get(line.from)), places.get(lines.get(line.to))];
       const lan = line.lan && places.get(g.id("lan", this.graph.lans.findIndex((own) => own.name === line.name)));
       return lan ? [ends[0], lan, ends[1]] : ends;
@@ -66,9 +66,9 @@ export class Movie {
     this.streams = [...new Set(this.run.messages.map((message) => message.stream))].sort((a, b) => a - b);
   }
 
-  showPace() {
+  showSpeed() {
     const factor = 10 ** this.speed;
-    this.pace.textContent = factor >= 1 ? `${factor.toFixed(1)} × real time` : `1/${Math.round(1 / factor)} of real time`;
+    this.speedLabel.textContent = factor >= 1 ? `${factor.toFixed(1)} × real time` : `1/${Math.round(1 / factor)} of real time`;
   }
 
   play(direction) {
@@ -78,7 +78,7 @@ export class Movie {
     let last = performance.now();
     const step = (time) => {
       if (!this.playing) return;
-      this.go(this.now + this.playing * (time - last) * MS * 10 ** this.speed);
+      this.goTo(this.now + this.playing * (time - last) * NS_PER_MS * 10 ** this.speed);
       last = time;
       if (this.now <= 0 || this.now >= this.run.end) return this.pause();
       requestAnimationFrame(step);
@@ -94,49 +94,49 @@ export class Movie {
   }
 
   showPlaying() {
-    if (!this.forth) return;
-    this.forth.textContent = this.playing > 0 ? "❙❙" : "▶";
-    this.back.textContent = this.playing < 0 ? "❙❙" : "◀";
-    this.forth.setAttribute("aria-pressed", this.playing > 0);
-    this.back.setAttribute("aria-pressed", this.playing < 0);
+    if (!this.forwardButton) return;
+    this.forwardButton.textContent = this.playing > 0 ? "❙❙" : "▶";
+    this.backwardButton.textContent = this.playing < 0 ? "❙❙" : "◀";
+    this.forwardButton.setAttribute("aria-pressed", this.playing > 0);
+    this.backwardButton.setAttribute("aria-pressed", this.playing < 0);
   }
 
-  jump(direction) {
+  goToLoss(direction) {
     this.pause();
     const losses = this.run.hops.filter((hop) => hop.lost).map((hop) => hop.ends).sort((a, b) => a - b);
     const next = direction > 0 ? losses.find((at) => at > this.now + 1) : losses.findLast((at) => at < this.now - 1);
-    if (next === undefined) this.said.textContent = direction > 0 ? "No packet is lost after this time." : "No packet is lost before this time.";
-    else this.go(next);
+    if (next === undefined) this.status.textContent = direction > 0 ? "No packet is lost after this time." : "No packet is lost before this time.";
+    else this.goTo(next);
   }
 
-  go(time) {
+  goTo(time) {
     this.now = Math.min(this.run.end, Math.max(0, time));
-    this.range.value = this.now / Math.max(1, this.run.end);
+    this.timeInput.value = this.now / Math.max(1, this.run.end);
     this.draw();
   }
 
   draw() {
     const { now } = this;
-    this.clock.textContent = `${(now / MS).toFixed(now < 1000 * MS ? 2 : 0)} ms`;
+    this.clock.textContent = `${(now / NS_PER_MS).toFixed(now < 1000 * NS_PER_MS ? 2 : 0)} ms`;
     // Hops are in the order of `queued`, so a hop in progress was queued no longer ago than the longest hop lasts.
-    const from = lowest(this.run.hops, now - this.longest - FALL);
-    const live = underWay(this.run.hops.slice(from, from + 4000), now);
+    const from = lowerBound(this.run.hops, now - this.longestHop - FALL_NS);
+    const hopsNow = hopsInProgress(this.run.hops.slice(from, from + 4000), now);
     const waiting = new Map();
     const marks = [];
-    for (const { hop, at, queued, gone } of live) {
-      const ends = this.ends[hop.line];
+    for (const { hop, at, queued, gone } of hopsNow) {
+      const ends = this.endpoints[hop.line];
       if (queued) waiting.set(hop.line, (waiting.get(hop.line) ?? 0) + 1);
-      else if (ends.every(Boolean)) marks.push(packet(hop, along(ends, gone === undefined ? at : 0.5), gone));
+      else if (ends.every(Boolean)) marks.push(packet(hop, positionOnLink(ends, gone === undefined ? at : 0.5), gone));
     }
-    this.packets.replaceChildren(...marks);
-    this.queues.replaceChildren(...[...waiting].filter(([line]) => this.ends[line].every(Boolean)).map(([line, count]) => queue(this.ends[line], count)));
-    this.lanes();
+    this.packetMarks.replaceChildren(...marks);
+    this.queueMarks.replaceChildren(...[...waiting].filter(([line]) => this.endpoints[line].every(Boolean)).map(([line, count]) => queue(this.endpoints[line], count)));
+    this.drawMessages();
   }
 
   // Draws the messages due around now, one row per stream, with a line from a message that is held back to the message that it waits for.
-  lanes() {
+  drawMessages() {
     const { now, run: { messages } } = this;
-    const due = lowest(messages, now, "due");
+    const due = lowerBound(messages, now, "due");
     const first = Math.max(0, Math.min(due - Math.round(COLUMNS * 0.75), messages.length - COLUMNS));
     const shown = messages.slice(first, first + COLUMNS);
     const [wide, high, left] = [17, 20, 62];
@@ -153,24 +153,24 @@ export class Movie {
       if (state === "held") held.push(message);
     }
     for (const message of held) {
-      const other = waitsFor(messages, message, now);
+      const other = blockingMessage(messages, message, now);
       if (other && other.id >= shown[0].id && rows.includes(other.stream)) parts.push(s("path", { class: "waits", d: `M${x(message) + 7} ${y(message) + 2}q-6 -8 ${x(other) - x(message)} 0` }));
     }
     const width = left + COLUMNS * wide;
-    this.rows.setAttribute("viewBox", `0 -6 ${width} ${rows.length * high + 8}`);
-    this.rows.setAttribute("width", width);
-    this.rows.setAttribute("height", rows.length * high + 8);
-    this.rows.replaceChildren(...parts);
+    this.messageRows.setAttribute("viewBox", `0 -6 ${width} ${rows.length * high + 8}`);
+    this.messageRows.setAttribute("width", width);
+    this.messageRows.setAttribute("height", rows.length * high + 8);
+    this.messageRows.replaceChildren(...parts);
     const count = (state) => shown.filter((message) => stateOf(message, now) === state).length;
-    const blocker = held.length ? waitsFor(messages, held[0], now) : null;
-    const parts2 = [`${count("buffer")} in the send buffer`, `${count("way")} in flight`, `${count("lost")} to be retransmitted`];
+    const blocker = held.length ? blockingMessage(messages, held[0], now) : null;
+    const counts = [`${count("buffer")} in the send buffer`, `${count("way")} in flight`, `${count("lost")} to be retransmitted`];
     const idle = shown.every((message) => stateOf(message, now) === "ahead");
-    this.said.textContent = idle ? "No message is due yet." : `${parts2.join(", ")}${held.length ? `; ${held.length} held back${blocker ? `, waiting for message ${blocker.id}` : ""}` : ""}.`;
+    this.status.textContent = idle ? "No message is due yet." : `${counts.join(", ")}${held.length ? `; ${held.length} held back${blocker ? `, waiting for message ${blocker.id}` : ""}` : ""}.`;
   }
 }
 
 // Returns the position of a packet between two boxes, shifted to one side, so that the two directions do not overlap.
-function along(ends, share) {
+function positionOnLink(ends, share) {
   const legs = ends.length - 1;
   const leg = Math.min(legs - 1, Math.floor(share * legs));
   const [[x1, y1], [x2, y2]] = [ends[leg], ends[leg + 1]];

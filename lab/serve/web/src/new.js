@@ -1,15 +1,15 @@
 // The page of a new experiment: a form, a drawing and a text, which are views of the same experiment.
 
-import { $, $$, given, h, settled, say } from "./dom.js";
-import { ask, post } from "./api.js";
+import { $, $$, embeddedData, h, debounce, say } from "./dom.js";
+import { request, post } from "./api.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
 import { Question } from "./question.js";
 import { languageOf } from "./language.js";
-import { duration, grouped } from "./words.js";
+import { formatDuration, formatInteger } from "./words.js";
 
-const keys = given("keys");
-const start = given("start");
+const keys = embeddedData("keys");
+const start = embeddedData("start");
 
 // The current text, its language, and the text that was analysed last in both languages.
 const now = { text: start.text, format: start.format, toml: null, ns: null, errors: [] };
@@ -17,15 +17,15 @@ const now = { text: start.text, format: start.format, toml: null, ns: null, erro
 let base = { text: now.text, format: now.format };
 // The text that each view shows. A change in a view of an older text must not replace a newer text.
 const seen = { question: null, drawing: null };
-let turn = 0;
+let requestNumber = 0;
 
-const question = new Question($("#question-view"), (own) => put({ question: own }, now, "question"));
-const drawing = new Drawing($("#drawing-view"), (graph) => put({ graph }, base, "drawing"));
-const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: settled(typed, 150) });
+const question = new Question($("#question-view"), (fields) => applyChange({ question: fields }, now, "question"));
+const drawing = new Drawing($("#drawing-view"), (graph) => applyChange({ graph }, base, "drawing"));
+const editor = new Editor($("#editor"), { text: now.text, format: now.format, keys, changed: debounce(typed, 150) });
 
 // The selected project, whose files the text may name.
 const project = () => $("#send").elements.project?.value || undefined;
-$("#project")?.addEventListener("change", () => read("project"));
+$("#project")?.addEventListener("change", () => analyse("project"));
 
 async function typed(text) {
   if (editor.format !== languageOf(text, editor.format)) {
@@ -34,16 +34,16 @@ async function typed(text) {
   }
   Object.assign(now, { text, format: editor.format });
   showFormat();
-  await read("text");
+  await analyse("text");
 }
 
 // Applies a change in a view to the text, and shows the result.
-async function put(view, { text, format }, from) {
-  if (editor.text !== seen[from]) return refuse(from);
-  const own = (turn += 1);
+async function applyChange(view, { text, format }, from) {
+  if (editor.text !== seen[from]) return discardChange(from);
+  const ownNumber = (requestNumber += 1);
   try {
     const written = await post("/api/write", { text, format, project: project(), ...view });
-    if (own !== turn) return;
+    if (ownNumber !== requestNumber) return;
     const both = { toml: written.toml, ns: written.ns };
     const shown = both[now.format] ?? null;
     if (shown === null) say(written.ns_cannot ?? "");
@@ -51,29 +51,29 @@ async function put(view, { text, format }, from) {
     editor.show(now.text, now.format);
     seen[from] = now.text;
     showFormat();
-    await read(from);
+    await analyse(from);
   } catch (error) {
-    if (own === turn) faults(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
+    if (ownNumber === requestNumber) showErrors(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
   }
 }
 
 // Discards a change in a view of an older text, and updates the view if the text has no errors.
-async function refuse(from) {
+async function discardChange(from) {
   Object.assign(now, { text: editor.text, format: editor.format });
-  await read("text");
+  await analyse("text");
   const isRead = seen[from] === editor.text;
   say(isRead ? "The text had changed since this view was updated. The view now shows the new text, without your last change." : `The text has errors, so the ${from} shows an older version. Correct the text first; your last change was not applied.`);
 }
 
-async function read(from) {
-  const own = (turn += 1);
+async function analyse(from) {
+  const ownNumber = (requestNumber += 1);
   const asked = { text: now.text, format: now.format };
   try {
     const reading = await post("/api/read", { ...asked, project: project() });
-    if (own !== turn) return;
+    if (ownNumber !== requestNumber) return;
     Object.assign(now, { toml: reading.toml, ns: reading.ns, cannot: reading.ns_cannot });
-    editor.faults(reading.errors);
-    faults(reading.errors);
+    editor.showErrors(reading.errors);
+    showErrors(reading.errors);
     if (reading.question && from !== "question") question.show(reading.question);
     if (reading.question) seen.question = asked.text;
     if (reading.graph) seen.drawing = asked.text;
@@ -82,46 +82,46 @@ async function read(from) {
       base = asked;
       drawing.show(reading.graph);
     }
-    plan(reading);
+    showPlan(reading);
     if (reading.plan && !reading.errors.length) estimate();
   } catch (error) {
-    if (own === turn) faults([{ message: error.message, cure: "" }]);
+    if (ownNumber === requestNumber) showErrors([{ message: error.message, cure: "" }]);
   }
 }
 
-const estimate = settled(async () => {
-  const own = turn;
+const estimate = debounce(async () => {
+  const ownNumber = requestNumber;
   const reading = await post("/api/read", { text: now.text, format: now.format, project: project(), estimate: true }).catch(() => null);
-  if (reading && own === turn) plan(reading);
+  if (reading && ownNumber === requestNumber) showPlan(reading);
 }, 1200);
 
-function faults(errors) {
+function showErrors(errors) {
   now.errors = errors;
   const list = $("#faults");
   list.hidden = !errors.length;
   list.replaceChildren(...errors.slice(0, 20).map(({ line, column, message, cure }) =>
-    h("li", {}, line ? h("button", { type: "button", class: "link", onclick: () => (tab("text"), editor.go(line, column)) }, `line ${line}`) : null, line ? ": " : "", message, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
+    h("li", {}, line ? h("button", { type: "button", class: "link", onclick: () => (showTab("text"), editor.goTo(line, column)) }, `line ${line}`) : null, line ? ": " : "", message, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
   $("#submit").disabled = errors.length > 0;
   $("#hold").disabled = errors.length > 0;
   say(errors.length ? `${errors.length} error${errors.length === 1 ? "" : "s"} to correct` : "");
 }
 
-function plan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
+function showPlan({ plan, is_idle: idle, cannot, mapping, ignored, errors }) {
   const box = $("#plan");
   box.hidden = !plan && !idle;
   if (idle) $("#sizes").textContent = "The experiment has no traffic. While it is swapped in, its nodes run, and you can use them in a terminal.";
   if (plan) {
-    const time = plan.min_seconds == null ? "estimating the duration" : plan.max_seconds > plan.min_seconds * 1.05 ? `${duration(plan.min_seconds)} to ${duration(plan.max_seconds)}` : `about ${duration(plan.min_seconds)}`;
-    const one = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
+    const time = plan.min_seconds == null ? "estimating the duration" : plan.max_seconds > plan.min_seconds * 1.05 ? `${formatDuration(plan.min_seconds)} to ${formatDuration(plan.max_seconds)}` : `about ${formatDuration(plan.min_seconds)}`;
+    const one = (count, word) => `${formatInteger(count)} ${word}${count === 1 ? "" : "s"}`;
     $("#sizes").textContent = `${one(plan.points, "point")}, ${one(plan.runs, "run")}, ${one(plan.messages, "message")}; ${time}`;
   }
   $("#cannot").replaceChildren(...(cannot ?? []).map(({ what, cure }) => h("li", {}, what, cure ? h("span", { class: "soft" }, `; ${cure}`) : "")));
   $("#ignored").replaceChildren(...(ignored ?? []).map((line) => h("li", {}, line)));
   $("#mapping").hidden = !mapping?.length || errors.length > 0;
-  $("#mapping .tables").replaceChildren(...(mapping ?? []).map(table));
+  $("#mapping .tables").replaceChildren(...(mapping ?? []).map(tableOf));
 }
 
-function table({ title, rows: [heads, ...rows] }) {
+function tableOf({ title, rows: [heads, ...rows] }) {
   const cell = (tag) => (text) => h(tag, {}, text);
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, h("table", {}, h("caption", {}, title),
     h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
@@ -129,7 +129,7 @@ function table({ title, rows: [heads, ...rows] }) {
 }
 
 // Shows one of the three views.
-function tab(name) {
+function showTab(name) {
   for (const button of $$("[role=tab]")) {
     const chosen = button.dataset.tab === name;
     button.setAttribute("aria-selected", chosen);
@@ -142,13 +142,13 @@ function tab(name) {
 }
 
 for (const button of $$("[role=tab]")) {
-  button.addEventListener("click", () => tab(button.dataset.tab));
+  button.addEventListener("click", () => showTab(button.dataset.tab));
   button.addEventListener("keydown", (event) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by) return;
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
     const all = $$("[role=tab]");
-    const next = all[(all.indexOf(button) + by + all.length) % all.length];
-    tab(next.dataset.tab);
+    const next = all[(all.indexOf(button) + step + all.length) % all.length];
+    showTab(next.dataset.tab);
     next.focus();
   });
 }
@@ -182,14 +182,14 @@ async function submit(hold) {
     const minutes = (name) => (value(name) ? Math.round(60 * Number(value(name))) : undefined);
     const asked = { text: now.text, format: now.format, name: value("name"), project: value("project"), priority: number, batch: form.elements.batch.checked, hold, cores: count("cores"), idle_swap: minutes("idle_swap"), auto_swap: minutes("auto_swap") };
     if (start.id) {
-      await ask("PUT", `/api/experiments/${start.id}/text`, { text: now.text, format: now.format });
+      await request("PUT", `/api/experiments/${start.id}/text`, { text: now.text, format: now.format });
       location.assign(`/experiments/${start.id}`);
       return;
     }
     const experiment = await post("/api/experiments", asked);
     location.assign(`/experiments/${experiment.id}`);
   } catch (error) {
-    faults(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
+    showErrors(error.errors?.length ? error.errors : [{ message: error.message, cure: "" }]);
   }
 }
 
@@ -206,8 +206,8 @@ $("#file").addEventListener("change", async (event) => {
   Object.assign(now, { text, format });
   editor.show(now.text, format);
   showFormat();
-  tab("text");
-  await read("text");
+  showTab("text");
+  await analyse("text");
 });
 $("#copy").addEventListener("click", async () => {
   await navigator.clipboard?.writeText($("#line").textContent).catch(() => {});
@@ -215,9 +215,9 @@ $("#copy").addEventListener("click", async () => {
 });
 
 showFormat();
-tab(["question", "drawing", "text"].find((name) => location.hash === `#${name}`) ?? "question");
+showTab(["question", "drawing", "text"].find((name) => location.hash === `#${name}`) ?? "question");
 // The first analysis fills the views, and would overwrite earlier input.
 const views = [$("#question-view"), $("#drawing-view")];
 for (const view of views) view.inert = true;
-await read("start");
+await analyse("start");
 for (const view of views) view.inert = false;

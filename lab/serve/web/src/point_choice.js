@@ -24,7 +24,7 @@ export class PointChoice {
 
   // Shows the axes again if they were shown before.
   reload() {
-    if (this.axes) this.load().catch((error) => (this.said.textContent = error.message));
+    if (this.axes) this.load().catch((error) => (this.status.textContent = error.message));
   }
 
   // Returns the chosen point; the error says why there is none.
@@ -48,8 +48,8 @@ export class PointChoice {
       return select;
     });
     const fields = this.selects.map((select, at) => h("div", { class: "field" }, h("label", { for: select.id }, this.axes.list[at].name), select));
-    this.said = h("p", { class: "said", role: "status", id: id("said") });
-    this.place.replaceChildren(...fields, this.said);
+    this.status = h("p", { class: "said", role: "status", id: id("said") });
+    this.place.replaceChildren(...fields, this.status);
   }
 
   // Marks values that have no point together with the other chosen values. The user can choose such a value, because another axis may be changed next, but cannot submit it.
@@ -61,11 +61,11 @@ export class PointChoice {
     const point = this.axes.point(values);
     for (const select of this.selects) select.setCustomValidity("");
     if (!point) changed.setCustomValidity(this.problem());
-    this.said.textContent = point ? "" : this.problem();
+    this.status.textContent = point ? "" : this.problem();
     this.changed(point);
   }
 
   problem() {
-    return `The experiment has no point with ${this.axes.words(this.values)}. Choose another value.`;
+    return `The experiment has no point with ${this.axes.describe(this.values)}. Choose another value.`;
   }
 }

@@ -24,7 +24,7 @@ export function properties(read, what, done) {
   if (!what) return [h("p", { class: "soft" }, graph.nodes.length ? "Select a node, LAN, link or traffic to change it." : "Add a node to begin.")];
   const own = g.item(graph, what);
   if (!own) return [];
-  const [kind, index] = g.part(what);
+  const [kind, index] = g.parseId(what);
   const edit = (fields) => done(g.change(read(), what, fields(g.item(read(), what))));
   const put = (key) => (value) => edit(() => ({ [key]: value }));
   const putLine = (key, value) => edit((now) => ({ line: { ...now.line, [key]: value } }));
@@ -39,7 +39,7 @@ export function properties(read, what, done) {
     case "lan":
       return [heading, name(), ...line(own.line, putLine, swept),
         h("p", { class: "soft" }, own.nodes.length ? "Members" : "No members yet: press L, then select a node."),
-        ...own.nodes.map((node) => h("button", { type: "button", class: "small", "aria-label": `remove ${node}`, onclick: () => done(g.leave(read(), index, node)) }, `${node} ×`))];
+        ...own.nodes.map((node) => h("button", { type: "button", class: "small", "aria-label": `remove ${node}`, onclick: () => done(g.removeMember(read(), index, node)) }, `${node} ×`))];
     case "link": {
       const both = h("input", { type: "checkbox", id: "both-ways", checked: !own.back });
       both.addEventListener("change", () => edit((now) => ({ back: both.checked ? null : { ...now.line } })));

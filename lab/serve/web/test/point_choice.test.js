@@ -1,8 +1,8 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 
-// As much of a page as a choice needs.
-class Part {
+// A stand-in for DOM elements with the members that PointChoice uses.
+class FakeElement {
   constructor(tag) {
     Object.assign(this, { tag, attributes: {}, children: [], listeners: {}, textContent: "", validity: "" });
   }
@@ -33,7 +33,7 @@ class Part {
     this.listeners.change();
   }
 }
-globalThis.document = { createElement: (tag) => new Part(tag) };
+globalThis.document = { createElement: (tag) => new FakeElement(tag) };
 const { PointChoice } = await import("../src/point_choice.js");
 
 const plan = (values) => ({
@@ -42,7 +42,7 @@ const plan = (values) => ({
 });
 
 function choice(answers) {
-  const place = Object.assign(new Part("div"), { id: "place" });
+  const place = Object.assign(new FakeElement("div"), { id: "place" });
   const seen = [];
   const own = new PointChoice(place, async () => {
     const answer = answers.shift();
@@ -52,7 +52,7 @@ function choice(answers) {
   return { own, place, seen };
 }
 
-test("each axis has a select with a label, and their values are the point", async () => {
+test("each axis has a labelled select, and the selected values give the point", async () => {
   const { own, place, seen } = choice([plan([[0, 0], [0, 1], [1, 0], [1, 1]])]);
   assert.equal((await own.chosen()).index, 0);
   const fields = place.children.slice(0, -1);
@@ -80,7 +80,7 @@ test("values without a point are marked, explained and refused", async () => {
   assert.deepEqual(seen, [0, undefined, 1]);
 });
 
-test("a choice stays when the plan is loaded again, and a plan that does not come is asked for again", async () => {
+test("a choice is kept when the plan is reloaded, and a failed request is repeated", async () => {
   const { own } = choice([new Error("gone"), plan([[0, 0], [0, 1], [1, 0], [1, 1]]), plan([[1, 1], [1, 0], [0, 1], [0, 0]])]);
   await assert.rejects(own.chosen(), { message: "gone" });
   await own.chosen();

@@ -64,7 +64,7 @@ fn hyperqueue(dir: &Path) -> Child {
 
 #[test]
 #[ignore = "needs HyperQueue (pip install hyperqueue, HOL_PYTHON names the Python)"]
-fn hyperqueue_does_what_one_machine_does() {
+fn hyperqueue_gives_the_results_of_one_machine() {
     let dir = directory(SHORT);
     let dir = dir.path();
     let mut server = hyperqueue(dir);
@@ -87,7 +87,7 @@ fn hyperqueue_does_what_one_machine_does() {
 
 #[test]
 #[ignore = "needs Python with kubernetes-validate (pip install kubernetes-validate, HOL_PYTHON names the Python)"]
-fn kubernetes_gets_what_its_published_schema_allows() {
+fn kubernetes_manifests_fit_the_published_schema() {
     let dir = directory(SHORT);
     let dir = dir.path();
     let arguments = ["submit", "my one.toml", "--to", "kubernetes", "--shards", "5", "--dry-run"];
@@ -109,7 +109,7 @@ fn kubernetes_gets_what_its_published_schema_allows() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_cure() {
+fn invalid_submissions_are_refused_with_a_remedy() {
     let dir = directory(SHORT);
     let dir = dir.path();
     let refused = |more: &[&str]| failure(dir, &[&["submit", "my one.toml"][..], more].concat());
@@ -150,7 +150,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn slurm_does_what_one_machine_does_though_a_process_and_a_node_die() {
+    fn slurm_gives_the_results_of_one_machine_despite_failures() {
         let mut slurm = Slurm::start(3);
         let dir = directory(LONG);
         let dir = dir.path();

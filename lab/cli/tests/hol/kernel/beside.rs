@@ -34,7 +34,7 @@ fn is_near(program: f64, workload: f64, percent: f64) {
 /// a message of its own.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)"]
-fn curl_takes_as_long_for_a_hundred_files_as_the_workload_page() {
+fn curl_takes_as_long_for_a_hundred_files_as_workload_page() {
     let line = ["network.rate=1Mbit", "network.delay=5ms"];
     for (connection, way) in [("close", "close"), ("keep-alive", "keepalive")] {
         let size = "program.0.files.'/var/www/html/file'.size=1000B";
@@ -51,7 +51,7 @@ fn curl_takes_as_long_for_a_hundred_files_as_the_workload_page() {
 /// Two programs that support only TCP deliver messages as fast as the workload `oneway`.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), python3 and mkfs.erofs (erofs-utils)"]
-fn messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway() {
+fn program_messages_are_as_fast_as_workload_oneway() {
     let (programs, workloads) = (points("messages.toml", &[]), points("messages-model.toml", &[]));
     assert_eq!(programs.len(), 6);
     for (program, workload) in programs.iter().zip(&workloads) {
@@ -64,7 +64,7 @@ fn messages_of_two_programs_come_as_fast_as_those_of_the_workload_oneway() {
 /// receive buffer are delivered in parts, at slightly different times.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn large_messages_over_sctp_wait_for_one_another_as_in_linux() {
+fn large_sctp_messages_wait_for_one_another_as_in_linux() {
     let in_world = |world: &str| points("iperf-model.toml", &["transports=[\"sctp\"]", world]);
     let (model, linux) = (in_world("world=model"), in_world("world=kernel:uml"));
     for ((model, linux), percent) in model.iter().zip(&linux).zip([5.0, 0.5, 0.5]) {
@@ -75,7 +75,7 @@ fn large_messages_over_sctp_wait_for_one_another_as_in_linux() {
 /// smbclient looks up a file before it removes it, and negotiates with its server; the workload does neither.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), samba, smbclient and mkfs.erofs (erofs-utils)"]
-fn smbclient_takes_as_long_as_the_workload_files_and_the_round_trips_that_it_has_not() {
+fn smbclient_takes_as_long_as_workload_files_plus_round_trips() {
     let dialect = "program.1.env.DIALECT=NT1";
     let programs =
         points("samba.toml", &[dialect, "program.1.env.FILES=\"100\"", "program.1.env.SIZE=\"100\""]);
@@ -95,7 +95,7 @@ mod nightly {
     /// iperf sends as much as the workload, also over SCTP.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn iperf_sends_as_much_as_the_workload_bulk() {
+    fn iperf_has_the_throughput_of_workload_bulk() {
         for octets in [131_072, 8000] {
             let programs = points("iperf.toml", &[&format!("program.1.env.WRITE=\"{octets}\"")]);
             let messages = format!("messages={}", 12_500_000 / octets);
@@ -110,7 +110,7 @@ mod nightly {
     /// FreeBSD's SCTP has the same goodput as the model's; with a loss of 1 %, as precisely as five runs can tell.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn usrsctp_sends_as_much_as_the_workload_bulk() {
+    fn usrsctp_has_the_throughput_of_workload_bulk() {
         for (loss, percent) in [("0%", 1.0), ("1%", 20.0)] {
             let loss = format!("network.loss={loss}");
             let programs = points("usrsctp.toml", &[&loss, "repetitions=5"]);
@@ -123,7 +123,7 @@ mod nightly {
     /// A document, then twelve images one after the other, in Chromium; two runs have the same packets.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn chromium_takes_as_long_for_a_page_as_the_workload_and_the_same_seed_gives_the_same_packets() {
+    fn chromium_takes_as_long_as_workload_page_and_is_repeatable() {
         let keys = ["repetitions=1", "network.loss=0%", "program.1.env.PAGE=http://server/serial"];
         let [first, again] = [(); 2].map(|()| points("browser.toml", &keys));
         let directory = tempfile::tempdir().unwrap();

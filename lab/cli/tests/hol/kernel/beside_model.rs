@@ -26,7 +26,7 @@ fn delays(run: &Run) -> Vec<Duration> {
 /// samples of n are further apart than 1.95 √(2/n) in one of a thousand cases.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn both_worlds_draw_their_delays_from_one_table() {
+fn both_worlds_draw_delays_from_the_same_distribution() {
     let kernel = user_mode();
     const N: u64 = 4000;
     for (words, mean, deviation) in [
@@ -70,7 +70,7 @@ fn both_worlds_draw_their_delays_from_one_table() {
 /// Both worlds keep the order of packets with different delays; netem's own reordering does not occur in either.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn in_both_worlds_jitter_keeps_the_order() {
+fn jitter_keeps_the_order_in_both_worlds() {
     let kernel = user_mode();
     let network = "delay = '30ms'\njitter = '5ms'\njitter_distribution = 'normal'";
     let scenario = scenario("udp", network, "kind = 'oneway'\nrate = '2000/s'\nsize = '100B'", 4000);
@@ -290,7 +290,7 @@ fn both_worlds_agree_on_paths_that_change() {
 /// Seed and link determine the bursts, so datagrams at fixed times are lost in the same bursts in both worlds.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn both_worlds_lose_the_same_datagrams_in_bursts_of_time() {
+fn both_worlds_lose_the_same_datagrams_in_timed_bursts() {
     let network = "delay = '25ms'\nloss = { good_for = '2s', bad_for = '100ms' }";
     let scenario = scenario("udp", network, "kind = 'oneway'\nrate = '100/s'\nsize = '100B'", 4000);
     let kernel = user_mode();

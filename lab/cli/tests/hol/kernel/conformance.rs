@@ -34,19 +34,19 @@ fn check(kernel: &Kernel, every: usize) {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn qemu_keeps_a_few_of_the_cases() {
+fn qemu_passes_a_few_conformance_cases() {
     check(&qemu(), 120);
 }
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn user_mode_linux_keeps_a_quarter_of_the_cases() {
+fn user_mode_linux_passes_a_quarter_of_the_conformance_cases() {
     check(&user_mode(), 4);
 }
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch 7.3)"]
-fn linux_7_3_keeps_a_few_of_the_cases() {
+fn linux_7_3_passes_a_few_conformance_cases() {
     check(&qemu_of("7.3"), 120);
 }
 
@@ -55,19 +55,19 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn linux_7_3_keeps_every_case() {
+    fn linux_7_3_passes_every_conformance_case() {
         check(&qemu_of("7.3"), 1);
     }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn qemu_keeps_every_case() {
+    fn qemu_passes_every_conformance_case() {
         check(&qemu(), 1);
     }
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn user_mode_linux_keeps_every_case() {
+    fn user_mode_linux_passes_every_conformance_case() {
         check(&user_mode(), 1);
     }
 }

@@ -32,7 +32,7 @@ fn scenarios_that_once_differed_have_the_packets_of_linux() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_random_comparison_goes_on_where_it_stopped_and_says_what_it_covered() {
+fn random_comparison_continues_and_reports_its_coverage() {
     let directory = tempfile::tempdir().unwrap();
     let compare = |count| {
         ok(
@@ -57,7 +57,7 @@ fn a_random_comparison_goes_on_where_it_stopped_and_says_what_it_covered() {
 }
 
 #[test]
-fn a_random_comparison_needs_a_world_that_repeats_itself() {
+fn random_comparison_needs_repeatable_worlds() {
     let refused = failure(Path::new("."), &["validate", "--random", "2", "--world", "live"]).1;
     assert!(refused.contains("cannot be repeated") && refused.contains("kernel:uml"), "{refused}");
     let refused = failure(Path::new("."), &["validate", "--random", "2", "--world", "matrix"]).1;

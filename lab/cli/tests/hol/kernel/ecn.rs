@@ -53,7 +53,7 @@ fn as_many_packets_are_marked_as_in_linux() {
 /// grows, which spreads the bursts; the model's receiver does not.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn dctcp_loses_nothing_to_its_marks_as_in_linux() {
+fn dctcp_behind_marks_loses_no_packets_as_in_linux() {
     for rate in ["10Mbit", "50Mbit"] {
         let runs = bulk("tcp:cc=dctcp", rate, "5ms", "{ codel = { ce_threshold = '2ms' } }");
         let [(model, model_end), (kernel, kernel_end)] = runs;
@@ -65,7 +65,7 @@ fn dctcp_loses_nothing_to_its_marks_as_in_linux() {
 /// A flow without ECN loses packets in the same queue, and so does one whose ECN is switched off.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn without_ecn_nothing_is_marked() {
+fn flows_without_ecn_are_not_marked() {
     let runs = bulk("tcp", "10Mbit", "5ms", "fq_codel");
     assert_eq!(runs.map(|(marked, _)| marked), [0, 0]);
 }

@@ -96,7 +96,7 @@ fn a_kernel_without_sctp_is_refused_for_sctp_only() {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_kernel_that_was_cut_short_in_the_cache_is_named_with_the_cure() {
+fn truncated_kernel_in_the_cache_is_reported_with_a_remedy() {
     let cache = tempfile::tempdir().unwrap();
     let kernel = stock().directory;
     let copy = cache.path().join("headofline/kernels").join(kernel.file_name().unwrap());
@@ -111,7 +111,7 @@ fn a_kernel_that_was_cut_short_in_the_cache_is_named_with_the_cure() {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn more_machines_than_the_memory_holds_are_refused_before_the_first() {
+fn too_many_machines_for_the_memory_are_refused_at_the_start() {
     let dir = directory_with_sweep();
     let arguments = ["run", "sweep.toml", "--set", "repetitions=3000", "--jobs", "3000"];
     let said = error_output(&command(dir.path(), &arguments).output().unwrap(), 1);
@@ -123,7 +123,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_disk_that_is_full_leaves_no_half_snapshot() {
+    fn full_disk_leaves_no_incomplete_snapshot() {
         let cache = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=60m", "tmpfs"]).arg(cache.path());
@@ -142,7 +142,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_snapshot_that_was_cut_short_is_made_again() {
+    fn truncated_snapshot_is_created_again() {
         let cache = tempfile::tempdir().unwrap();
         share_kernels(cache.path());
         let states = cache.path().join("headofline/snapshots");
@@ -167,7 +167,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_machine_that_is_killed_is_a_failed_run_with_a_log_and_the_same_command_does_it_again() {
+    fn killed_machine_is_a_failed_run_that_can_be_repeated() {
         let dir = directory_with_sweep();
         let sweep = command(dir.path(), &RUN).spawn().unwrap();
         kill("-KILL", machine(&sweep));
@@ -183,7 +183,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_run_that_takes_too_long_is_a_failed_run_and_the_limit_is_the_users() {
+    fn run_beyond_the_users_time_limit_fails() {
         let dir = directory_with_sweep();
         let limited = |limit: &str| command(dir.path(), &RUN).env("HOL_RUN_LIMIT", limit).output().unwrap();
         let said = error_output(&limited("10ms"), 1);
@@ -193,7 +193,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_sweep_that_is_killed_leaves_no_machine_and_goes_on() {
+    fn killed_sweep_leaves_no_machine_and_continues() {
         let dir = directory_with_sweep();
         let mut sweep = command(dir.path(), &RUN).spawn().unwrap();
         let machine = machine(&sweep);
@@ -207,7 +207,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
+    fn interrupt_ends_the_sweep_and_its_current_run() {
         let dir = directory_with_sweep();
         let sweep = command(dir.path(), &RUN).spawn().unwrap();
         let machine = machine(&sweep);

@@ -24,7 +24,7 @@ fn compare(transport: &str, filter: &str) -> Value {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_packet_filter_takes_its_time_and_refuses_nothing() {
+fn packet_filter_takes_time_and_refuses_no_rule() {
     // QEMU is used, because instructions take time there.
     for transport in ["tcp", "sctp:streams=8"] {
         let [without, with, again] =

@@ -42,7 +42,7 @@ fn with_background(transport: &str, background: &str) -> Value {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_greedy_connection_takes_its_share_and_the_run_repeats_itself() {
+fn greedy_connection_takes_its_share_repeatably() {
     let alone = with_background("tcp", "background=[]");
     let throughput = |row: &Value| row["throughput_kbps"].as_f64().unwrap();
     assert!((330.0..=390.0).contains(&throughput(&alone)), "{alone}");
@@ -89,7 +89,7 @@ fn throughputs(transport: &str, conditions: &[&str]) -> [(f64, Option<f64>); 2] 
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn two_associations_carry_every_message_and_the_run_repeats_itself() {
+fn two_associations_carry_every_message_repeatably() {
     let [one, row, again] =
         ["sctp", "sctp:associations=2", "sctp:associations=2"].map(|t| with_background(t, "background=[]"));
     assert!(row["failed"] == 0 && row["unconnected"] == 0, "{row}");
@@ -164,7 +164,7 @@ fn a_server_takes_its_time_for_each_message_as_in_the_model() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike() {
+fn slow_server_limits_greedy_clients_equally() {
     let greedy = [
         "--workload=bulk",
         "--size=500B",
@@ -184,7 +184,7 @@ fn a_server_holds_greedy_clients_to_what_it_does_and_serves_them_alike() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn one_node_with_two_minds_about_a_setting_is_refused() {
+fn contradicting_settings_of_a_node_are_refused() {
     let deaf = "background=[{ transport = 'tcp:sack=false' }]";
     let refused = failure(Path::new("."), &arguments("tcp", deaf)).1;
     assert!(refused.contains("[[background]] number 1") && refused.contains("tcp_sack"), "{refused}");
@@ -200,7 +200,7 @@ fn one_node_with_two_minds_about_a_setting_is_refused() {
 /// a round trip earlier.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn one_to_many_sockets_let_data_go_with_cookie_echo() {
+fn one_to_many_sockets_send_data_with_cookie_echo() {
     let arguments = |transport, early| {
         let page = ["--workload=page", "--set", "workload.objects=0", "--set", early, "--delay=25ms"];
         let run = ["compare", transport, "--world=kernel:uml", "--json", "--count=10", "--repetitions=1"];
@@ -228,7 +228,7 @@ mod nightly {
     /// can tell.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_greedy_connection_before_a_queue_that_drops_early_gets_what_it_does_in_the_model() {
+    fn greedy_connection_behind_early_drops_is_as_fast_as_in_the_model() {
         let red = ["--set", "network.discipline={ red = { min = '15kB', max = '45kB' } }"];
         let conditions = [&red[..], &["--delay=10ms", "--count=16000", "--repetitions=8"]].concat();
         let [(model, uncertain), (kernel, also)] = throughputs("tcp:cc=reno", &conditions);
@@ -244,7 +244,7 @@ mod nightly {
     /// queueing (RFC 8290): both worlds differ by at most 5 %.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn queues_that_manage_themselves_keep_messages_waiting_as_long_as_in_the_model() {
+    fn delays_behind_active_queue_management_match_the_model() {
         let [long, short, fair] = ["droptail", "codel", "fq_codel"].map(|discipline| {
             let discipline = format!("network.discipline={discipline}");
             let greedy = "background=[{ workload = { kind = 'bulk' } }]";

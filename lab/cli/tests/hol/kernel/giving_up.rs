@@ -50,14 +50,14 @@ fn agree(more: &[&str]) {
 /// Linux: net/ipv4/tcp_timer.c tcp_write_timeout; RFC 9260 section 8.1.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_message_under_way_ends_in_an_error_when_it_does_in_linux() {
+fn message_in_flight_fails_at_the_time_of_linux() {
     agree(&[]);
 }
 
 /// Linux: net/ipv4/tcp_timer.c tcp_keepalive_timer.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn an_idle_connection_is_given_up_when_it_is_in_linux() {
+fn idle_connection_fails_at_the_time_of_linux() {
     agree(&[
         "--set",
         "transports=['tcp:keepalive=60s,keepalive_interval=10s,keepalive_probes=6', 'tcp:keepalive=60s,user_timeout=90s']",

@@ -78,7 +78,7 @@ const SCTP: &str = "sctp:auth=true,addip=true";
 /// times vary more.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
+fn gap_of_a_route_change_is_within_5_percent_of_the_model() {
     let kernel = user_mode();
     for (delays, at, attach) in [
         (["7ms", "7ms"], "300ms", "1s"),
@@ -104,7 +104,7 @@ fn the_gap_of_a_route_that_changes_is_the_models_within_a_twentieth() {
 }
 
 /// Datagrams in transit when the client leaves, and datagrams sent until it is attached, are the same in both worlds.
-fn the_datagrams_that_a_changing_route_loses_are_the_models(kernel: &Kernel) {
+fn assert_route_change_loses_the_models_datagrams(kernel: &Kernel) {
     // Datagram n is sent at 10 (n + 1) ms and takes 56 ms; the client leaves at 1 s, and is attached after that time or
     // long before it.
     for (attach, lost) in [("525ms", 94..102), ("775ms", 94..127), ("95ms", 94..94)] {
@@ -124,7 +124,7 @@ fn the_datagrams_that_a_changing_route_loses_are_the_models(kernel: &Kernel) {
 /// no gap.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn who_has_the_next_address_in_time_goes_on_over_it() {
+fn client_with_the_next_address_in_time_continues_over_it() {
     let kernel = user_mode();
     for transport in [SCTP, "mptcp"] {
         let mut gap = Gap::default();
@@ -139,7 +139,7 @@ fn who_has_the_next_address_in_time_goes_on_over_it() {
 /// RFC 8684 sections 3.2 and 3.4.2: the subflow from the next address takes over.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
+fn multipath_connection_continues_from_the_next_address() {
     let kernel = user_mode();
     let gap = gap(&kernel, &moving("mptcp", &network(["50ms"; 2], "300ms", "1s", "address")));
     // The client has the new address 0.5 s after it lost the old one, and the subflow 0.15 s later. Data in flight on
@@ -150,8 +150,8 @@ fn a_multipath_connection_goes_on_by_a_subflow_from_the_next_address() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn the_datagrams_that_a_changing_route_loses_in_user_mode_linux_are_the_models() {
-    the_datagrams_that_a_changing_route_loses_are_the_models(&user_mode());
+fn route_change_loses_the_models_datagrams_in_user_mode_linux() {
+    assert_route_change_loses_the_models_datagrams(&user_mode());
 }
 
 mod nightly {
@@ -160,7 +160,7 @@ mod nightly {
     /// RFC 5061 section 5.3 F1: an association that has lost its address continues from the next one.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn the_gap_of_a_handover_is_the_models_within_a_twentieth() {
+    fn gap_of_a_handover_is_within_5_percent_of_the_model() {
         let kernel = qemu();
         for transport in [TCP, SCTP] {
             for (delay, at, attach) in
@@ -179,7 +179,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn the_datagrams_that_a_changing_route_loses_in_qemu_are_the_models() {
-        the_datagrams_that_a_changing_route_loses_are_the_models(&qemu());
+    fn route_change_loses_the_models_datagrams_in_qemu() {
+        assert_route_change_loses_the_models_datagrams(&qemu());
     }
 }

@@ -43,7 +43,7 @@ fn all_transports_are_as_fast_as_in_the_model() {
 /// The same packets are lost in both worlds, so that loss recovery is compared, too.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn what_is_lost_is_sent_again_as_in_the_model() {
+fn lost_packets_are_retransmitted_as_in_the_model() {
     assert_alike(
         "transports = ['tcp', 'sctp:streams=8']
         messages = 100
@@ -57,7 +57,7 @@ fn what_is_lost_is_sent_again_as_in_the_model() {
 /// first path fails.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn two_paths_carry_on_when_one_is_down() {
+fn transport_with_two_paths_survives_the_loss_of_one() {
     let experiment = "transports = ['sctp', 'mptcp']
         messages = 100
         repetitions = 1
@@ -69,7 +69,7 @@ fn two_paths_carry_on_when_one_is_down() {
 /// Links carry only the packets of the run: no router solicitation, no multicast join, no neighbour discovery.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_capture_has_the_packets_of_the_run_alone() {
+fn capture_has_only_the_packets_of_the_run() {
     let dir = tempfile::tempdir().unwrap();
     let trace = |world: &str| {
         let file = format!("{}.pcapng", world.replace(':', "-"));
@@ -88,7 +88,7 @@ fn a_capture_has_the_packets_of_the_run_alone() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_cure() {
+fn unsupported_ipv6_settings_are_refused_with_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     let refused = |network: &str| {
         let text = format!("transports = ['tcp']\n[network]\n{network}\n[workload]\nkind = 'echo'\n");

@@ -46,7 +46,7 @@ fn is_share(value: f64, share: f64, n: f64) -> bool {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn delays_and_losses_add_up_along_the_way() {
+fn delays_and_losses_add_up_along_the_path() {
     let world = user_mode();
     let run = send(
         &world,
@@ -63,7 +63,7 @@ fn delays_and_losses_add_up_along_the_way() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_lan_is_one_line_for_all() {
+fn stations_of_a_lan_share_one_transmitter() {
     let world = user_mode();
     let run = send(
         &world,
@@ -84,7 +84,7 @@ fn a_lan_is_one_line_for_all() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+fn association_with_one_address_per_end_uses_one_path() {
     let world = user_mode();
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         // The run is long enough for a HEARTBEAT to the other address. RFC 9260 section 8.3.
@@ -107,7 +107,7 @@ fn packets_are_lost_by_number() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
+fn queue_holds_its_limit_of_packets_or_octets() {
     let world = user_mode();
     // A burst of 40 IP packets of 1100 octets, shorter than the 9 ms that the first of them takes.
     let held = |queue| {
@@ -128,7 +128,7 @@ fn a_queue_holds_as_many_packets_or_octets_as_it_should() {
 /// octets.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
+fn early_dropping_queue_settles_at_the_excess_load() {
     let world = user_mode();
     let red = "discipline = { red = { min = '11000B', max = '33000B', weight = 0.015625 } }";
     let mut flood = datagrams(&format!("rate = '1Mbit'\n{red}"), 6000);
@@ -155,7 +155,7 @@ fn a_queue_that_drops_early_settles_where_it_drops_what_is_too_much() {
 /// The burst passes completely, and of later packets the excess is dropped: one token per octet, as in the model.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn the_police_drops_what_finds_no_tokens() {
+fn policer_drops_packets_without_tokens() {
     let world = user_mode();
     // IP packets of 128 octets arrive every ms, with tokens for three quarters of each. A burst of a further eighth
     // keeps every decision at least 167 µs away from its limit.
@@ -182,7 +182,7 @@ fn the_police_drops_what_finds_no_tokens() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn bursts_have_their_stationary_loss_and_mean_length() {
+fn loss_bursts_have_the_configured_rate_and_mean_length() {
     let world = user_mode();
     let lost = lost(&send(&world, "loss = { good_to_bad = '5%', bad_to_good = '25%' }", 5000));
     let bursts = 1 + lost.windows(2).filter(|pair| pair[1] != pair[0] + 1).count();
@@ -206,7 +206,7 @@ impl PacketObserver for ReceivedPayloads {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_share_of_the_packets_arrives_twice() {
+fn configured_share_of_packets_is_duplicated() {
     let world = user_mode();
     let mut times = ReceivedPayloads::default();
     let scenario = datagrams("duplicate = '10%'\nup = { loss = '5%' }", 3000);
@@ -220,7 +220,7 @@ fn a_share_of_the_packets_arrives_twice() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn events_happen_at_their_time() {
+fn link_events_happen_at_their_time() {
     let world = user_mode();
     let run = send(
         &world,
@@ -249,7 +249,7 @@ fn events_happen_at_their_time() {
 /// the old one, so the difference is at most a transmission at the slower rate.
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn packets_that_wait_meet_a_new_rate_as_in_the_model() {
+fn queued_packets_get_a_new_rate_as_in_the_model() {
     let world = qemu();
     let in_both = |queue: &str| {
         let network = format!(

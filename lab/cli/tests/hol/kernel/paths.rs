@@ -26,7 +26,7 @@ fn sent_at(text: &str, interface: &str) -> (f64, usize) {
 /// RFC 8684 section 3.2: the second subflow joins over the link of the address that the server announced.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn multipath_tcp_joins_both_paths_and_adds_them_up() {
+fn multipath_tcp_uses_the_sum_of_both_paths() {
     let dir = tempfile::tempdir().unwrap();
     let bulk = ["--workload", "bulk", "--count", "400", "--bandwidth", "4Mbit", "--delay", "10ms"];
     let both = trace(dir.path(), &bulk, &PATHS);
@@ -42,7 +42,7 @@ fn multipath_tcp_joins_both_paths_and_adds_them_up() {
 /// Data in flight on the failed path are retransmitted over the other one.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn multipath_tcp_goes_on_when_a_path_is_down() {
+fn multipath_tcp_continues_when_a_path_is_down() {
     let dir = tempfile::tempdir().unwrap();
     let down = ["--set", "network.events=[{ at = '1s', path = 1, down = true }]"];
     let load = ["--workload", "echo", "--rate", "50/s", "--count", "200", "--delay", "10ms"];

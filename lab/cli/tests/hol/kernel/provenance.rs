@@ -59,7 +59,7 @@ fn sweep(directory: &Path) -> (String, String) {
 }
 
 #[test]
-fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
+fn doctor_reports_an_untested_qemu_with_a_remedy() {
     let directory = tempfile::tempdir().unwrap();
     install_disguised_qemu(directory.path(), "8.2.0");
     let told = text(&hol(directory.path(), &["doctor"]).stdout);
@@ -70,7 +70,7 @@ fn doctor_tells_a_qemu_that_was_not_tried_with_the_consequence_and_the_cure() {
 }
 
 #[test]
-fn a_qemu_without_the_functions_is_told_by_the_first_that_is_missing() {
+fn qemu_without_required_functions_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     // A shell runs the script, and has none of them.
     install_disguised_qemu(directory.path(), "7.2.99");
@@ -80,7 +80,7 @@ fn a_qemu_without_the_functions_is_told_by_the_first_that_is_missing() {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_run_tells_that_it_was_stepped_exactly_and_no_verdict_is_against_it() {
+fn exactly_stepped_run_is_recorded_as_such() {
     let directory = tempfile::tempdir().unwrap();
     share_kernels(directory.path());
     let (journal, said) = sweep(directory.path());
@@ -99,7 +99,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_run_without_exact_stepping_is_done_and_warned_of() {
+    fn run_without_exact_stepping_has_a_warning() {
         let directory = tempfile::tempdir().unwrap();
         share_kernels(directory.path());
         install_disguised_qemu(directory.path(), "8.2.0");
@@ -112,7 +112,7 @@ mod nightly {
     /// the library.
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn a_qemu_that_is_not_in_step_after_all_is_found_when_the_snapshot_is_made() {
+    fn qemu_that_steps_inexactly_is_detected_at_the_snapshot() {
         let directory = tempfile::tempdir().unwrap();
         share_kernels(directory.path());
         let without = r#"LD_PRELOAD=$(echo "$LD_PRELOAD" | sed 's#[^:]*lockstep.so##')"#;

@@ -45,7 +45,7 @@ fn as_many_packets_are_marked_as_in_the_model() {
 /// RFC 9000 section 8.1. The certificate is as long as the option requires, so that both worlds have the same flight.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_long_handshake_flight_costs_a_round_trip_in_the_guest_too() {
+fn long_handshake_flight_costs_a_round_trip_in_the_guest_too() {
     let experiment = "
         transports = ['quic:handshake_flight=600B', 'quic', 'quic:handshake_flight=4500B']
         messages = 20
@@ -93,7 +93,7 @@ fn the_same_seed_gives_the_same_packets_in_qemu() {
 /// One end at a time: Wireshark, which sees a packet at both ends of a link, loses track when keys are updated.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build) and tshark"]
-fn what_an_end_captured_is_decrypted_with_the_key_log_in_it() {
+fn capture_of_an_end_is_decrypted_with_its_key_log() {
     let dir = tempfile::tempdir().unwrap();
     let [all, one] = ["all", "one"].map(|name| dir.path().join(name));
     capture("kernel:uml", &all);
@@ -117,7 +117,7 @@ fn what_an_end_captured_is_decrypted_with_the_key_log_in_it() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn what_the_kernel_world_cannot_have_is_refused_by_its_name() {
+fn unsupported_settings_of_the_kernel_world_are_refused_by_name() {
     let paths = "network.paths=[{}, {}]";
     let moves = "network.handover={at = '1s', overlap = 1, attach = '100ms'}";
     for (transport, settings, words) in [

@@ -56,7 +56,7 @@ fn the_same_seed_gives_the_same_digest_and_another_seed_another() {
 /// The emulators of 6.1 have no seeds of their own, and its clock source is trusted later. The packages of 7.3 are in parts.
 #[test]
 #[ignore = "needs QEMU and kernels (hol kernel fetch, of 6.1, 7.3 and 6.12)"]
-fn other_kernels_run_the_same_experiment_and_repeat_themselves() {
+fn other_kernels_run_the_same_experiment_repeatably() {
     for transport in ["tcp", "sctp:streams=8"] {
         let usual = digest(transport, &["--loss", "5%", "--world=kernel:6.12"]);
         for world in ["--world=kernel:6.1", "--world=kernel:7.3"] {
@@ -69,7 +69,7 @@ fn other_kernels_run_the_same_experiment_and_repeat_themselves() {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn a_run_repeats_itself_however_the_host_interrupts_qemu() {
+fn run_is_repeatable_despite_interruptions_of_qemu() {
     let directory = tempfile::tempdir().unwrap();
     let pause = pause(directory.path());
     let lossy = || comparison("tcp", "600", &["--loss", "5%"]);
@@ -90,7 +90,7 @@ fn pause(directory: &Path) -> PathBuf {
 
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch)"]
-fn what_the_kernel_cannot_do_is_refused_by_name() {
+fn unsupported_functions_of_the_kernel_are_refused_by_name() {
     let output = hol(&["compare", "tcp", "--world", "kernel", "--set", "network.mtu=70000B"]);
     assert_eq!(code(&output), 2);
     assert!(text(&output.stderr).contains("network.mtu"), "{}", text(&output.stderr));
@@ -113,7 +113,7 @@ fn without_a_kernel_the_error_names_the_command() {
 }
 
 #[test]
-fn a_truncated_image_and_a_text_are_no_kernels() {
+fn truncated_images_and_text_files_are_not_kernels() {
     let cache = tempfile::tempdir().unwrap();
     let image = cache.path().join("vmlinuz");
     fs::write(&image, "hello").unwrap();

@@ -69,7 +69,7 @@ fn alike(numbers: [Option<u64>; 2], label: &str) -> bool {
 /// octet; the round-trip times differ by at most 1 %, or by the tick of 4 ms with which the kernel measures SCTP's.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn in_slow_start_the_windows_are_those_of_linux() {
+fn windows_in_slow_start_equal_those_of_linux() {
     for (label, [model, kernel]) in both(SLOW_START) {
         let from = match &*label {
             "sctp" => 350,
@@ -100,7 +100,7 @@ fn in_slow_start_the_windows_are_those_of_linux() {
 /// µs determines the order of two packets that arrive at the queue together.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_queue_of_the_kernel_fills_and_drops_as_the_models_does() {
+fn kernel_queue_fills_and_drops_as_in_the_model() {
     for (_, [model, kernel]) in both(DEEP_QUEUE) {
         let queue = |rows: &[Row]| -> Vec<[u64; 3]> {
             let up = rows

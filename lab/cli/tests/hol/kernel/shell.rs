@@ -55,9 +55,7 @@ fn round_trips(printed: &str) -> Vec<f64> {
     times.map(|time| time.parse().unwrap()).collect()
 }
 
-fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told(
-    Engine { world, beside }: Engine,
-) {
+fn lines_keep_shell_state_and_the_last_exit_code_is_returned(Engine { world, beside }: Engine) {
     let lines = [
         "ping -c1 server",
         ":link up delay=50ms",
@@ -82,7 +80,7 @@ fn lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told(
     assert!(printed.contains("\n/tmp a  b .\nserver\n.\nserver\n5."), "{world}: {printed}");
 }
 
-fn thinking_changes_neither_output_nor_packets(Engine { world, .. }: Engine) {
+fn time_between_lines_changes_neither_output_nor_packets(Engine { world, .. }: Engine) {
     let lines =
         ["ping -c2 server", "date +%s.%N", ":link loss=20%", "ping -i.1 -c20 server", ":time", ":pcap x"];
     let done = [0, 200].map(|thinking| {
@@ -95,7 +93,7 @@ fn thinking_changes_neither_output_nor_packets(Engine { world, .. }: Engine) {
     assert!(done[0].1 == done[1].1 && done[0].1.len() > 3000, "{world}: {} octets", done[0].1.len());
 }
 
-fn going_back_does_the_same_again(Engine { world, beside }: Engine) {
+fn replayed_steps_have_the_same_results(Engine { world, beside }: Engine) {
     let again = ["ping -c1 server", "date +%N; ls; touch new", ":time"];
     let before = ["export X=1; mkdir dir; cd dir", ":link delay=30ms", ":snapshot here"];
     let lines = [&before[..], &again, &["echo BACK", ":back here"], &again].concat();
@@ -110,7 +108,7 @@ fn going_back_does_the_same_again(Engine { world, beside }: Engine) {
     assert_eq!(text(&output.stderr), "", "{world}: nothing was different");
 }
 
-fn an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell(Engine { world, .. }: Engine) {
+fn interrupt_ends_an_endless_line_but_not_the_shell(Engine { world, .. }: Engine) {
     let dir = tempfile::tempdir().unwrap();
     let mut shell = started(dir.path(), &["tcp", world]);
     shell.stdin.take().unwrap().write_all(b"ping -i.01 server\necho after\n").unwrap();
@@ -125,7 +123,7 @@ fn an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell(Engine { worl
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)"]
-fn what_was_recorded_runs_as_an_experiment() {
+fn recorded_session_runs_as_an_experiment() {
     let dir = tempfile::tempdir().unwrap();
     let lines =
         [":link loss=0% delay=30ms", "ping -c1 server", "false", "@server echo there", "cd /tmp", "pwd"];
@@ -142,7 +140,7 @@ fn what_was_recorded_runs_as_an_experiment() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)"]
-fn a_mistake_is_named_with_its_line_and_the_cure() {
+fn mistakes_are_reported_with_their_line_and_a_remedy() {
     let dir = tempfile::tempdir().unwrap();
     for (line, words) in [
         (":node srv", "unknown node \"srv\"; use one of client, "),
@@ -161,7 +159,7 @@ fn a_mistake_is_named_with_its_line_and_the_cure() {
 /// The interface that `hol serve` uses.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)"]
-fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
+fn json_session_reports_everything_and_survives_mistakes() {
     let above = tempfile::tempdir().unwrap();
     let dir = above.path().join("own");
     fs::create_dir(&dir).unwrap();
@@ -182,10 +180,10 @@ fn a_program_is_told_all_as_json_and_a_mistake_does_not_end_it() {
 }
 
 tests_in! { user_mode = super::USER_MODE,
-    lines_leave_their_surroundings_links_change_and_the_last_exit_code_is_told: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
-    thinking_changes_neither_output_nor_packets: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
-    going_back_does_the_same_again: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
-    an_interrupt_ends_a_line_that_would_never_end_and_not_the_shell: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
+    lines_keep_shell_state_and_the_last_exit_code_is_returned: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
+    time_between_lines_changes_neither_output_nor_packets: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
+    replayed_steps_have_the_same_results: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
+    interrupt_ends_an_endless_line_but_not_the_shell: "needs User-Mode Linux (hol kernel build), iputils-ping and mkfs.erofs (erofs-utils)",
 }
 
 mod nightly {
@@ -193,7 +191,7 @@ mod nightly {
 
     #[test]
     #[ignore = "slow: .ci/nightly runs it"]
-    fn thinking_changes_neither_output_nor_packets_in_qemu() {
-        thinking_changes_neither_output_nor_packets(QEMU);
+    fn time_between_lines_changes_neither_output_nor_packets_in_qemu() {
+        time_between_lines_changes_neither_output_nor_packets(QEMU);
     }
 }

@@ -53,7 +53,7 @@ fn every_packet_that_was_sent_was_received_or_lost() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn on_an_idle_link_a_packet_takes_the_delay_and_no_packet_is_lost() {
+fn packets_on_an_idle_link_take_its_delay_without_loss() {
     let lines = trace("sctp", &["--delay", "10ms", "--rate", "10/s"]);
     assert_eq!(lines.iter().filter(|line| line.contains("lost")).count(), 0);
     assert_eq!(lines.iter().filter(|line| line.contains("corrupted")).count(), 0);
@@ -66,7 +66,7 @@ fn on_an_idle_link_a_packet_takes_the_delay_and_no_packet_is_lost() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build) and tshark"]
-fn a_capture_repeats_itself_and_has_no_wrong_checksum_and_no_malformed_packet() {
+fn capture_is_repeatable_and_valid() {
     let directory = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
     for transport in ["tcp", "sctp:streams=8"] {
@@ -86,7 +86,7 @@ fn a_capture_repeats_itself_and_has_no_wrong_checksum_and_no_malformed_packet() 
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen() {
+fn ns2_trace_is_refused_because_only_ends_are_observed() {
     let directory = tempfile::tempdir().unwrap();
     let (code, message) =
         failure(directory.path(), &["trace", "tcp", "--world", "kernel:uml", "--ns2", "run.tr"]);
@@ -95,7 +95,7 @@ fn a_trace_of_ns_2_is_refused_because_only_the_ends_are_seen() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_packet_with_a_flipped_bit_is_shown_as_dropped_for_its_checksum() {
+fn corrupted_packet_is_shown_as_dropped_for_its_checksum() {
     let lines = trace("sctp", &["--set", "network.corrupt=5%"]);
     assert!(count(&lines, "server:1", "dropped: wrong checksum") > 0);
 }

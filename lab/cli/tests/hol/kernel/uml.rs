@@ -109,7 +109,7 @@ fn digest(transport: &str, seed: &str) -> String {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn the_same_seed_gives_the_same_digest_on_a_busy_host_too_and_another_seed_another() {
+fn digest_depends_on_the_seed_and_not_on_the_load_of_the_host() {
     for transport in ["tcp", "sctp:streams=8", "mptcp", "udp"] {
         let first = digest(transport, "1");
         let is_over = AtomicBool::new(false);
@@ -131,7 +131,7 @@ fn the_same_seed_gives_the_same_digest_on_a_busy_host_too_and_another_seed_anoth
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_capture_repeats_itself_to_the_octet() {
+fn capture_is_repeatable_to_the_octet() {
     let dir = tempfile::tempdir().unwrap();
     let capture = |name: &str| {
         let fixed = ["trace", "sctp", "--world", "kernel:uml", "--repetitions", "1", "--count", "100"];
@@ -145,7 +145,7 @@ fn a_capture_repeats_itself_to_the_octet() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn results_say_what_ran_the_kernel_and_are_kept_apart_from_those_of_qemu() {
+fn results_name_the_engine_and_do_not_mix_with_those_of_qemu() {
     let dir = directory_with_sweep();
     assert_eq!(code(&sweep(dir.path()).args(["--set", "messages=50"]).output().unwrap()), 0);
     let journal = journal(dir.path());
@@ -157,7 +157,7 @@ fn results_say_what_ran_the_kernel_and_are_kept_apart_from_those_of_qemu() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_kernel_that_is_killed_is_a_failed_run_with_a_log_and_the_same_command_does_it_again() {
+fn killed_kernel_is_a_failed_run_that_can_be_repeated() {
     let dir = directory_with_sweep();
     let child = sweep(dir.path()).spawn().unwrap();
     kill("-KILL", kernel_of(&child, dir.path()));
@@ -181,7 +181,7 @@ fn a_run_that_takes_too_long_is_ended() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_sweep_that_is_killed_leaves_no_process_and_goes_on() {
+fn killed_sweep_leaves_no_process_and_continues() {
     let dir = directory_with_sweep();
     let mut child = sweep(dir.path()).spawn().unwrap();
     kernel_of(&child, dir.path());
@@ -199,7 +199,7 @@ fn a_sweep_that_is_killed_leaves_no_process_and_goes_on() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn an_interrupt_ends_the_sweep_and_the_run_that_has_begun() {
+fn interrupt_ends_the_sweep_and_its_current_run() {
     let dir = directory_with_sweep();
     let child = sweep(dir.path()).spawn().unwrap();
     kernel_of(&child, dir.path());
@@ -224,7 +224,7 @@ fn kernel_file() -> PathBuf {
 /// stopped.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_kernel_that_is_killed_while_it_starts_leaves_no_process() {
+fn kernel_killed_at_its_start_leaves_no_process() {
     let dir = directory_with_sweep();
     for attempt in 0..100 {
         let mut kernel = Command::new(kernel_file())
@@ -259,7 +259,7 @@ fn with_kernel_replaced(script: &str) -> String {
 }
 
 #[test]
-fn a_kernel_that_does_not_do_its_job_is_told_with_what_it_said() {
+fn failing_kernel_is_reported_with_its_output() {
     let said = with_kernel_replaced("echo no such device; echo host too old >&2; exit 3");
     assert!(said.contains("exit status: 3 and wrote no result (host too old)"), "{said}");
     assert!(said.contains("no such device"), "{said}");
@@ -268,7 +268,7 @@ fn a_kernel_that_does_not_do_its_job_is_told_with_what_it_said() {
 }
 
 #[test]
-fn without_a_kernel_or_the_tools_to_build_one_the_error_names_the_command() {
+fn missing_kernel_or_build_tools_name_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let hol = |arguments: &[&str], exit| {
         let mut command = Command::new(BIN);
@@ -287,7 +287,7 @@ fn without_a_kernel_or_the_tools_to_build_one_the_error_names_the_command() {
 /// A listener that calls accept when no association is waiting sleeps for up to 4 ms (Linux, `sctp_wait_for_accept`).
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn an_association_a_file_waits_for_no_tick() {
+fn association_per_file_waits_for_no_timer_tick() {
     let dir = directory_with_sweep();
     let pages = "world = 'kernel:uml'\ntransports = ['sctp']\nmessages = 1\nrepetitions = 1\n\
         [network]\ndelay = '50us'\n[workload]\nkind = 'page'\nway = 'close'\ndocument = '0B'\nobjects = 20\nsize = '100B'";

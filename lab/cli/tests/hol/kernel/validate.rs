@@ -22,7 +22,7 @@ fn text(octets: &[u8]) -> String {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
+fn worlds_agree_without_loss_and_finished_runs_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("still.toml"), FILE).unwrap();
     let part = program::ok(dir.path(), &[&VALIDATE[..], &["--where", "delay=10ms"]].concat());
@@ -46,7 +46,7 @@ fn without_losses_the_worlds_agree_and_a_second_time_nothing_is_run() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build)"]
-fn a_part_that_has_no_point_is_a_mistake() {
+fn selection_without_points_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let output = validate(dir.path(), &["--where", "delay=30ms"]);
     assert_eq!(program::code(&output), 2);

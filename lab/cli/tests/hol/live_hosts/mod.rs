@@ -28,7 +28,7 @@ fn runs(dir: &Path) -> Vec<Value> {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
+fn every_common_transport_of_two_hosts_answers_every_message() {
     let hosts = Hosts::new();
     let serving = hosts.serve(&["--once", "--ports", "7641"]);
     assert!(serving.greeting.contains("0.0.0.0:7640"), "{}", serving.greeting);
@@ -49,7 +49,7 @@ fn every_message_is_answered_over_every_transport_that_both_hosts_have() {
 /// A workload without replies, a competing one, and one in the reverse direction; the results name the hosts.
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn flows_in_both_directions_are_joined_and_the_hosts_and_their_clocks_are_with_the_results() {
+fn flows_of_both_directions_are_joined_with_hosts_and_clocks() {
     let hosts = Hosts::new();
     let _serving = hosts.serve(&[]);
     let text = "transports = ['tcp', 'quic', 'udp']\nmessages = 300\nrepetitions = 1\n\
@@ -116,7 +116,7 @@ fn time_series_have_the_senders_of_both_hosts() {
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest() {
+fn dead_peer_ends_the_run_and_a_new_peer_continues() {
     let hosts = Hosts::new();
     let long =
         ["compare", "tcp", "--world", "live", "--workload", "echo", "--count", "60000", "--rate", "500/s"];
@@ -144,7 +144,7 @@ fn a_peer_that_dies_ends_the_run_with_a_word_and_the_next_one_takes_up_the_rest(
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn who_has_another_secret_or_nobody_to_talk_to_is_told_the_cure_and_the_server_goes_on() {
+fn wrong_secret_and_absent_server_are_errors_with_a_remedy() {
     let hosts = Hosts::new();
     let ask = [&["compare", "tcp"], &FEW[..], &["--repetitions", "1"]].concat();
     let refused = |words: &[&str]| {
@@ -168,7 +168,7 @@ fn who_has_another_secret_or_nobody_to_talk_to_is_told_the_cure_and_the_server_g
 
 #[test]
 #[ignore = "needs root and network namespaces (iproute2)"]
-fn a_path_that_breaks_in_the_middle_ends_both_sides() {
+fn broken_path_ends_both_hosts() {
     let hosts = Hosts::new();
     let mut serving = hosts.serve(&[]);
     let ask =

@@ -130,7 +130,7 @@ async fn draw(lab: &Lab) {
 
 #[test]
 #[ignore = "needs chromium and chromium-driver"]
-fn figure_2_2_is_drawn_run_watched_swapped_and_compared() {
+fn drawn_experiment_is_run_watched_swapped_and_compared() {
     in_browser(async |lab| {
         draw(lab).await;
         lab.accessible("drawing").await;
@@ -350,7 +350,7 @@ fn a_point_is_chosen_by_keyboard_in_the_dark() {
 /// Runs a command on a node of an experiment's network, changes a link, and checks the record of the session.
 #[test]
 #[ignore = "needs chromium and chromium-driver, and User-Mode Linux (hol kernel build)"]
-fn a_terminal_is_typed_into() {
+fn terminal_runs_typed_commands() {
     in_browser(async |lab| {
         lab.go("/new#question").await;
         lab.until("document.querySelector('#sizes').textContent").await;
@@ -383,7 +383,7 @@ fn a_terminal_is_typed_into() {
 /// eklund2004, section 2.2: the unchanged script is submitted and swapped in, and its nodes are used.
 #[test]
 #[ignore = "needs chromium and chromium-driver, and User-Mode Linux (hol kernel build)"]
-fn figure_2_3_is_swapped_in_and_its_nodes_are_used() {
+fn swapped_in_network_has_a_terminal_on_its_nodes() {
     in_browser(async |lab| {
         lab.go("/new#text").await;
         lab.until("document.querySelector('#sizes').textContent").await;
@@ -412,7 +412,7 @@ fn figure_2_3_is_swapped_in_and_its_nodes_are_used() {
 
 #[test]
 #[ignore = "needs chromium and chromium-driver"]
-fn what_is_wrong_with_a_text_stands_at_its_line_as_one_types() {
+fn editor_shows_mistakes_at_their_lines_while_typing() {
     in_browser(async |lab| {
         lab.go("/new#text").await;
         lab.text("transports").await;
@@ -446,7 +446,7 @@ impl Lab {
 /// an older text does not replace newer text.
 #[test]
 #[ignore = "needs chromium and chromium-driver"]
-fn a_text_goes_before_a_drawing_of_an_older_one() {
+fn newer_text_overrides_a_drawing_of_an_older_text() {
     in_browser(async |lab| {
         lab.go("/new#text").await;
         lab.until("document.querySelector('#sizes').textContent").await;
@@ -472,7 +472,7 @@ fn a_text_goes_before_a_drawing_of_an_older_one() {
 
 #[test]
 #[ignore = "needs chromium and chromium-driver"]
-fn every_page_is_for_everybody() {
+fn every_page_is_accessible() {
     in_browser(async |lab| {
         for page in PAGES {
             for (width, height) in [(1280, 900), (390, 800)] {

@@ -13,16 +13,16 @@ use serde_json::Value;
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and python3"]
-fn namespaces_of_a_machine_are_the_network_that_was_asked_for_and_change_nothing_else() {
+fn namespaces_form_the_requested_network_and_change_nothing_else() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     fs::write(dir.join("measured.toml"), include_str!("measured.toml")).unwrap();
     machine::run(dir, include_str!("inside.sh"));
     ok(dir, &["run", "measured.toml", "--world", "kernel:uml", "--out", "kernel", "--jobs", "2"]);
 
-    the_network_is_that_of_the_kernel_world(dir);
-    the_machine_is_what_it_was(dir);
-    everybody_learns_what_he_may(dir);
+    network_equals_that_of_the_kernel_world(dir);
+    machine_is_unchanged(dir);
+    missing_privileges_and_interrupts_are_reported(dir);
 }
 
 /// Each run begins where its seed says, so the outages are at the same times as in the model, and as many datagrams are lost.
@@ -65,10 +65,10 @@ const SAMPLE: usize = 17;
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and python3"]
-fn namespaces_keep_the_cases_that_every_world_keeps() {
-    let test = "kernel::namespaces::namespaces_keep_the_cases_that_every_world_keeps";
+fn namespaces_pass_the_conformance_cases() {
+    let test = "kernel::namespaces::namespaces_pass_the_conformance_cases";
     if std::env::var_os(INSIDE).is_some() {
-        return the_cases_are_kept();
+        return conformance_cases_pass();
     }
     let dir = tempfile::tempdir().unwrap();
     let own = std::env::current_exe().unwrap();
@@ -78,7 +78,7 @@ fn namespaces_keep_the_cases_that_every_world_keeps() {
     assert!(said.contains("test result: ok. 1 passed"), "{said}");
 }
 
-fn the_cases_are_kept() {
+fn conformance_cases_pass() {
     let namespaces = Namespaces::running(BIN.into());
     let cases: Vec<ConformanceCase> = cases().into_iter().step_by(SAMPLE).collect();
     let verdicts = cases.iter().map(|case| (case, case.verdict(&namespaces)));
@@ -93,7 +93,7 @@ fn the_cases_are_kept() {
 }
 
 /// The network has the same kernel as the machine: only random numbers and computing time differ.
-fn the_network_is_that_of_the_kernel_world(dir: &Path) {
+fn network_equals_that_of_the_kernel_world(dir: &Path) {
     let [here, kernel] = ["measured", "kernel"].map(|out| dir.join(out));
     let journal =
         fs::read_to_string(here.join("runs.jsonl")).unwrap_or_else(|_| panic!("{}", read(&dir.join("said"))));
@@ -122,7 +122,7 @@ fn the_network_is_that_of_the_kernel_world(dir: &Path) {
     }
 }
 
-fn the_machine_is_what_it_was(left: &Path) {
+fn machine_is_unchanged(left: &Path) {
     let before = read(&left.join("before"));
     assert!(
         before.contains("tcp_sack:1") && !before.contains("veth") && !before.contains("netem"),
@@ -133,7 +133,7 @@ fn the_machine_is_what_it_was(left: &Path) {
     assert!(!processes.contains("compare"), "{processes}");
 }
 
-fn everybody_learns_what_he_may(left: &Path) {
+fn missing_privileges_and_interrupts_are_reported(left: &Path) {
     let interrupted = read(&left.join("interrupted"));
     assert!(interrupted.contains("interrupted"), "{interrupted}");
     let unprivileged = read(&left.join("unprivileged"));

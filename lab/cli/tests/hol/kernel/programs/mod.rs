@@ -21,7 +21,7 @@ fn number(row: &Value, key: &str) -> f64 {
 /// A file of 100 kB from nginx, over one connection without loss: an initial window of ten segments (RFC 6928) doubles
 /// each round trip, so that 70 segments take three round trips; with the handshake, 80 ms, plus the emulated
 /// processor's time.
-fn a_page_comes_over_each_transport_and_each_run_repeats_itself(world: &str) {
+fn page_loads_repeatably_over_each_transport(world: &str) {
     let line =
         [
             &[
@@ -56,7 +56,7 @@ fn check(first: &[Value], again: &[Value]) {
 /// packets.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)"]
-fn what_packets_tell_is_what_the_program_says() {
+fn requests_from_packets_equal_the_programs_own_times() {
     let directory = tempfile::tempdir().unwrap();
     let experiment = "world = 'kernel:uml'\ntransports = ['tcp']\nrepetitions = 1\n\
         [network]\ndelay = '25ms'\n\
@@ -82,7 +82,7 @@ fn what_packets_tell_is_what_the_program_says() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), mkfs.erofs (erofs-utils)"]
-fn programs_see_their_node_and_nothing_of_this_machine() {
+fn programs_see_only_their_node() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("given.txt"), "hello\n").unwrap();
     std::fs::write(directory.path().join("secret"), "").unwrap();
@@ -111,7 +111,7 @@ fn programs_see_their_node_and_nothing_of_this_machine() {
 }
 
 /// Programs cannot reach the host through the file system of User-Mode Linux, through devices, or through the first process.
-fn programs_have_no_way_to_this_machine(world: &str) {
+fn programs_cannot_reach_this_machine(world: &str) {
     let script = "mkdir /x; mount -t hostfs -o /../../../../.. x /x && ls /x; mount -t tmpfs t /x && echo mounted; \
         mknod /x/mem c 1 1 && echo made; ls /dev/mem /dev/port /dev/pmem0 /host /proc/1/root; ls -d /dev/null /dev/fd";
     let line = ["exec", "tcp", "--repetitions=1", world, "--", "sh", "-c", script];
@@ -124,7 +124,7 @@ fn programs_have_no_way_to_this_machine(world: &str) {
 /// The clock of User-Mode Linux is the guest's, with 1 GHz, and random numbers of the host are hidden where possible.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
-fn the_processor_tells_nothing_of_this_machine() {
+fn processor_reveals_nothing_of_this_machine() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("processor.py"), include_str!("processor.py")).unwrap();
     let line =
@@ -147,7 +147,7 @@ fn the_processor_tells_nothing_of_this_machine() {
 /// the requested time.
 #[test]
 #[ignore = "needs QEMU and a kernel (hol kernel fetch), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
-fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
+fn processor_of_qemu_has_the_recorded_speed() {
     let directory = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
     write("pace.py", include_str!("pace.py"));
@@ -168,7 +168,7 @@ fn the_processor_of_qemu_is_as_fast_as_the_provenance_says() {
 /// process holds them.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), /usr/bin/python3 and mkfs.erofs (erofs-utils)"]
-fn a_program_keeps_what_it_has_in_its_extended_registers() {
+fn program_keeps_its_extended_registers() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("registers.py"), include_str!("registers.py")).unwrap();
     let line =
@@ -179,7 +179,7 @@ fn a_program_keeps_what_it_has_in_its_extended_registers() {
     }
 }
 
-fn a_service_beside_a_workload_lasts_as_long_as_that(world: &str) {
+fn service_lasts_as_long_as_its_workload(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     let experiment = "transports = ['tcp']\nmessages = 100\nrepetitions = 1\n[workload]\nkind = 'echo'\nrate = '50/s'\n\
         [[program]]\nnode = 'server'\ncommand = ['sleep', '1000']\nready = { after = '0s' }\n";
@@ -198,7 +198,7 @@ fn a_service_beside_a_workload_lasts_as_long_as_that(world: &str) {
 }
 
 /// The output of curl agrees with its packets, and the files of /out are as the program wrote them.
-fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: &str) {
+fn printed_numbers_are_metrics_and_written_files_are_kept(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     let written = r#"took %{time_total} s\n{"size": %{size_download}}\n"#;
     let line = [
@@ -227,7 +227,7 @@ fn numbers_that_programs_print_are_metrics_and_what_they_write_comes_out(world: 
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), mkfs.erofs (erofs-utils)"]
-fn what_goes_wrong_with_a_program_is_named() {
+fn failure_of_a_program_is_reported() {
     let line = |command: &[&'static str]| {
         [&["exec", "tcp", "--world=kernel:uml", "--repetitions=1"], command].concat()
     };
@@ -254,7 +254,7 @@ fn what_goes_wrong_with_a_program_is_named() {
 
 /// An ns script with Emulab's start commands and program agents: a client requests a page, which an archive contains,
 /// at a given time.
-fn a_script_of_emulab_starts_its_programs(world: &str) {
+fn emulab_script_starts_its_programs(world: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name);
     std::fs::write(path("page"), "hello from the archive").unwrap();
@@ -341,20 +341,20 @@ fn programs_of_all_kinds_run_over_all_transports(world: &str) {
 }
 
 tests_in! { user_mode = "--world=kernel:uml",
-    a_page_comes_over_each_transport_and_each_run_repeats_itself: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
-    programs_have_no_way_to_this_machine: "needs User-Mode Linux (hol kernel build), mount, mknod and mkfs.erofs (erofs-utils)",
-    a_service_beside_a_workload_lasts_as_long_as_that: "needs User-Mode Linux (hol kernel build) and mkfs.erofs (erofs-utils)",
-    numbers_that_programs_print_are_metrics_and_what_they_write_comes_out: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
-    a_script_of_emulab_starts_its_programs: "needs User-Mode Linux (hol kernel build), nginx, curl, tar and mkfs.erofs (erofs-utils)",
+    page_loads_repeatably_over_each_transport: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
+    programs_cannot_reach_this_machine: "needs User-Mode Linux (hol kernel build), mount, mknod and mkfs.erofs (erofs-utils)",
+    service_lasts_as_long_as_its_workload: "needs User-Mode Linux (hol kernel build) and mkfs.erofs (erofs-utils)",
+    printed_numbers_are_metrics_and_written_files_are_kept: "needs User-Mode Linux (hol kernel build), nginx, curl and mkfs.erofs (erofs-utils)",
+    emulab_script_starts_its_programs: "needs User-Mode Linux (hol kernel build), nginx, curl, tar and mkfs.erofs (erofs-utils)",
     static_programs_of_go_run_over_all_transports: "needs User-Mode Linux (hol kernel build), Go (golang-go) and mkfs.erofs (erofs-utils)",
 }
 
 tests_in! { nightly = "--world=kernel",
-    a_page_comes_over_each_transport_and_each_run_repeats_itself: "slow: .ci/nightly runs it",
-    programs_have_no_way_to_this_machine: "slow: .ci/nightly runs it",
-    a_service_beside_a_workload_lasts_as_long_as_that: "slow: .ci/nightly runs it",
-    numbers_that_programs_print_are_metrics_and_what_they_write_comes_out: "slow: .ci/nightly runs it",
-    a_script_of_emulab_starts_its_programs: "slow: .ci/nightly runs it",
+    page_loads_repeatably_over_each_transport: "slow: .ci/nightly runs it",
+    programs_cannot_reach_this_machine: "slow: .ci/nightly runs it",
+    service_lasts_as_long_as_its_workload: "slow: .ci/nightly runs it",
+    printed_numbers_are_metrics_and_written_files_are_kept: "slow: .ci/nightly runs it",
+    emulab_script_starts_its_programs: "slow: .ci/nightly runs it",
     static_programs_of_go_run_over_all_transports: "slow: .ci/nightly runs it",
     programs_of_all_kinds_run_over_all_transports: "slow: .ci/nightly runs it",
 }
@@ -362,7 +362,7 @@ tests_in! { nightly = "--world=kernel",
 /// tc(8) executes the commands of `hol topology --tc`; a ping takes 40 ms there, and 1 ms each way on the client's own link.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), tc (iproute2), ping and mkfs.erofs (erofs-utils)"]
-fn tc_makes_the_path_of_an_experiment() {
+fn generated_tc_script_creates_the_path() {
     let directory = tempfile::tempdir().unwrap();
     let paths = [
         "rate = '10Mbit'\ndelay = '40ms'\nqueue = '50p'\nloss = '0.01%'\n",

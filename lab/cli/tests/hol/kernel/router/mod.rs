@@ -49,15 +49,15 @@ const NETWORK: &str = include_str!("network.toml");
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
-fn a_router_makes_the_path_and_puts_back_what_was_there_whatever_happens_to_it() {
+fn router_creates_the_path_and_restores_the_interfaces() {
     let results = RouterResults::behind(NETWORK, include_str!("client.sh"), include_str!("router.sh"));
-    the_path_is_what_was_asked_for(&results);
-    the_queues_are_what_they_were(&results);
-    what_goes_wrong_is_told(&results);
+    path_has_the_requested_settings(&results);
+    previous_queues_are_restored(&results);
+    failures_are_reported(&results);
 }
 
 /// The emulated path takes 20 ms each way, the links take 4 ms; of 4000 packets 3 % are lost, which is 120 ± 11.
-fn the_path_is_what_was_asked_for(results: &RouterResults) {
+fn path_has_the_requested_settings(results: &RouterResults) {
     let runs = results.lines("client/measured/runs.jsonl");
     assert_eq!(runs.len(), 3, "{}", results.text("client/said"));
     for run in &runs {
@@ -90,7 +90,7 @@ fn the_path_is_what_was_asked_for(results: &RouterResults) {
     assert!(compared.contains(said), "{compared}");
 }
 
-fn the_queues_are_what_they_were(results: &RouterResults) {
+fn previous_queues_are_restored(results: &RouterResults) {
     let queues = |name: &str| results.text(&format!("router/{name}"));
     let before = queues("before");
     assert!(!before.contains("netem"), "{before}");
@@ -104,7 +104,7 @@ fn the_queues_are_what_they_were(results: &RouterResults) {
     assert_eq!(queues("chosen-left-alone"), chosen);
 }
 
-fn what_goes_wrong_is_told(results: &RouterResults) {
+fn failures_are_reported(results: &RouterResults) {
     for (file, words) in [
         ("client/interrupted", &["interrupted"][..]),
         ("client/died", &["router router: the other host closed the control channel"]),
@@ -121,7 +121,7 @@ fn what_goes_wrong_is_told(results: &RouterResults) {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
-fn a_path_that_goes_another_way_is_no_measurement() {
+fn path_around_the_router_is_refused() {
     let last = "{ from = \"router\", to = \"server\" }";
     let network = NETWORK.replace(last, &format!("{last}, {{ from = \"client\", to = \"server\" }}"));
     let results =
@@ -135,7 +135,7 @@ fn a_path_that_goes_another_way_is_no_measurement() {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
-fn a_router_makes_the_path_of_ipv6_too() {
+fn router_creates_ipv6_paths_too() {
     let network = NETWORK
         .replace("[network]", "[network]\nip = \"v6\"")
         .replace("live serve", "live serve --listen [::]:7640");
@@ -153,7 +153,7 @@ fn a_router_makes_the_path_of_ipv6_too() {
 /// echoes of the second wait.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), iproute2, util-linux and mkfs.erofs (erofs-utils)"]
-fn a_router_makes_the_path_between_the_sides_of_five_hosts() {
+fn router_creates_the_path_between_groups_of_five_hosts() {
     let files = [("hosts.sh", include_str!("hosts.sh")), ("measured.toml", include_str!("hosts.toml"))];
     let results = RouterResults::of(include_str!("hosts_network.toml"), &files);
     let runs = results.lines("client/measured/runs.jsonl");

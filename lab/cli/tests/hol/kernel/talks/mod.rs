@@ -58,9 +58,9 @@ fn in_a_guest(test: &str) {
 
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), libsctp-dev, gcc, iproute2 and mkfs.erofs (erofs-utils)"]
-fn linux_understands_us_and_we_it() {
+fn linux_and_the_model_complete_all_talks() {
     with_linux(
-        "kernel::talks::linux_understands_us_and_we_it",
+        "kernel::talks::linux_and_the_model_complete_all_talks",
         Terms { interleaving: false, zero_checksum: false },
     );
 }
@@ -68,9 +68,9 @@ fn linux_understands_us_and_we_it() {
 /// RFC 8260 section 2.2.1.
 #[test]
 #[ignore = "needs User-Mode Linux (hol kernel build), libsctp-dev, gcc, iproute2 and mkfs.erofs (erofs-utils)"]
-fn linux_and_we_interleave_messages() {
+fn linux_and_the_model_interleave_messages() {
     with_linux(
-        "kernel::talks::linux_and_we_interleave_messages",
+        "kernel::talks::linux_and_the_model_interleave_messages",
         Terms { interleaving: true, zero_checksum: false },
     );
 }
