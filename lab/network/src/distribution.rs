@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn the_normal_one_has_its_moments_and_the_quantiles_of_tables() {
+    fn normal_table_has_the_moments_and_published_quantiles() {
         let (mean, deviation) = moments(&Distribution::Normal);
         assert!(mean.abs() < 1e-9 && (deviation - 1.0).abs() < 1e-3, "{mean} {deviation}");
         // Abramowitz and Stegun 1964, table 26.5.
@@ -252,7 +252,7 @@ mod tests {
     /// For a Pareto-distributed X (index 3, minimum 1) and the cap c at the end of an i16, E min(X, c) is 3/2
     /// − c⁻²/2 and E min(X, c)² is 3 − 2/c.
     #[test]
-    fn the_one_of_pareto_has_the_moments_of_its_generator() {
+    fn pareto_table_has_the_moments_of_its_generator() {
         let max = f64::from(i16::MAX) / UNIT as f64;
         let c = max * 0.75 + 1.5;
         let (first, second) = (1.5 - c.powi(-2) / 2.0, 3.0 - 2.0 / c);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mixture_is_three_parts_of_one_and_one_of_the_other() {
+    fn paretonormal_is_three_parts_pareto_and_one_part_normal() {
         for share in [0.001, 0.3, 0.5, 0.9, 0.99] {
             let [normal, pareto, mixed] =
                 [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal]

@@ -112,7 +112,7 @@ struct LossTable {
 }
 
 impl LossTable {
-    fn settle<E: de::Error>(self) -> Result<LossSpec, E> {
+    fn into_spec<E: de::Error>(self) -> Result<LossSpec, E> {
         let certain = Ratio::new(1.0).expect("1 is a probability");
         match self {
             Self {
@@ -177,7 +177,7 @@ impl<'de> Deserialize<'de> for LossSpec {
                 text.parse().map(LossSpec::Independent).map_err(E::custom)
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LossSpec, A::Error> {
-                LossTable::deserialize(MapAccessDeserializer::new(map))?.settle()
+                LossTable::deserialize(MapAccessDeserializer::new(map))?.into_spec()
             }
         }
         deserializer.deserialize_any(TextOrTable)
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn four_ways_to_write_loss() {
+    fn loss_is_read_and_written_in_four_forms() {
         assert_eq!(parse("'1%'").unwrap(), LossSpec::Independent(ratio("1%")));
         assert_eq!(parse("{ drop = [3, 7] }").unwrap(), LossSpec::Packets(ExplicitLoss { drop: vec![3, 7] }));
         let bursts = GilbertElliott {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixed_loss_table_is_refused_with_the_cure() {
+    fn mixed_loss_table_is_refused_with_a_remedy() {
         for text in [
             "{ good_to_bad = '1%' }",
             "{ good_for = '1s' }",
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kth_packet_meets_the_kth_draw_at_any_probability() {
+    fn kth_packet_gets_the_kth_draw_at_any_probability() {
         let pattern = |percent: &str| {
             let mut loss = Loss::new(&LossSpec::Independent(ratio(percent)), Seed(4));
             (0..5000).map(|_| loss.hits_next()).collect::<Vec<_>>()

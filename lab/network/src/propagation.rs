@@ -28,12 +28,12 @@ impl Propagation {
     /// Returns the arrival of a packet that left at `departs`; later packets will not arrive before it.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
-        self.latest = self.overtaken(departs);
+        self.latest = self.reordered_arrival(departs);
         self.latest
     }
 
     /// Returns the arrival of a packet that left at `departs` and that later packets may overtake.
-    pub(crate) fn overtaken(&mut self, departs: Time) -> Time {
+    pub(crate) fn reordered_arrival(&mut self, departs: Time) -> Time {
         let way = if self.jitter == Duration::ZERO { self.delay } else { self.draw_delay() };
         self.latest.max(departs + way)
     }
@@ -64,7 +64,7 @@ impl Propagation {
     }
 
     /// Moves the arrival of a packet.
-    pub(crate) fn moved(&mut self, from: Time, to: Time) {
+    pub(crate) fn move_arrival(&mut self, from: Time, to: Time) {
         if self.latest == from {
             self.latest = to;
         }
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_take_what_the_table_says() {
+    fn delays_follow_the_distribution_table() {
         let own = Distribution::Table([-8192, -8192, 0, 16384].into());
         for distribution in [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal, own] {
             let table = distribution.table().unwrap();
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_jitter_has_the_correlation_that_is_asked_for_and_keeps_its_variance() {
+    fn normal_jitter_has_the_requested_correlation_and_the_full_variance() {
         for rho in [0.25, 0.5, 0.9] {
             let n = 200_000;
             let ways = ways(Distribution::Normal, rho, n);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_arrives_before_leaving() {
+    fn no_packet_arrives_before_it_departs() {
         let settings = Settings {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn correlated_jitter_has_the_mean_spread_and_memory_of_its_recursion() {
+    fn correlated_jitter_has_the_mean_and_correlation_of_its_recursion() {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(25));
         for rho in [0.0, 0.25, 0.5, 0.9] {
             let mut line = propagation(delay, jitter, Ratio::new(rho).unwrap(), Seed(1));

@@ -50,20 +50,25 @@ impl Queue {
     /// Creates a queue; draws derive from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let (limit, overhead) = (settings.queue, settings.overhead.0);
-        let longest = settings.mtu.0 + overhead;
+        let longest_packet = settings.mtu.0 + overhead;
         let order = match settings.discipline {
             Discipline::DropTail | Discipline::Red(_) => Order::Fifo(Fifo::default()),
-            Discipline::Codel(spec) => Order::Codel(Box::new(CodelQueue::new(spec, overhead, longest))),
+            Discipline::Codel(spec) => {
+                Order::Codel(Box::new(CodelQueue::new(spec, overhead, longest_packet)))
+            }
             Discipline::FairCodel(spec) => {
                 let hash = seed.derive("flows");
-                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest, hash)))
+                Order::Fair(Box::new(FairQueue::new(spec, limit, overhead, longest_packet, hash)))
             }
             Discipline::Pie(spec) => {
-                Order::Pie(Box::new(PieQueue::new(spec, overhead, longest, seed.derive("pie"))))
+                Order::Pie(Box::new(PieQueue::new(spec, overhead, longest_packet, seed.derive("pie"))))
             }
-            Discipline::DualPi2(spec) => {
-                Order::DualPi2(Box::new(DualPi2Queue::new(spec, overhead, longest, seed.derive("dualpi2"))))
-            }
+            Discipline::DualPi2(spec) => Order::DualPi2(Box::new(DualPi2Queue::new(
+                spec,
+                overhead,
+                longest_packet,
+                seed.derive("dualpi2"),
+            ))),
         };
         Self { limit, packets: 0, order }
     }
@@ -71,7 +76,7 @@ impl Queue {
     /// Returns whether a packet that need not wait may bypass the queue without a change of the discipline's
     /// state.
     #[inline]
-    pub(crate) fn may_be_passed(&self) -> bool {
+    pub(crate) fn may_be_bypassed(&self) -> bool {
         matches!(self.order, Order::Fifo(_))
     }
 

@@ -17,7 +17,7 @@ pub fn check_quic(
     /// Octets of a short header, the authentication tag, and the type and length of the frame.
     const PACKET_OVERHEAD: u64 = 1 + 8 + 4 + 16 + 9;
     let Protocol::Quic { config, mapping, .. } = transport.protocol() else { return Ok(()) };
-    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header() + Datagram::HEADER) as u64);
+    let (mtu, headers) = (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
     let min = Config::MIN_MTU + headers;
     if mtu < min {
         return Err(format!(
