@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_deviation_are_exact_however_alike_the_latencies() {
+    fn mean_and_deviation_are_exact_for_nearly_equal_latencies() {
         let distribution = counted(&[20_010_240_001, 20_010_240_002, 20_010_240_003], 1);
         assert_eq!(distribution.mean_ms(), Some(20_010.240_002));
         assert_eq!(distribution.deviation_ms(), Some(1e-6));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_completed_means_nothing_known() {
+    fn distribution_without_completions_has_no_statistics() {
         let distribution = counted(&[], 3);
         assert_eq!((distribution.offered(), distribution.completed()), (3, 0));
         assert_eq!((distribution.mean_ms(), distribution.deviation_ms()), (None, None));

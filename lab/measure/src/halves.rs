@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_any_length_is_cut_near_its_middle() {
+    fn run_is_split_near_its_middle_whatever_its_length() {
         for length in [1, 2, 3, 64, 65, 1000, 12_345] {
             let halves = halves_of(0..length);
             let (earlier, later) = (halves.earlier.count, halves.later.count);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_completed_takes_its_place_and_no_time() {
+    fn incomplete_messages_count_for_the_split_but_not_for_the_mean() {
         let mut halves = HalvesBuilder::default();
         (0..32).for_each(|_| halves.add(None));
         (0..32).for_each(|_| halves.add(Some(Duration::from_millis(20))));
@@ -147,7 +147,7 @@ mod tests {
 
     /// SCTP at 10,000/s without loss: the backlog grows as long as the run lasts.
     #[test]
-    fn a_backlog_that_grows_is_no_steady_state() {
+    fn growing_backlog_is_not_steady() {
         let growing = halves_of((0..4000).map(|n| 20 + n / 60)).means_ms().unwrap();
         assert!(!is_steady(&[growing; 10]));
         assert!(!is_steady(&[growing; 2]));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_and_what_does_not_matter_are_steady() {
+    fn random_and_negligible_differences_are_steady() {
         assert!(is_steady(&[(20.1, 20.2); 10]), "by less than a tenth");
         let rare: Vec<(f64, f64)> = (0..10).map(|n| (21.0, if n == 3 { 90.0 } else { 20.0 })).collect();
         assert!(is_steady(&rare), "one run of ten");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_mean_of_both_halves_matters() {
+    fn difference_of_a_tenth_of_the_mean_is_not_steady() {
         assert!(!is_steady(&[(20.0, 22.4); 10]), "2.4 of 21.2");
         assert!(is_steady(&[(20.0, 21.8); 10]), "1.8 of 20.9");
         assert!(!is_steady(&[(22.4, 20.0); 2]));

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_lasts_from_delivery_to_delivery_and_its_backlog_to_the_last_late_message() {
+    fn outage_ends_at_the_next_delivery_and_backlog_at_the_last_late_message() {
         // Messages due from 1000 ms to 2000 ms arrive over a path that is 20 ms longer, one per ms from 2000 ms on.
         let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
         let (all, curve) = outages(&[1000], of);
@@ -338,7 +338,7 @@ mod tests {
 
     /// New messages are sent on the dead path until the transport gives it up; each timeout is twice as long as the one before.
     #[test]
-    fn an_outage_of_several_gaps_is_the_longest_of_them() {
+    fn outage_with_several_gaps_is_the_longest_gap() {
         let ends = [2000, 4000, 8000];
         let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
         let (all, _) = outages(&[1000], of);
@@ -349,7 +349,7 @@ mod tests {
 
     /// The run ends before the last timeout, so no message after the event is as fast as before: that is no evidence of a slower path.
     #[test]
-    fn a_backlog_that_the_run_does_not_outlast_is_one() {
+    fn backlog_that_lasts_until_the_end_of_the_run_counts() {
         let ends = [2000, 4000, 8000, 16_000];
         let of = |due: u64| Some(ends.into_iter().find(|end| due < *end).map_or(60, |end| end + 60 - due));
         let (all, _) = outages(&[1000], |due| of(due).map(|took| took + 8000));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_delivered_again_is_an_outage_until_the_end() {
+    fn outage_without_later_delivery_lasts_until_the_end() {
         let (all, curve) = outages(&[1000], |_| None);
         assert_eq!((all[0].is_over, all[0].longest, all[0].late), (false, ms(19_010), 180));
         assert_eq!((all[0].lost, all[0].first, all[0].last), (180, None, None));
@@ -365,14 +365,14 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_are_lost_meanwhile_are_a_backlog_of_which_nothing_comes() {
+    fn datagrams_lost_in_an_outage_count_as_lost_backlog() {
         let (all, _) = outages(&[1000], |due| (due >= 3000).then_some(40));
         let Outage { longest, is_over, late, lost, first, .. } = all[0];
         assert_eq!((longest, is_over, late, lost, first), (ms(2050), true, 40, 40, None));
     }
 
     #[test]
-    fn an_event_that_nobody_notices_has_no_backlog() {
+    fn event_without_effect_has_no_backlog() {
         // The path is three times as long afterwards, and much later a message is lost.
         let of = |due: u64| Some(if due == 9000 { 900 } else { 120 });
         let (all, _) = outages(&[1000], of);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_delivery_before_or_a_message_after_there_is_no_outage() {
+    fn no_outage_without_an_earlier_delivery_or_a_later_message() {
         assert_eq!(outages(&[10], |_| Some(40)).0, []);
         assert_eq!(outages(&[15_000], |_| Some(40)).0, []);
         assert_eq!(outages(&[], |_| Some(40)).0, []);

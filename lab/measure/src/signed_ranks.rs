@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rare_run_far_off_is_one_of_ten() {
+    fn one_outlier_in_ten_has_only_its_rank() {
         let mut tail = [-1.0, -1.1, -1.2, -0.9, -0.8, -1.3, -1.4, -0.7, -0.6, 80.0];
         assert!(of(&tail).p < 0.1, "{:?}", of(&tail));
         let near = of(&tail);

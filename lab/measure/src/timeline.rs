@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_counts_where_it_is_delivered_and_a_part_that_is_not_over_does_not() {
+    fn message_counts_at_its_delivery_and_incomplete_parts_are_dropped() {
         let mut timeline = TimelineBuilder::new(Duration::from_secs(1));
         // The first is due after 0.2 s; the second part goes from 1.2 to 2.2 s.
         for record in [
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_delivered_has_no_parts_and_ages_have_no_more_than_can_be_kept() {
+    fn timeline_has_no_parts_without_deliveries_and_a_maximum_number() {
         let of = |records: &[Record]| {
             let mut timeline = TimelineBuilder::new(Duration::from_millis(1));
             records.iter().for_each(|record| timeline.add(record));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_no_second_long_have_their_middle_and_their_rate() {
+    fn parts_shorter_than_a_second_have_their_middle_and_rate() {
         let mut timeline = TimelineBuilder::new(Duration::from_millis(250));
         for record in [sent(0, Some(10)), sent(260, Some(10)), sent(2000, Some(1))] {
             timeline.add(&record);

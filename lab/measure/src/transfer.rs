@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_lasts_from_the_first_message_written_to_the_last_delivery() {
+    fn transfer_lasts_from_the_first_write_to_the_last_delivery() {
         let records = [record(5, 7, Some(40)), record(10, 11, Some(30)), record(15, 15, None)];
         let transfer = Transfer::of(&records).unwrap();
         assert_eq!((transfer.first, transfer.last), (Time::from_millis(7), Time::from_millis(40)));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_arrives_meanwhile_counts_for_another_flow() {
+    fn background_octets_count_only_during_the_transfer() {
         let until = |ms| Transfer { first: Time::from_millis(10), last: Time::from_millis(ms) };
         let mut background = BackgroundTransfer::new(Time::from_millis(5));
         let mut octets_until = |last, delivered: &[Option<u64>]| {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_lies_between_one_flow_taking_all_and_all_taking_the_same() {
+    fn jain_index_ranges_from_one_nth_to_one() {
         assert_eq!(jain(&[3.0, 3.0, 3.0, 3.0]), Some(1.0));
         assert_eq!(jain(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!(jain(&[0.0, 0.0]), None);

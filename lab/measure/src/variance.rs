@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_blocks_is_no_effect() {
+    fn difference_between_blocks_is_no_effect() {
         let mut higher = block();
         higher.iter_mut().flatten().flatten().for_each(|sample| *sample += 100.0);
         let [one, two] =
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn without_repetitions_there_is_no_answer() {
+    fn variance_needs_repetitions() {
         assert_eq!(Variance::within(&[]), None);
         assert_eq!(Variance::within(&[vec![vec![vec![1.0], vec![2.0]]]]), None);
     }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "equally many repetitions")]
-    fn a_block_with_a_hole_is_refused() {
+    fn incomplete_block_is_refused() {
         let _ =
             Variance::within(&[vec![vec![vec![1.0, 2.0], vec![1.0]], vec![vec![1.0, 2.0], vec![1.0, 2.0]]]]);
     }

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_waits_for_adds_up_to_its_time_and_has_the_order_of_its_life() {
+    fn spans_of_a_file_are_in_order_and_add_up_to_its_time() {
         let waterfall = run(&[Some(100)]).unwrap();
         let [file] = &waterfall.files[..] else { panic!("one file") };
         let spans: Vec<_> =
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_of_the_median_time_is_shown_and_those_that_never_came_are_the_longest() {
+    fn median_page_is_shown_and_incomplete_pages_count_as_longest() {
         let page = |ends: &[Option<u64>]| run(ends).map(|waterfall| waterfall.page);
         assert_eq!(page(&[Some(300), Some(100), Some(200)]), Some(3));
         assert_eq!(page(&[None, Some(100), Some(200)]), Some(3));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_never_came_has_a_beginning_and_no_end() {
+    fn incomplete_file_has_a_start_and_no_end() {
         let waterfall = run(&[None]).unwrap();
         assert_eq!((waterfall.took, waterfall.files[0].spans.len()), (None, 0));
         let text = serde_json::to_string(&waterfall).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_more_files_than_anybody_reads_is_not_drawn() {
+    fn page_with_too_many_files_has_no_waterfall() {
         let mut waterfall = WaterfallBuilder::default();
         waterfall.add(&record(0, RecordKind::Page, None, 0, Some(50)));
         (1..=257).for_each(|id| waterfall.add(&record(id, RecordKind::Object, Some(0), 0, Some(50))));

@@ -101,7 +101,7 @@ mod tests {
 
     /// RFC 791 section 3.1: a router decrements the time to live, and so changes the header checksum.
     #[test]
-    fn a_packet_has_the_same_fingerprint_behind_a_router() {
+    fn fingerprint_is_the_same_behind_a_router() {
         let print = |at: usize| {
             let mut packet = packet();
             packet[at] ^= 1;
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_copies_the_first_arrives_and_the_last_is_lost() {
+    fn first_of_equal_copies_arrives_and_last_is_lost() {
         let mut copies = Copies::default();
         let print = Fingerprint::of(&packet()).unwrap();
         let content = PacketContent {

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_waits_for_those_before_it() {
+    fn piece_waits_for_earlier_pieces() {
         let mut reassembly = Reassembly::default();
         reassembly.put(3..5, "de");
         assert_eq!((reassembly.take(), reassembly.is_whole()), (None, false));

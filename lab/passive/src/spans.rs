@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_value_is_never_replaced() {
+    fn filling_a_span_keeps_existing_values() {
         let mut spans = Spans::default();
         assert_eq!(spans.fill(10..20, 'a').first(), Some(&(10..20)));
         assert_eq!(spans.fill(0..40, 'b')[..], [0..10, 20..40]);

@@ -522,7 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_every_transport_workload_and_fault() {
+    fn conformance_cases_cover_every_transport_workload_and_fault() {
         let cases = cases();
         let has = |word: &str| cases.iter().any(|case| case.name.contains(word));
         for word in TRANSPORTS.iter().chain(&WORKLOADS).chain(FAULTS.iter().map(|fault| &fault.name)) {

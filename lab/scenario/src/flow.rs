@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_have_finished_when_they_are_silent() {
+    fn datagram_flow_finishes_after_a_silence() {
         let (mut flow, tally) = after_nine("udp", ONEWAY);
         assert_eq!(flow.deadline(tally), secs(12));
         flow.check(secs(11), tally);
@@ -345,7 +345,7 @@ mod tests {
 
     /// RFC 3758: the sender reports abandoned messages, but a retransmission may take as long as RTO.max before that.
     #[test]
-    fn partial_reliability_has_the_time_of_its_retransmissions_before_silence_is_an_end() {
+    fn partially_reliable_flow_waits_for_retransmissions_before_it_ends() {
         let (mut flow, tally) = after_nine("sctp:lifetime=100ms", ONEWAY);
         flow.check(secs(100), tally);
         assert_eq!(flow.run_end(), None);
@@ -368,7 +368,7 @@ mod tests {
 
     /// RFC 768: nothing reports the loss of a datagram.
     #[test]
-    fn the_silence_of_datagrams_begins_with_the_last_one_and_a_loss_stalls_no_schedule() {
+    fn datagram_silence_starts_at_the_last_datagram() {
         let mut flow = Flow::new(limits("udp", "kind = 'oneway'\ninterval = '200s'"));
         flow.note_opening();
         flow.note_opened(Time::ZERO);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reliable_transport_that_is_silent_has_stalled() {
+    fn silent_reliable_flow_has_stalled() {
         let (mut flow, tally) = after_nine("tcp", ONEWAY);
         // 15 timeouts of 1 s, 2 s, 4 s and so on up to RTO.max, 120 s, and a last one that ends the connection.
         flow.check(secs(1328), tally);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_reply_is_a_stall_and_a_slow_schedule_is_not() {
+    fn waiting_for_a_reply_can_stall_but_a_slow_schedule_cannot() {
         for (waits_for_reply, stalls) in [(true, true), (false, false)] {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
@@ -460,7 +460,7 @@ mod tests {
 
     /// A failure reported by the driver ends a flow; the first reason counts.
     #[test]
-    fn the_first_reason_for_the_end_is_kept() {
+    fn first_reason_for_the_end_is_kept() {
         let (mut done, _) = after_nine("tcp", ONEWAY);
         assert!(!done.is_finished() && !done.was_aborted());
         done.end();

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_the_match_of_the_group_and_several_are_aggregated() {
+    fn metric_is_the_matched_group_and_several_are_aggregated() {
         let text = "file 1 took 10.5 ms\nfile 2 took 20.5 ms\nfile 3 took long\n";
         let of = |more: &str| read(&format!("regex = 'took ([0-9.]+) ms'\n{more}")).unwrap().of(text);
         assert_eq!((of(""), of("take = 'sum'")), (Some(15.5), Some(31.0)));

@@ -128,7 +128,7 @@ mod tests {
     const ECHO: &str = "kind = 'echo'";
 
     #[test]
-    fn a_proxy_asks_its_middlebox_and_then_the_next_proxy() {
+    fn proxy_may_send_onward_requests_to_its_middlebox_and_the_next_proxy() {
         assert_eq!(check(ECHO, &[("b c", "kind = 'simco'"), ("b d", ECHO)]), Ok(()));
         assert_eq!(check(ECHO, &[("b c", ECHO), ("c d", ECHO), ("d a", "kind = 'pingpong'")]), Ok(()));
     }

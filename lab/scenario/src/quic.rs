@@ -48,7 +48,7 @@ mod tests {
 
     /// RFC 9000 section 14: the path must carry UDP datagrams of 1200 octets, plus 28 octets of UDP and IP headers.
     #[test]
-    fn a_path_carries_1200_octets() {
+    fn quic_needs_a_path_that_carries_1200_octets() {
         let oneway = "kind = 'oneway'";
         assert!(check("quic", oneway, 1227).unwrap_err().contains("at least 1228 octets"));
         assert_eq!(check("quic", oneway, 1228), Ok(()));

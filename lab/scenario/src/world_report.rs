@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cautions_add_up() {
+    fn cautions_are_joined() {
         let mut world_report = WorldReport::default();
         world_report.warn(None);
         assert_eq!(world_report.caution, None);

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_sender_sets_the_pace() {
+    fn slow_sender_limits_the_throughput() {
         for (interval, delay, expected) in
             [(20, 75, 199.3), (30, 75, 133.1), (20, 25, 199.8), (30, 25, 133.3)]
         {

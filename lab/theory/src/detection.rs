@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_acks_delay_the_third_duplicate_only_at_the_end() {
+    fn lost_acks_delay_only_the_last_third_duplicate() {
         let law = duplicates(0.9);
         assert!((law.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
         assert!((mean(&law) - (3.0 / 0.9 + 0.1 / 0.81)).abs() < 1e-9);

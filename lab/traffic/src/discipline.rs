@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_counted_in_64_bits_where_the_kernel_does() {
+    fn packet_count_has_64_bits_if_the_kernel_reports_them() {
         let many = 1_u64 << 33;
         let entry = entry(|statistics| statistics.with(1, &[0; 16]).with(8, &many.to_ne_bytes()));
         assert_eq!(Discipline::read(&entry).unwrap().passed, many);

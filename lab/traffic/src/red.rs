@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn the_default_weight_is_taken_for_the_nearest_power_of_two() {
+    fn default_weight_is_rounded_to_the_nearest_power_of_two() {
         let early = of(&octets()).unwrap();
         assert_eq!((early.min, early.max, early.weight_log), (7500, 22_500, 9));
         assert_eq!(of(&RedSpec { weight: 1.0, ..octets() }).unwrap().weight_log, 0);
     }
 
     #[test]
-    fn while_idle_the_average_is_halved_as_often_as_the_model_has_it_fall() {
+    fn idle_average_decays_as_in_the_model() {
         // 500 octets at 100 Mbit/s take 40 µs, and 512 such times are 20.48 ms.
         let IdleAverageDecay { step_log, halvings } = of(&octets()).unwrap().idle_decay;
         let fallen = |steps: f64| (1.0 - 1.0 / 512.0_f64).powf(steps * f64::from(1 << step_log) / 40.0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_linux_treats_differently_are_refused_with_the_key_and_the_cure() {
+    fn settings_that_linux_treats_differently_are_refused_with_a_remedy() {
         let refused = [
             (RedSpec::default(), "min, max", "octets"),
             (RedSpec { gentle: true, ..octets() }, "gentle", "remove"),

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_delays_then_transmits_then_loses() {
+    fn link_stages_are_delay_then_transmitter_then_loss() {
         let loss = Loss::Independent(Ratio::new(0.01).unwrap());
         let expected = [
             Emulator { delay: Duration::from_millis(40), ..IDLE_EMULATOR },
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_a_queue_of_octets_enter_and_leave_it_around_the_rate() {
+    fn queue_in_octets_is_limited_around_the_transmitter() {
         let [_, admit, rate, release] = &stages("queue = '64KiB'")[..] else { panic!("four stages") };
         assert_eq!(*admit, Stage::Filter(Filter::Admit(65_536)));
         assert_eq!(*rate, Stage::Emulator(Emulator { rate: 12_500_000, ..IDLE_EMULATOR }));
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_may_be_dropped_early_wait_before_the_transmitter_not_in_it() {
+    fn packets_under_aqm_wait_before_the_transmitter() {
         let red = "discipline = { red = { min = '7500B', max = '15000B' } }\nqueue = '50p'\nloss = '1%'";
         let [Stage::Emulator(_), Stage::Pace(pace), Stage::Waiting(ShaperQueue::Early(early)), rest @ ..] =
             &stages(red)[..]
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn held_back_packets_are_those_that_do_not_overtake() {
+    fn reordering_delays_all_packets_except_those_that_overtake() {
         let stages = stages("reorder = '5%'\nreorder_by = '3ms'");
         let Stage::Emulator(hold) = &stages[2] else { panic!("an emulator") };
         assert_eq!((hold.delay, hold.overtaking), (Duration::from_millis(3), Ratio::new(0.95)));

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_takes_as_long_at_the_pace_as_on_the_line() {
+    fn shaper_paces_packets_at_the_link_rate() {
         for rate in ["5kbit", "16kbit", "64500bit", "400kbit", "10Mbit", "1Gbit", "7Gbit"] {
             let settings = Settings { rate: rate.parse().unwrap(), ..Settings::default() };
             let Shaper { gain, scale } = Shaper::of(&settings).unwrap();
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_holds_what_is_left_beside_the_packet_in_transmission() {
+    fn queue_limit_excludes_the_packet_in_transmission() {
         assert_eq!([50, 2, 1].map(queue_without_transmission), [49, 1, 1]);
     }
 

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ledgers_of_two_hosts_are_joined_as_if_they_had_been_one() {
+    fn ledgers_of_two_hosts_give_the_records_of_one_host() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let here = records(client.clone(), server.clone(), reading);
@@ -163,7 +163,7 @@ mod tests {
 
     /// A host with the secret may still run a faulty program.
     #[test]
-    fn a_remote_ledger_is_recounted_and_refused_if_it_settled_something() {
+    fn remote_ledger_is_recounted_and_refused_if_it_settled_a_message() {
         let (client, server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let text = serde_json::to_string(&server).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_message_is_abandoned_if_the_transport_may_give_it_up() {
+    fn missing_message_is_abandoned_if_the_transport_may_abandon_it() {
         let (client, server) = both();
         let abandoned = |has_replies| {
             let records = records(client.clone(), server.clone(), LedgerJoin { has_replies, gives_up: true });
@@ -189,7 +189,7 @@ mod tests {
 
     /// A packet of an earlier frame may complete a frame, and so may parity before the frame was written.
     #[test]
-    fn the_time_of_a_frame_begins_when_it_is_due_whichever_packet_it_waited_for() {
+    fn latency_of_a_frame_starts_at_its_scheduled_time() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for at in [20, 40] {
             client.note_due(Time::from_millis(at), DueMessage { kind: RecordKind::Frame, ..due(at) });
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reply_and_one_to_no_message_are_reported() {
+    fn duplicate_replies_and_replies_to_unknown_messages_are_reported() {
         let (mut client, _) = both();
         assert!(!client.note_reply(0, arrived(40), false));
         assert!(!client.note_reply(3, arrived(40), false));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_lost_without_notice_is_settled_after_a_quarter_of_a_million_later_ones() {
+    fn silently_lost_message_is_settled_after_262144_later_ones() {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         let reading = LedgerJoin { has_replies: false, gives_up: true };
         let mut outcomes = Vec::new();
@@ -290,7 +290,7 @@ mod tests {
         /// Records that are passed on during a run, and the rest at its end, equal those of a run that keeps
         /// all to the end: every field, in the same order, so the same digest and the same statistics.
         #[test]
-        fn records_are_the_same_whenever_they_leave(
+        fn records_do_not_depend_on_when_they_are_settled(
             mut lives: Vec<(Option<u8>, Option<u8>)>,
             has_replies: bool,
             gives_up: bool,

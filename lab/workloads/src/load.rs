@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_in_step_have_a_message_due_each_at_a_time() {
+    fn synchronous_sources_send_at_the_same_times() {
         let mut pacer = Load { sources: 2, ..Load::default() }.pacer(5, Seed(2));
         pacer.start(Time::ZERO);
         let due: Vec<Time> = (0..5).map(|_| pacer.advance(Time::ZERO)).collect();
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_transports_pace_a_message_is_due_when_requested() {
+    fn greedy_message_is_due_when_the_transport_has_room() {
         let mut pacer = Pacer::untimed(Pace::Taken, 3);
         pacer.start(Time::from_millis(1));
         let due = [1, 1, 8].map(|ms| pacer.advance(Time::from_millis(ms)));
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_stands_for_a_rate_and_none_at_all_for_the_transports_own_pace() {
+    fn interval_sets_the_rate_and_zero_leaves_it_to_the_transport() {
         let every = |interval| Load { interval: Some(interval), ..Load::default() };
         let (twenty, none) = (every(Duration::from_millis(20)), every(Duration::ZERO));
         assert_eq!((twenty.rate(), none.rate()), (Frequency::new(50.0), None));

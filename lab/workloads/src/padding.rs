@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_its_length_and_number_and_is_zero_otherwise() {
+    fn message_has_its_length_and_number_and_then_zeros() {
         for size in [1000, 4096] {
             let mut padding = Padding::new(size);
             for message_number in 0..200 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_still_referred_to_is_not_overwritten() {
+    fn referenced_message_is_not_overwritten() {
         let mut padding = Padding::new(4096);
         let held: Vec<Bytes> = (0..3).map(|number| padding.message(number)).collect();
         let numbers: Vec<_> = held.iter().map(|message| number(message)).collect();

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_served_one_after_the_other_and_nothing_is_read_meanwhile() {
+    fn messages_are_served_one_at_a_time_and_reading_stops_meanwhile() {
         let mut server = echo(&Processor::new(Duration::from_millis(5)));
         let mut padding = Padding::new(8);
         assert!(server.is_reading());
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn applications_of_a_host_take_turns_whatever_their_clocks() {
+    fn applications_of_a_host_share_its_processor_in_order_of_reading() {
         let processor = Processor::new(Duration::from_millis(5));
         let (mut one, mut other) = (echo(&processor.clone().since(0)), echo(&processor.since(2_000_000)));
         let mut padding = Padding::new(8);

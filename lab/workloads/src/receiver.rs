@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_returns_unchanged_on_its_stream() {
+    fn echo_returns_the_message_on_its_stream() {
         let mut server = server("echo");
         let message = padding::Padding::new(100).message(5);
         deliver(server.as_mut(), 3, message.clone());
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_oneway_server_only_observes() {
+    fn oneway_server_sends_no_replies() {
         let mut server = server("oneway");
         deliver(server.as_mut(), 0, padding::Padding::new(8).message(0));
         assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_transport_keeps_replies_in_order_and_the_connection_open() {
+    fn replies_wait_in_order_for_a_full_transport_before_the_close() {
         let mut server = server("echo");
         let mut padding = padding::Padding::new(8);
         (0..3).for_each(|number| deliver(server.as_mut(), 0, padding.message(number)));

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_are_written_as_they_are_read_and_begin_again_behind_the_last() {
+    fn exchanges_round_trip_and_repeat_after_the_last() {
         let spec = read("[\"0s 100B 8B\",\"30ms 2kB 9B\"]").unwrap();
         assert_eq!(
             serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_that_cannot_be_are_refused_with_the_cure() {
+    fn invalid_exchanges_are_refused_with_a_remedy() {
         for (exchanges, cure) in [
             ("[]", "add at least one"),
             ("[\"2ms 9B\",\"1ms 9B\"]", "exchange 2, \"1ms 9B\", is due before"),

@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_server_works_on_all_requests_at_the_same_time() {
+    fn server_processes_requests_in_parallel() {
         let spec = spec(",\"service\":\"50ms\",\"rate\":\"1000/s\",\"arrivals\":\"periodic\"");
         let mut client = spec.client(ONE, 100, Seed(1));
         let mut server = spec.server(ONE, 100, Host::default());
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn users_send_again_when_they_have_their_reply_and_have_thought() {
+    fn user_sends_again_after_the_reply_and_a_think_time() {
         let spec = spec(",\"users\":3,\"think\":\"1s\"");
         let mut client = spec.client(ONE, 5, Seed(1));
         let mut server = spec.server(ONE, 5, Host::default());
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused_with_the_cure() {
+    fn contradictory_keys_are_refused_with_a_remedy() {
         for (keys, cure) in [
             (",\"users\":2,\"rate\":\"5/s\"", "remove `rate`"),
             (",\"users\":0", "set at least 1"),
@@ -448,7 +448,7 @@ mod tests {
     proptest! {
         /// The rest of a request follows its head, whatever parts of them a connection accepts at a time.
         #[test]
-        fn no_request_stands_in_the_middle_of_another(
+        fn requests_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..300, 1..200),
             returns_rest: bool,
             users in 1_u32..6,

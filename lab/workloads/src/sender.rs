@@ -368,7 +368,7 @@ mod tests {
 
     /// A greedy sender with a time limit ends with the messages that it has passed on by then.
     #[test]
-    fn a_greedy_sender_stops_when_its_time_is_over() {
+    fn greedy_sender_stops_after_its_maximum_duration() {
         let mut client = client_of("{\"kind\":\"bulk\",\"lasts\":\"2s\"}", ONE, 1000);
         open(client.as_mut(), ms(500), ONE);
         send(client.as_mut(), ms(500));
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_take_the_streams_in_turn() {
+    fn messages_use_the_streams_in_turn() {
         let mut client = opened("oneway", 3, 5);
         let streams: Vec<u16> = (1..=5).map(|k| send(client.as_mut(), ms(10 * k)).stream).collect();
         assert_eq!(streams, [0, 1, 2, 0, 1]);
@@ -424,7 +424,7 @@ mod tests {
     /// The load generator of Kiesel et al. 2006 (IKR report 53): the measurement is aborted when a message
     /// could not be passed to the transport within one second of its scheduled time.
     #[test]
-    fn a_blocked_channel_aborts_the_run_a_late_limit_after_the_scheduled_time() {
+    fn blocked_connection_aborts_the_run_after_the_late_limit() {
         let mut client = client_of("{\"kind\":\"oneway\",\"late_limit\":\"1s\"}", ONE, 1000);
         open(client.as_mut(), ms(0), ONE);
         let first = send(client.as_mut(), ms(10));
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_late_limit_messages_wait_for_as_long_as_it_takes() {
+    fn messages_wait_indefinitely_without_a_late_limit() {
         let mut client = opened("oneway", 1, 1000);
         let first = send(client.as_mut(), ms(10));
         client.handle(ms(10), Input::Full(first));
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_channel_delays_messages_but_not_their_schedule() {
+    fn blocked_connection_delays_messages_but_not_their_schedule() {
         let mut client = opened("oneway", 1, 3);
         let first = send(client.as_mut(), ms(10));
         client.handle(ms(10), Input::Full(first));
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_connection_does_not_hold_up_a_greedy_client_on_another() {
+    fn full_connection_does_not_block_a_greedy_client_on_another() {
         let lanes =
             StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut client = client("bulk", lanes, ENDLESS);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_notes_every_message_that_was_not_sent() {
+    fn end_of_run_records_every_unsent_message() {
         for kind in ["oneway", "pingpong"] {
             let mut client = opened(kind, 1, 4);
             drop(send(client.as_mut(), ms(10)));
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn pingpong_sends_when_the_reply_came() {
+    fn pingpong_sends_after_the_reply() {
         let mut client = client("pingpong", ONE, 2);
         open(client.as_mut(), ms(7), ONE);
         let first = send(client.as_mut(), ms(7));
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_has_a_reply_and_the_run_continues() {
+    fn run_continues_after_a_refused_request() {
         use hol_simco::{Message, Refusal, Tid};
         let mut client = opened("simco", 1, 2);
         drop(send(client.as_mut(), ms(0)));
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_from_the_other_side_and_a_failed_connection_end_the_run() {
+    fn invalid_reply_and_failed_connection_abort_the_run() {
         let mut client = opened("echo", 1, 2);
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload.clone());
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_closes_is_an_end_when_all_is_done_and_a_failure_before() {
+    fn peer_close_is_a_failure_only_before_all_messages_are_done() {
         let mut client = opened("echo", 1, 1);
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload);

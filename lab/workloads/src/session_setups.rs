@@ -84,7 +84,7 @@ mod tests {
 
     /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
     #[test]
-    fn an_unanswered_setup_is_sent_again_after_twice_the_time() {
+    fn unanswered_setup_is_repeated_with_exponential_backoff() {
         let mut setups = SessionSetups::new(4);
         setups.start(secs(10), 2);
         assert_eq!(sent(&mut setups, secs(10)), [(0, 0), (1, 0)]);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn over_a_reliable_transport_a_setup_is_sent_once() {
+    fn setup_is_sent_once_over_a_reliable_transport() {
         let mut setups = SessionSetups::new(1);
         setups.start(secs(0), 1);
         assert_eq!((sent(&mut setups, secs(0)), setups.due()), (vec![(0, 0)], Time::MAX));

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_drawn_files_are_shorter_than_the_median_and_their_logarithm_has_its_deviation() {
+    fn log_normal_draws_have_their_median_and_deviation() {
         let size = read("{\"median\":\"10kB\",\"sigma\":1.5}");
         let mut rng = Seed(4).rng();
         let mut drawn: Vec<u32> = (0..20_001).map(|_| size.draw(&mut rng, [1, 1 << 30])).collect();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_each_size_as_often_as_its_weight_says() {
+    fn mix_draws_each_size_by_its_weight() {
         let mix = read("{\"200kB\":1,\"1kB\":9,\"7B\":0}");
         let mut rng = Seed(4).rng();
         let drawn: Vec<u32> = (0..10_000).map(|_| mix.draw(&mut rng, [8, 1 << 30])).collect();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_written_as_a_quantity_as_weights_or_as_a_distribution() {
+    fn size_is_a_quantity_weights_or_a_distribution() {
         for text in ["\"20kB\"", "{\"median\":\"10kB\",\"sigma\":1.5}", "{\"1kB\":9,\"200kB\":1}"] {
             let again = serde_json::to_string(&read(text)).unwrap();
             assert_eq!(read(&again), read(text));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_ends_at_its_largest_size() {
+    fn log_normal_draws_do_not_exceed_max() {
         let sizes = read("{\"median\":\"10kB\",\"sigma\":1.5,\"most\":\"60kB\"}");
         let mut rng = Seed(4).rng();
         let drawn: Vec<u32> = (0..10_000).map(|_| sizes.draw(&mut rng, [8, 1 << 30])).collect();

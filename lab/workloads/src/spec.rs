@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_all_workloads_stand_beside_those_of_the_kind() {
+    fn common_keys_are_accepted_with_every_kind() {
         let text = "{\"kind\":\"echo\",\"to\":\"b\",\"rate\":\"5/s\",\"size\":\"64B\",\"start\":\"2s\"}";
         let workload = read(text).unwrap();
         assert_eq!((workload.to(), workload.size(), workload.start), ("b", Some(64), Duration::from_secs(2)));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_mixes_that_cannot_be_are_refused_with_the_cure() {
+    fn invalid_sizes_and_mixes_are_refused_with_a_remedy() {
         let check = |json| read(json).unwrap().check().map_err(|e| e.to_string());
         assert!(check("{\"kind\":\"echo\",\"size\":\"7B\"}").unwrap_err().contains("must have 8 to"));
         assert_eq!(check("{\"kind\":\"simco\",\"mix\":{\"enable\":2,\"lifetime\":1,\"delete\":2}}"), Ok(()));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn the_settled_table_names_every_default_and_stays_valid() {
+    fn table_with_defaults_names_every_key_and_stays_valid() {
         for kind in Kind::all() {
             let (name, workload) = (kind.workload().name(), WorkloadSpec::new(kind));
             let settled = workload.settled();

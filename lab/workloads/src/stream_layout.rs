@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn associations_take_the_streams_in_turn() {
+    fn streams_of_all_associations_are_used_in_turn() {
         let lanes =
             StreamLayout { streams: 6, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let all: Vec<_> = (0..6).map(|lane| (lanes.connection(lane).0, lanes.stream(lane))).collect();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_passes_over_connections_without_room() {
+    fn connections_without_room_are_skipped() {
         let lanes =
             StreamLayout { streams: 4, connections: 2, gives_up: false, is_stream: false, handshake: None };
         assert_eq!(lanes.in_turn(9, |_| true), 1);

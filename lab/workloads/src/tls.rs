@@ -302,7 +302,7 @@ mod tests {
     proptest! {
         /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
         #[test]
-        fn a_message_is_decrypted_as_it_was_encrypted(octets in 0_usize..70_000) {
+        fn unprotect_reverses_protect(octets in 0_usize..70_000) {
             let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
             let records = protect(&payload);
             prop_assert_eq!(records.len(), octets + 22 * octets.div_ceil(16_384));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_of_no_record_are_refused() {
+    fn octets_that_are_no_tls_record_are_refused() {
         assert!(length_of(b"GET / HTTP").is_err());
         assert_eq!(length_of(&[HANDSHAKE_RECORD, 0, 0, 1]), Ok(None));
         assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
@@ -353,7 +353,7 @@ mod tests {
 
     /// RFC 8446 section 2: a round trip before the first message; section 2.3: none with early data.
     #[test]
-    fn the_first_message_waits_for_a_round_trip_and_early_data_does_not() {
+    fn first_message_waits_a_round_trip_unless_it_is_early_data() {
         const PINGPONG: &str = "{\"kind\":\"pingpong\",\"size\":\"100B\"}";
         assert_eq!(exchange(None, PINGPONG, 10), (vec![100, 100], Time::from_millis(20)));
         let (sizes, answered) = exchange(Some(FULL), PINGPONG, 10);
@@ -365,7 +365,7 @@ mod tests {
 
     /// A page that sends before its connection is open sends after the handshake.
     #[test]
-    fn an_application_that_does_not_wait_is_held_back() {
+    fn early_application_waits_for_the_handshake() {
         let (sizes, _) = exchange(Some(FULL), "{\"kind\":\"page\",\"objects\":0,\"early\":true}", 10);
         assert_eq!(&sizes[..3], &[261, 2623, 64]);
     }
@@ -374,7 +374,7 @@ mod tests {
         /// RFC 8446 section 5.1: records do not interrupt each other, whatever parts of them a connection
         /// accepts at a time. A handshake message once interrupted a message of early data.
         #[test]
-        fn no_message_stands_in_the_middle_of_another(
+        fn messages_and_handshakes_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..400, 1..200),
             answered_after in 0_usize..40,
             returns_rest: bool,

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn queued_packets_give_the_rate_and_others_a_lower_bound() {
+    fn queued_packets_give_the_rate_and_other_packets_a_lower_bound() {
         // Batches of 12,000 bits each ms.
         let queued = rate(&deliveries(1_000_000, |k| 20_000_000 + 1_000_000 * k));
         let Some(Rate::Measured { rate: seen, .. }) = queued else { panic!("{queued:?}") };

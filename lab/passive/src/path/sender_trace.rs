@@ -400,7 +400,7 @@ mod tests {
 
     /// A retransmitted reply has waited, so its acknowledgement is not prompt.
     #[test]
-    fn data_that_passed_before_is_not_new() {
+    fn retransmitted_data_is_not_new() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(100, 100)], 140, None);
@@ -410,7 +410,7 @@ mod tests {
 
     /// RFC 2883 section 4: the receiver reports a duplicate, so the first copy was not lost.
     #[test]
-    fn a_reported_duplicate_was_no_loss() {
+    fn reported_duplicate_is_not_a_loss() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(0, 100)], 140, None);
@@ -422,7 +422,7 @@ mod tests {
 
     /// At the receiver: a packet that fills a hole at once was overtaken; one that takes a round trip is a retransmission.
     #[test]
-    fn holes_are_losses_or_packets_that_were_overtaken() {
+    fn hole_is_a_loss_or_reordering() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(0, 1)], 140, None);
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_the_capture_missed_are_no_losses() {
+    fn packets_missing_from_the_capture_are_not_losses() {
         let mut trace = SenderTrace::default();
         trace.begin(0);
         trace.handle_data(0, &[(5, 5)], 140, None);

@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_is_read_as_it_was_written(
+        fn files_frame_round_trips(
             command in prop::sample::select(COMMANDS.to_vec()),
             [number, file, offset, octets]: [u32; 4],
             digest: u128,
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+        fn arbitrary_octets_are_parsed_or_refused(octets: Vec<u8>) {
             let _ = (Header::read(&octets), length_of(&octets));
         }
     }

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_put_got_and_removed_block_by_block_before_the_next() {
+    fn files_are_processed_one_after_another_block_by_block() {
         use Command::{Close, Create, Open, Read, Remove, Store, Write};
         let one = [Create, Write, Write, Store, Open, Read, Read, Close, Remove];
         let (pending, store) = play(script(2, 100, 64, &ALL), 27, answer).unwrap();
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn no_content_is_put_twice() {
+    fn every_put_has_new_content() {
         let (_, first) = play(script(1, 100, 64, &[FileOperation::Put]), 4, answer).unwrap();
         let (_, second) = play(script(1, 100, 64, &[FileOperation::Put]), 8, answer).unwrap();
         assert_ne!(first.files[&0], second.files[&0]);
     }
 
     #[test]
-    fn a_server_that_stores_a_wrong_octet_is_found_out_when_it_has() {
+    fn server_that_stores_a_wrong_octet_is_detected_by_the_digest() {
         let mutant: Server = |store, pending, request| {
             let reply = answer(store, pending, request)?;
             if let (Command::Write, Some(file)) = (pending.command, store.files.get_mut(&1)) {
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_gives_another_octet_back_or_says_a_wrong_digest_is_found_out() {
+    fn server_that_returns_wrong_octets_or_a_wrong_digest_is_detected() {
         let forgetful: Server = |store, pending, request| {
             if pending.command == Command::Open {
                 store.files.get_mut(&0).expect("it was put")[64] ^= 0x80;
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_to_another_request_is_nonsense() {
+    fn reply_to_another_request_is_refused() {
         let mut script = script(1, 100, 64, &ALL);
         let (_, request) = script.next(Time::ZERO, 0);
         let (pending, _) = Header::read(&request).unwrap();
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_files_arrive_through_a_real_server(
+        fn files_of_any_size_arrive_intact(
             files in 1_u32..4,
             size in 0_u64..300,
             block in 1_u64..300,

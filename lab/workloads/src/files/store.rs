@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_files_are_not_served_and_unannounced_ones_not_stored() {
+    fn missing_files_and_unannounced_blocks_are_refused() {
         let mut store = FileServer::default();
         for command in [Command::Open, Command::Store, Command::Close, Command::Remove] {
             assert_eq!(ask(&mut store, command, [3, 0, 0], &[]), Err(FileServer::UNKNOWN_FILE));

@@ -171,7 +171,7 @@ mod tests {
     /// RFC 3119 section 1: later frames may need data of a lost frame, so that a decoder cannot play them
     /// either.
     #[test]
-    fn a_lost_frame_takes_those_with_it_that_reach_back() {
+    fn lost_frame_makes_later_frames_that_need_its_data_unplayable() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
         let reaches =
             |number: usize| FrameHeader::read(&frames[number]).unwrap().main_data_begin(&frames[number]) > 0;
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_from_nowhere_is_refused() {
+    fn timestamp_too_far_ahead_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
         let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
         assert!(frames.take(MAX_AGE, HEADER, &payload).is_err());
@@ -210,7 +210,7 @@ mod tests {
         /// A frame can be played exactly if its unit can be built from the frames after the last missing one:
         /// RFC 3119 appendix A.1.
         #[test]
-        fn a_frame_can_be_played_when_its_unit_is_there(
+        fn frame_is_playable_when_its_unit_is_complete(
             rate in 0usize..14,
             lost in proptest::collection::vec(prop::bool::weighted(0.2), 10..60),
             order in Just((0..60_usize).collect::<Vec<_>>()).prop_shuffle(),

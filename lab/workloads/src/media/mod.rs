@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn media_that_no_buffer_could_play_are_refused_with_the_cure() {
+    fn media_that_the_buffer_cannot_play_is_refused_with_a_remedy() {
         for (keys, words) in [
             (
                 "{\"fec\":\"10/14\"}",

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_played_at_its_distance_from_the_first_that_came() {
+    fn playout_times_count_from_the_first_frame_that_arrived() {
         let mut playout = Playout::new(Duration::from_millis(200));
         let at = |nanos| Time::from_millis(500) + Duration::from_nanos(nanos);
         assert!(!playout.is_late(at(0), 7));

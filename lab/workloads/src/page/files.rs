@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_names_the_first_wave_and_each_wave_the_next() {
+    fn document_references_the_first_wave_and_each_wave_the_next() {
         assert_eq!(names(100, 3, 1), [vec![1, 2, 3], vec![], vec![], vec![]]);
         assert_eq!(names(100, 4, 2), [vec![1, 2], vec![3], vec![4], vec![], vec![]]);
         assert_eq!(names(100, 3, 2), [vec![1], vec![2, 3], vec![], vec![]]);
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_is_known_from_the_beginning_or_named_once() {
+    fn each_file_is_known_initially_or_referenced_once() {
         for (document, objects, waves) in [(100, 7, 3), (0, 7, 3), (100, 1, 1), (0, 9, 9), (100, 0, 1)] {
             let page = Page { document: ByteCount(document), objects, waves, ..Page::default() };
             let mut all: Vec<u16> = names(document, objects, waves).concat();

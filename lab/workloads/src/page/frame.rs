@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_parts_of_a_file_add_up_to_it(size in 16u32..200_000, multiplexed: bool) {
+        fn parts_of_a_file_add_up_to_its_size(size in 16u32..200_000, multiplexed: bool) {
             let way = if multiplexed { ConnectionReuse::Multiplexed } else { ConnectionReuse::Pipelined };
             let (mut frames, mut left) = (Frames::default(), size);
             let (first, part) = frames.head(300, 7, left);
@@ -150,7 +150,7 @@ mod tests {
         }
 
         #[test]
-        fn any_octets_are_read_or_refused(octets: Vec<u8>) {
+        fn arbitrary_octets_are_parsed_or_refused(octets: Vec<u8>) {
             let _ = (Frame::read(&octets), requested_octets(&octets), length_of(&octets));
         }
     }

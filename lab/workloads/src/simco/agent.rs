@@ -215,7 +215,7 @@ mod tests {
     /// The reply to an SE may be lost: the repeated SE is another request, which the middlebox refuses
     /// because the session is open. RFC 4540 section 5.2.1.
     #[test]
-    fn a_session_that_is_opened_again_is_known() {
+    fn refused_repetition_of_a_session_setup_counts_as_open() {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: true, is_stream: false, handshake: None };
         let mut agent = Agent::new(lanes, RequestMix::default(), Seed(1).rng());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_a_request_is_about_is_left_alone_and_so_is_one_that_may_end_soon() {
+    fn rules_with_pending_requests_or_near_expiry_are_not_changed() {
         let (mut agent, mut middlebox) = (agent(CHANGES_ONLY), Peer::new());
         let enable = |agent: &mut Agent, now, number| agent.request(now, number).1.len() == 56;
         let (_, first) = agent.request(Time::ZERO, 0);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_and_the_reply_to_another_request_say_which_message_failed() {
+    fn refusals_and_mismatched_replies_name_the_failed_message() {
         let mut agent = agent(CHANGES_ONLY);
         agent.note_rule(Time::ZERO, Pid(7));
         agent.request(Time::ZERO, 0);

@@ -112,7 +112,7 @@ mod tests {
 
     /// RFC 4540 section 7: each TCP connection is a session of its own.
     #[test]
-    fn each_connection_has_its_own_session_and_all_have_one_table_of_rules() {
+    fn connections_have_own_sessions_and_share_one_rule_table() {
         let lanes =
             StreamLayout { streams: 2, connections: 2, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, None);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_the_filter_rejects_is_refused_and_not_stored() {
+    fn rule_rejected_by_the_filter_is_refused_and_not_stored() {
         let lanes =
             StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: false, handshake: None };
         let mut firewall = Firewall::new(lanes, Some(Box::new(Room(2))));
