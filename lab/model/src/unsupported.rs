@@ -45,7 +45,8 @@ fn possible(transport: &TransportSpec, workload: &WorkloadSpec, network: &Topolo
         Protocol::Tcp { metrics_cache, .. } if *metrics_cache != MetricsCache::Off => absent("metrics_cache"),
         Protocol::Sctp { no_checksums: true, .. } => absent("`no_checksums`"),
         Protocol::Udp { .. } => {
-            let (mtu, headers) = (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
+            let (mtu, headers) =
+                (network.smallest_mtu(), (network.ip().header_length() + Datagram::HEADER) as u64);
             match workload.longest().filter(|size| size + headers > mtu) {
                 Some(size) => Err(format!(
                     "a message of {size} octets and its headers do not fit into {mtu} octets, and the model world has no \

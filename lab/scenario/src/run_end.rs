@@ -77,7 +77,7 @@ impl RunEnd {
             AbortReason::BehindSchedule { message, scheduled } => {
                 Self::BehindSchedule { message, scheduled, at }
             }
-            AbortReason::Connection(reason) | AbortReason::Nonsense(reason) => {
+            AbortReason::Connection(reason) | AbortReason::InvalidData(reason) => {
                 Self::Failed { reason: reason.into() }
             }
         }

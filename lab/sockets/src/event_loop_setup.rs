@@ -201,7 +201,7 @@ fn on_its_host(
     clock: &Clock,
 ) -> Box<dyn Application> {
     match processor {
-        Some(processor) => processor.since(clock.epoch()).run(application),
+        Some(processor) => processor.with_clock_zero(clock.epoch()).run(application),
         None => application,
     }
 }

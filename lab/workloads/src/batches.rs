@@ -25,7 +25,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     /// Creates the sequence of batches of a workload.
-    pub(crate) fn of(batch: Option<Batch>) -> Self {
+    pub(crate) fn new(batch: Option<Batch>) -> Self {
         Self { batch, current: None }
     }
 

@@ -115,7 +115,7 @@ pub enum AbortReason {
     /// A required connection failed. The reason is in the terms of the RFC.
     Connection(&'static str),
     /// The peer sent invalid data.
-    Nonsense(&'static str),
+    InvalidData(&'static str),
 }
 
 /// The progress of an application, as needed to decide when a run ends.

@@ -2,7 +2,7 @@
 
 use hol_measure::{Outcome, Record, RecordKind};
 
-use crate::ledger::{CompositeEntry, Ledger, Part, SentEntry};
+use crate::ledger::{CompositeEntry, Ledger, ReplyPart, SentEntry};
 
 /// A message that may be lost silently counts as lost when this many later ones have been settled, since an
 /// endless run cannot wait.
@@ -60,8 +60,8 @@ impl LedgerJoin {
             written = client.sent_messages.get(message).map_or(written, |sent| sent.written);
             received = server.received_messages.get(message).copied().flatten();
             reply_written = match part {
-                Part::First => server.reply_starts.get(&message).copied(),
-                Part::Last => received.map(|received| received.reply_written),
+                ReplyPart::First => server.reply_starts.get(&message).copied(),
+                ReplyPart::Last => received.map(|received| received.reply_written),
             };
         }
         let outcome = match received {
@@ -80,11 +80,11 @@ impl LedgerJoin {
             reply_size,
             scheduled,
             request: received.map(|received| match kind {
-                RecordKind::Frame => received.request.leg_of_frame(written),
-                _ => received.request.leg(written),
+                RecordKind::Frame => received.request.frame_transfer_times(written),
+                _ => received.request.transfer_times(written),
             }),
             reply: reply_written.zip(reply).map(|(written, reply)| {
-                if in_parts { reply.leg_of_parts(written) } else { reply.leg(written) }
+                if in_parts { reply.multipart_transfer_times(written) } else { reply.transfer_times(written) }
             }),
             outcome,
         })
@@ -150,7 +150,7 @@ mod tests {
         let (client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let by_one = records(client.clone(), server.clone(), reading);
-        server.on_clock(|time| time + Duration::from_millis(2));
+        server.convert_times(|time| time + Duration::from_millis(2));
         let by_two = records(client, server, reading);
         for (one, two) in by_one.iter().zip(&by_two) {
             let later = |time: Time| time + Duration::from_millis(2);
@@ -194,7 +194,7 @@ mod tests {
         for at in [20, 40] {
             client.note_due(Time::from_millis(at), DueMessage { kind: RecordKind::Frame, ..due(at) });
         }
-        client.note_written(EntryId::of(1), Time::from_millis(99));
+        client.note_written(EntryId::from_number(1), Time::from_millis(99));
         server.note_request(0, arrived(30));
         let late = server.note_request(1, arrived(60));
         server.note_late(late);

@@ -43,7 +43,7 @@ pub(crate) struct Receiver<A> {
     answers: A,
     /// Requests that wait for replies to onward requests, if the server sends any.
     pending_requests: Option<PendingRequests>,
-    /// Replies to those requests.
+    /// Replies that wait until the onward requests have their replies, by request.
     waiting_replies: BTreeMap<u64, Outgoing>,
     /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
@@ -53,7 +53,7 @@ pub(crate) struct Receiver<A> {
     blocked: bool,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -69,7 +69,7 @@ impl<A: ReplySource> Receiver<A> {
             outbox: VecDeque::new(),
             blocked: false,
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::new(messages),
         }
     }
@@ -96,7 +96,7 @@ impl<A: ReplySource> Receiver<A> {
                 }
             }
             Ok(None) => {}
-            Err(reason) => self.quit = Some(AbortReason::Nonsense(reason)),
+            Err(reason) => self.abort_reason = Some(AbortReason::InvalidData(reason)),
         }
     }
 
@@ -145,14 +145,14 @@ impl<A: ReplySource> Application for Receiver<A> {
             }
             Input::Writable(_) => self.blocked = false,
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Opened(_) | Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         let next = self.release_served(now);
         self.take_ready();

@@ -79,7 +79,7 @@ const HEAD_PART: u32 = u32::MAX;
 impl Rpc {
     /// Returns the load with its own default: a Poisson process.
     fn load_or_poisson(&self) -> Load {
-        let is_timed = self.load.pace() != Pace::Taken;
+        let is_timed = self.load.pace() != Pace::Accepted;
         let arrivals = self.load.arrivals.or(is_timed.then_some(Arrivals::Poisson));
         Load { arrivals, ..self.load.clone() }
     }
@@ -299,7 +299,7 @@ impl ReplySource for RpcReplies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::in_parts::InParts;
+    use crate::partial_transport::PartialTransport;
     use crate::{Delivery, Input, Outgoing, Output, WorkloadSpec};
     use hol_transport::DeliveryTimes;
     use proptest::prelude::*;
@@ -457,7 +457,7 @@ mod tests {
             let lanes = StreamLayout { streams: 2, connections: 2, ..ONE };
             let mut client = spec.client(lanes, 100, Seed(1));
             let mut server = spec.server(lanes, 100, Host::default());
-            let mut transport = InParts::new(returns_rest);
+            let mut transport = PartialTransport::new(returns_rest);
             for id in 0..2 {
                 prop_assert!(matches!(client.poll(ms(0)), Output::Open(_)));
                 client.handle(ms(0), Input::Opened(ConnectionId(id)));

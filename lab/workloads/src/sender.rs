@@ -76,16 +76,16 @@ pub(crate) struct Sender<R> {
     batches: Batches,
     lanes: StreamLayout,
     pacer: Pacer,
-    endless: bool,
+    is_endless: bool,
     late_limit: Option<Duration>,
     openings: ConnectionOpenings,
     setups: SessionSetups,
     rejected: RejectedMessages,
     /// The remaining part of a message whose head was just written.
-    rest: Option<Outgoing>,
+    message_rest: Option<Outgoing>,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
     replies: u64,
 }
@@ -100,18 +100,18 @@ impl<R: RequestSource> Sender<R> {
         late_limit: Option<Duration>,
     ) -> Self {
         Self {
-            batches: Batches::of(requests.batch()),
+            batches: Batches::new(requests.batch()),
             requests,
             lanes,
             pacer,
-            endless: messages == ENDLESS,
+            is_endless: messages == ENDLESS,
             late_limit,
-            openings: ConnectionOpenings::of(lanes),
+            openings: ConnectionOpenings::new(lanes),
             setups: SessionSetups::new(lanes.max_setup_attempts()),
             rejected: RejectedMessages::default(),
-            rest: None,
+            message_rest: None,
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::default(),
             replies: 0,
         }
@@ -137,7 +137,7 @@ impl<R: RequestSource> Sender<R> {
     /// Returns whether messages remain to be sent or answered.
     fn has_more(&self) -> bool {
         let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
-        self.pacer.left() > 0 || !answered
+        self.pacer.messages_left() > 0 || !answered
     }
 
     /// Returns whether no connection accepts the next message.
@@ -177,7 +177,7 @@ impl<R: RequestSource> Sender<R> {
         match head {
             None => message,
             Some(head) => {
-                self.rest = Some(message);
+                self.message_rest = Some(message);
                 self.outgoing(lane, head)
             }
         }
@@ -186,7 +186,7 @@ impl<R: RequestSource> Sender<R> {
     /// Records that the next message is never sent; with batches, records the next batch instead and skips
     /// its messages.
     fn note_unsent(&mut self, now: Time) {
-        if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.left()) {
+        if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.messages_left()) {
             self.pacer.skip(messages);
             return;
         }
@@ -194,12 +194,12 @@ impl<R: RequestSource> Sender<R> {
             self.pacer.start(now);
         }
         drop(self.next_message(now));
-        self.rest = None;
+        self.message_rest = None;
     }
 
     /// Sends the rest of a message once its connection has accepted the whole head.
     fn send_rest(&mut self, now: Time) -> Output {
-        let Some(rest) = self.rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
+        let Some(rest) = self.message_rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
             return self.wait_for_room(now);
         };
         rest.entry.iter().for_each(|entry| self.ledger.note_written(*entry, now));
@@ -213,7 +213,7 @@ impl<R: RequestSource> Sender<R> {
 
     /// Returns the lane of a turn, without full connections if possible.
     fn lane(&self, turn: u32) -> u16 {
-        self.lanes.in_turn(turn, |connection| !self.rejected.waits_for(connection))
+        self.lanes.lane_of_turn(turn, |connection| !self.rejected.waits_for(connection))
     }
 
     fn take_reply(&mut self, now: Time, delivery: &Delivery) {
@@ -223,13 +223,13 @@ impl<R: RequestSource> Sender<R> {
                 return self.session_open(now, connection);
             }
             Ok(RepliedRequest::SessionRefused(_)) => {
-                self.quit = Some(AbortReason::Nonsense("the peer rejected the session"));
+                self.abort_reason = Some(AbortReason::InvalidData("the peer rejected the session"));
                 return;
             }
             Ok(RepliedRequest::Message(number)) => (number, false),
             Ok(RepliedRequest::Refused(number)) => (number, true),
             Err(reason) => {
-                self.quit = Some(AbortReason::Nonsense(reason));
+                self.abort_reason = Some(AbortReason::InvalidData(reason));
                 return;
             }
         };
@@ -238,7 +238,7 @@ impl<R: RequestSource> Sender<R> {
             self.replies += 1 + u64::from(self.batches.on_reply(&mut self.ledger, number, reply));
             self.pacer.on_reply(now, number);
         } else {
-            self.quit = Some(AbortReason::Nonsense("the peer sent a reply without a request"));
+            self.abort_reason = Some(AbortReason::InvalidData("the peer sent a reply without a request"));
         }
     }
 }
@@ -251,17 +251,17 @@ impl<R: RequestSource> Application for Sender<R> {
             Input::Full(outgoing) => self.rejected.add(outgoing),
             Input::Writable(_) => self.rejected.retry(),
             Input::PeerClosed(_) if self.has_more() => {
-                self.quit = Some(AbortReason::Connection("closed by the peer"));
+                self.abort_reason = Some(AbortReason::Connection("closed by the peer"));
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Accepted(_) | Input::Closed(_) => {}
         }
     }
 
     fn poll(&mut self, now: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         if let Some(connection) = self.openings.next() {
             return Output::Open(connection);
@@ -275,11 +275,11 @@ impl<R: RequestSource> Application for Sender<R> {
             }
             return Output::Send(outgoing);
         }
-        self.pacer.stop_in_time(now);
+        self.pacer.stop_at_end(now);
         if self.is_blocked() {
             return self.wait_for_room(now);
         }
-        if self.rest.is_some() {
+        if self.message_rest.is_some() {
             return self.send_rest(now);
         }
         if let Some((connection, attempt)) = self.setups.next(now)
@@ -288,7 +288,7 @@ impl<R: RequestSource> Application for Sender<R> {
             return Output::Send(self.outgoing(self.lane(turn), payload));
         }
         if self.pacer.next() > now {
-            return Output::Wait(self.pacer.next().min(self.setups.due()));
+            return Output::Wait(self.pacer.next().min(self.setups.repeat_time()));
         }
         Output::Send(self.next_message(now))
     }
@@ -299,7 +299,7 @@ impl<R: RequestSource> Application for Sender<R> {
             due: self.ledger.due(),
             done: self.replies,
             last_due: self.ledger.last_due(),
-            all_due: self.pacer.left() == 0,
+            all_due: self.pacer.messages_left() == 0,
             waits_for_reply: self.pacer.waits_for_reply(),
         }
     }
@@ -308,19 +308,19 @@ impl<R: RequestSource> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Records all remaining messages of the schedule as never sent; an endless schedule has no remaining messages.
+    /// Records all remaining messages of the schedule as never sent; an is_endless schedule has no remaining messages.
     fn end(&mut self, now: Time) -> bool {
         const PART_OCTETS: u64 = 4096;
-        if self.endless {
+        if self.is_endless {
             return true;
         }
         for _ in 0..PART_OCTETS {
-            if self.pacer.left() == 0 {
+            if self.pacer.messages_left() == 0 {
                 return true;
             }
             self.note_unsent(now);
         }
-        self.pacer.left() == 0
+        self.pacer.messages_left() == 0
     }
 }
 
@@ -431,8 +431,8 @@ mod tests {
         client.handle(ms(10), Input::Full(first));
         assert_eq!(wait(client.as_mut(), ms(10)), ms(1010));
         assert_eq!(wait(client.as_mut(), ms(1009)), ms(1010));
-        let Output::Stop(quit) = client.poll(ms(1010)) else { panic!("it goes on") };
-        assert_eq!(quit, AbortReason::BehindSchedule { message: 0, scheduled: ms(10) });
+        let Output::Stop(abort_reason) = client.poll(ms(1010)) else { panic!("it goes on") };
+        assert_eq!(abort_reason, AbortReason::BehindSchedule { message: 0, scheduled: ms(10) });
     }
 
     #[test]
@@ -545,7 +545,7 @@ mod tests {
         let first = send(client.as_mut(), ms(10));
         reply(client.as_mut(), ms(30), first.payload.clone());
         reply(client.as_mut(), ms(30), first.payload);
-        assert!(matches!(client.poll(ms(30)), Output::Stop(AbortReason::Nonsense(_))));
+        assert!(matches!(client.poll(ms(30)), Output::Stop(AbortReason::InvalidData(_))));
         let mut client = opened("echo", 1, 2);
         client.handle(ms(5), Input::Failed(ConnectionId(0), "connection reset"));
         assert!(matches!(client.poll(ms(5)), Output::Stop(AbortReason::Connection("connection reset"))));

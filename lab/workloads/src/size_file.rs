@@ -50,13 +50,13 @@ impl Sizes {
         if weights.values().all(|weight| *weight == 0) {
             return Err((1, "the file contains no sizes; write one per line".to_owned()));
         }
-        Ok(Self::Mix(reduced(&weights)))
+        Ok(Self::Mix(join_sizes(&weights)))
     }
 }
 
 /// Joins neighbouring sizes of a long list to their mean, which keeps the number of messages and, but for rounding, of octets. A group has at
 /// most a thousandth of the messages and of the octets, unless a single size has more: rare long messages remain as long as they are.
-fn reduced(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
+fn join_sizes(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
     let octets = |size: &ByteCount, weight: &u64| u128::from(size.0) * u128::from(*weight);
     let total: u64 = weights.values().sum();
     let all_octets: u128 = weights.iter().map(|(size, weight)| octets(size, weight)).sum();

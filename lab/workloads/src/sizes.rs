@@ -115,13 +115,13 @@ impl Sizes {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::MAX_SIZE_CLASSES => {
-                weights.keys().map(|size| SizeClass::of(size.0, of_replies)).collect()
+                weights.keys().map(|size| SizeClass::of_size(size.0, of_replies)).collect()
             }
             Self::Mix(weights) => {
                 let [min, max] = [weights.keys().next(), weights.keys().next_back()];
                 SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), of_replies)
             }
-            // Two deviations to each side of the median lie 95 % of all.
+            // 95 % of the sizes are within two standard deviations of the median.
             Self::LogNormal(LogNormal { median, sigma, max }) => {
                 let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
                 let largest = max.map_or(u64::MAX, |max| max.0);
@@ -147,8 +147,8 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 
 impl SizeClass {
     /// Returns the class of one size.
-    fn of(size: u64, of_replies: bool) -> Self {
-        let name = format!("{} {}", short_size(size), what(of_replies));
+    fn of_size(size: u64, of_replies: bool) -> Self {
+        let name = format!("{} {}", short_size(size), direction(of_replies));
         Self { name, of_replies, min: size, max: size }
     }
 
@@ -165,7 +165,7 @@ impl SizeClass {
             };
             let min = if power == first { 0 } else { from };
             let max = if power == last { u64::MAX } else { below - 1 };
-            Self { name: format!("{} {range}", what(of_replies)), of_replies, min, max }
+            Self { name: format!("{} {range}", direction(of_replies)), of_replies, min, max }
         };
         (first..=last).map(class).collect()
     }
@@ -177,7 +177,7 @@ impl SizeClass {
     }
 }
 
-const fn what(of_replies: bool) -> &'static str {
+const fn direction(of_replies: bool) -> &'static str {
     if of_replies { "replies" } else { "requests" }
 }
 

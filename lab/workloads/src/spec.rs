@@ -138,7 +138,7 @@ impl WorkloadSpec {
 
     /// Returns whether only the transport limits the rate.
     pub fn is_greedy(&self) -> bool {
-        self.kind.workload().pace() == Pace::Taken
+        self.kind.workload().pace() == Pace::Accepted
     }
 
     /// Returns the function that finds message boundaries in a byte stream over these lanes.

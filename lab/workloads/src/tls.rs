@@ -110,7 +110,7 @@ pub(crate) fn with_tls(
 struct TlsApplication {
     application: Box<dyn Application>,
     handshake: Handshake,
-    connections: BTreeMap<ConnectionId, State>,
+    connections: BTreeMap<ConnectionId, HandshakeState>,
     /// Handshake messages that the transport has not accepted.
     outbox: VecDeque<Outgoing>,
     /// Records that the transport has not accepted, or only in part; the application repeats their messages.
@@ -128,7 +128,7 @@ struct TlsApplication {
 
 /// The state of a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum HandshakeState {
     /// The client waits for the server's answer; with early data its application may send already.
     AwaitsAnswer,
     /// The server waits for the client's first or second message.
@@ -145,21 +145,21 @@ impl TlsApplication {
     /// Handles a handshake message of the peer.
     fn take(&mut self, now: Time, connection: ConnectionId) {
         let Handshake { answer, finished, is_early, .. } = self.handshake;
-        let state = self.connections.entry(connection).or_insert(State::AwaitsClient);
+        let state = self.connections.entry(connection).or_insert(HandshakeState::AwaitsClient);
         match *state {
-            State::AwaitsAnswer => {
-                *state = State::Done;
+            HandshakeState::AwaitsAnswer => {
+                *state = HandshakeState::Done;
                 self.send(connection, finished);
                 if !is_early {
                     self.open(now, connection);
                 }
             }
-            State::AwaitsClient => {
-                *state = State::Done;
+            HandshakeState::AwaitsClient => {
+                *state = HandshakeState::Done;
                 self.send(connection, answer);
             }
             // The client's Finished.
-            State::Done => {}
+            HandshakeState::Done => {}
         }
     }
 
@@ -196,8 +196,8 @@ impl TlsApplication {
     fn is_open(&self, connection: ConnectionId) -> bool {
         match self.connections.get(&connection) {
             None => false,
-            Some(State::AwaitsAnswer) => self.handshake.is_early,
-            Some(State::AwaitsClient | State::Done) => true,
+            Some(HandshakeState::AwaitsAnswer) => self.handshake.is_early,
+            Some(HandshakeState::AwaitsClient | HandshakeState::Done) => true,
         }
     }
 }
@@ -206,14 +206,14 @@ impl Application for TlsApplication {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Opened(connection) => {
-                self.connections.insert(connection, State::AwaitsAnswer);
+                self.connections.insert(connection, HandshakeState::AwaitsAnswer);
                 self.send(connection, self.handshake.hello);
                 if self.handshake.is_early {
                     self.open(now, connection);
                 }
             }
             Input::Accepted(connection) => {
-                self.connections.insert(connection, State::AwaitsClient);
+                self.connections.insert(connection, HandshakeState::AwaitsClient);
                 self.application.handle(now, Input::Accepted(connection));
             }
             Input::Message(delivery) if delivery.payload.first() == Some(&APPLICATION_DATA) => {
@@ -291,7 +291,7 @@ impl Application for TlsApplication {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::in_parts::InParts;
+    use crate::partial_transport::PartialTransport;
     use crate::{Host, StreamLayout, WorkloadSpec};
     use hol_base::Seed;
     use hol_transport::DeliveryTimes;
@@ -385,7 +385,7 @@ mod tests {
                 StreamLayout { streams: 1, connections: 1, gives_up: false, is_stream: true, handshake: Some(handshake) };
             let spec: WorkloadSpec = serde_json::from_str("{\"kind\":\"bulk\",\"size\":\"300B\"}").unwrap();
             let (mut client, id) = (spec.client(lanes, crate::ENDLESS, Seed(1)), ConnectionId(0));
-            let mut transport = InParts::new(returns_rest);
+            let mut transport = PartialTransport::new(returns_rest);
             prop_assert!(matches!(client.poll(Time::ZERO), Output::Open(_)));
             client.handle(Time::ZERO, Input::Opened(id));
             for (turn, room) in rooms.iter().enumerate() {

@@ -31,8 +31,8 @@ struct Frame {
 struct Head {
     octets: usize,
     /// Octets of main data in earlier frames, and in this frame.
-    reaches_back: usize,
-    slot: usize,
+    earlier_octets: usize,
+    main_data_room: usize,
 }
 
 impl Frame {
@@ -42,22 +42,22 @@ impl Frame {
 }
 
 impl Head {
-    fn of_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
+    fn from_frame(offset: u16, octets: &[u8]) -> Result<Option<Self>, Malformed> {
         if offset > 0 {
             return Ok(None);
         }
         let header = FrameHeader::read(octets)?;
         // The header and the side information are always in the first packet.
-        let reaches_back = octets
+        let earlier_octets = octets
             .get(..header.main_data_offset())
             .map(|octets| header.main_data_begin(octets))
             .ok_or(PARTS_CONTRADICT)?;
-        Ok(Some(Self { octets: header.frame(), reaches_back, slot: header.main_data_room() }))
+        Ok(Some(Self { octets: header.frame(), earlier_octets, main_data_room: header.main_data_room() }))
     }
 
     /// Every part contains the length of the whole unit.
-    fn of_unit(piece: &AduFragment<'_>) -> Self {
-        Self { octets: piece.size.into(), reaches_back: 0, slot: 0 }
+    fn from_unit(piece: &AduFragment<'_>) -> Self {
+        Self { octets: piece.size.into(), earlier_octets: 0, main_data_room: 0 }
     }
 }
 
@@ -79,11 +79,11 @@ impl Frames {
         let (octets, head) = match self.packing {
             Packing::Mpa => {
                 let (offset, octets) = mpa::read(payload)?;
-                (octets.len(), Head::of_frame(offset, octets)?)
+                (octets.len(), Head::from_frame(offset, octets)?)
             }
             Packing::Adu => {
                 let [piece] = fragments(payload)?[..] else { return Err(PARTS_CONTRADICT) };
-                (piece.octets.len(), Some(Head::of_unit(&piece)))
+                (piece.octets.len(), Some(Head::from_unit(&piece)))
             }
         };
         self.make_room(number)?;
@@ -133,10 +133,10 @@ impl Frames {
         else {
             return false;
         };
-        let (mut reaches_back, mut before) = (head.reaches_back, number);
-        while reaches_back > 0 {
+        let (mut earlier_octets, mut before) = (head.earlier_octets, number);
+        while earlier_octets > 0 {
             let Some(head) = before.checked_sub(1).and_then(whole) else { return false };
-            reaches_back = reaches_back.saturating_sub(head.slot);
+            earlier_octets = earlier_octets.saturating_sub(head.main_data_room);
             before -= 1;
         }
         true

@@ -33,7 +33,7 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
 
 /// Returns the largest number of frames that a unit of a cycle of this size waits after the first unit sent,
 /// which determines when all frames are played.
-pub(super) fn spread(cycle: u8) -> u64 {
+pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
     waits.iter().max().zip(waits.first()).map_or(0, |(longest, first)| longest.abs_diff(*first))

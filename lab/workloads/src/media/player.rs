@@ -26,7 +26,7 @@ pub(crate) struct Player {
     playout: Playout,
     /// Connections on which the peer sends no more data.
     to_close: VecDeque<ConnectionId>,
-    quit: Option<AbortReason>,
+    abort_reason: Option<AbortReason>,
     ledger: Ledger,
 }
 
@@ -40,7 +40,7 @@ impl Player {
             frames: Frames::new(media.packing),
             playout: Playout::new(media.buffer),
             to_close: VecDeque::new(),
-            quit: None,
+            abort_reason: None,
             ledger: Ledger::new(expected),
         }
     }
@@ -87,11 +87,11 @@ impl Application for Player {
     fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Message(delivery) => {
-                let invalid = |Malformed(why)| AbortReason::Nonsense(why);
-                self.quit = self.take(now, delivery).err().map(invalid).or(self.quit);
+                let invalid = |Malformed(why)| AbortReason::InvalidData(why);
+                self.abort_reason = self.take(now, delivery).err().map(invalid).or(self.abort_reason);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
-            Input::Failed(_, reason) => self.quit = Some(AbortReason::Connection(reason)),
+            Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
             Input::Opened(_)
             | Input::Accepted(_)
             | Input::Closed(_)
@@ -101,8 +101,8 @@ impl Application for Player {
     }
 
     fn poll(&mut self, _: Time) -> Output {
-        if let Some(quit) = self.quit {
-            return Output::Stop(quit);
+        if let Some(abort_reason) = self.abort_reason {
+            return Output::Stop(abort_reason);
         }
         self.to_close.pop_front().map_or(Output::Wait(Time::MAX), Output::Close)
     }

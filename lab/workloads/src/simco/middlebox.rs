@@ -17,7 +17,7 @@ use crate::{ConnectionId, RuleEnforcer, StreamLayout};
 pub(crate) struct Firewall {
     middlebox: Middlebox,
     /// Number of TIDs of session control, which belong to no message.
-    control: u32,
+    control_tids: u32,
     /// Sessions by connection.
     sessions: Vec<SessionId>,
     /// Empty between requests.
@@ -37,7 +37,7 @@ impl Firewall {
             .expect("a pure firewall is consistent");
         Self {
             middlebox,
-            control: agent::control_tids(lanes),
+            control_tids: agent::control_tids(lanes),
             sessions: Vec::new(),
             batch: Batch::default(),
             octets: MessageBuffer::new(),
@@ -64,7 +64,7 @@ impl Firewall {
 
 impl ReplySource for Firewall {
     fn number(&self, request: &Bytes) -> Option<u32> {
-        agent::message_number(request, self.control)
+        agent::message_number(request, self.control_tids)
     }
 
     fn answer(
@@ -77,7 +77,7 @@ impl ReplySource for Firewall {
         self.middlebox.receive(now, session, request, &mut self.batch);
         self.enforce(now);
         let reply = self.batch.release().filter_map(reply_of).next();
-        reply.map(|reply| Some(self.octets.of(&reply))).ok_or("the client sent an invalid SIMCO request")
+        reply.map(|reply| Some(self.octets.encode(&reply))).ok_or("the client sent an invalid SIMCO request")
     }
 
     fn end(&mut self, now: Time) {
