@@ -97,7 +97,7 @@ pub struct Point {
 impl Point {
     /// Returns the point with every default filled in, and with the identifier of its settings.
     pub(crate) fn with_defaults(mut self) -> Self {
-        self.workload = self.workload.settled();
+        self.workload = self.workload.with_defaults();
         self.background = self.background.into_iter().map(Background::with_defaults).collect();
         self.id = self.identity();
         self

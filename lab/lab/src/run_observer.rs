@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn each_class_of_sizes_is_summarised_by_itself_and_only_of_the_kind_that_is_measured() {
-        let class = |name: &str, min, max| SizeClass { name: name.to_owned(), of_replies: true, min, max };
+        let class = |name: &str, min, max| SizeClass { name: name.to_owned(), is_reply_size: true, min, max };
         let classes = vec![class("short", 0, 999), class("long", 1000, u64::MAX)];
         let record = |kind, reply_size| Record {
             id: 0,

@@ -8,7 +8,7 @@ use hol_workloads::WorkloadSpec;
 
 /// Returns an error for a scenario with an unsupported feature, which names the feature and a way out.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
-    if scenario.filtered().is_some() {
+    if scenario.filtered_node().is_some() {
         return Err("the model world has no packet filter; use the kernel world (--world kernel), or filter = \"none\""
             .to_owned());
     }
@@ -28,9 +28,11 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     }
     let topology = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
     for flow in scenario.flow_specs() {
-        possible(flow.transport, flow.workload, &topology).map_err(|problem| match flow.place.table() {
-            Some(table) => format!("in {table}: {problem}"),
-            None => problem,
+        possible(flow.transport, flow.workload, &topology).map_err(|problem| {
+            match flow.position.table() {
+                Some(table) => format!("in {table}: {problem}"),
+                None => problem,
+            }
         })?;
     }
     Ok(())

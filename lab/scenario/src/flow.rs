@@ -20,13 +20,13 @@ const MIN_GRACE: Duration = Duration::from_secs(120);
 const FINAL_SILENCE: Duration = Duration::from_secs(10);
 /// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
 /// detect that the connection has failed.
-const STALLED_TIMEOUTS: u64 = 3;
+const TIMEOUTS_UNTIL_STALL: u64 = 3;
 /// The timeout that replaces the retransmission timeout of UDP, which has none: that after which a SIP transaction fails (RFC 3261 table
 /// 4).
-const TIMEOUT_OF_DATAGRAMS: Duration = Duration::from_secs(32);
+const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(32);
 
 /// The timeout of QUIC connections without an idle timeout: that of TCP on Linux.
-const TIMEOUT_OF_ENDLESS_IDLE: Duration = Duration::from_secs(120);
+const QUIC_TIMEOUT_WITHOUT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The parameters that decide when a flow ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct FlowLimits {
     start: Time,
     connect_timeout: Option<Duration>,
     /// The time without a delivery after which the flow has stalled.
-    stalls_after: Duration,
+    stall_timeout: Duration,
     /// The time after the last message was scheduled at which the flow ends.
     grace: Option<Duration>,
     /// The silence after the last message was due that ends the flow normally, if messages may be lost unnoticed.
@@ -65,7 +65,7 @@ pub struct Flow {
     /// Messages that the transport reported as abandoned.
     abandoned: u64,
     /// The time of the last delivery, or of the first message after an idle period.
-    progress: Time,
+    last_progress: Time,
     run_end: Option<RunEnd>,
 }
 
@@ -90,17 +90,19 @@ fn time_to_failure(transport: &TransportSpec) -> Duration {
 
 impl FlowLimits {
     /// Derives the parameters from a workload and a transport; `start` is the start of the workload on the run's clock.
-    pub fn of(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
+    pub fn new(workload: &WorkloadSpec, transport: &TransportSpec, start: Time) -> Self {
         let timeout = match transport.protocol() {
             Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. } => config.rto_max,
             Protocol::Sctp { config, .. } => config.rto_max,
-            Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => TIMEOUT_OF_ENDLESS_IDLE,
+            Protocol::Quic { config, .. } if config.idle_timeout.is_zero() => {
+                QUIC_TIMEOUT_WITHOUT_IDLE_TIMEOUT
+            }
             Protocol::Quic { config, .. } => config.idle_timeout,
             // Neither of them has a retransmission timer.
-            Protocol::Udp { .. } | Protocol::Unix { .. } => TIMEOUT_OF_DATAGRAMS,
+            Protocol::Udp { .. } | Protocol::Unix { .. } => DATAGRAM_TIMEOUT,
         };
-        let retransmissions = timeout * STALLED_TIMEOUTS;
-        let stalls_after = retransmissions.max(time_to_failure(transport));
+        let retransmissions = timeout * TIMEOUTS_UNTIL_STALL;
+        let stall_timeout = retransmissions.max(time_to_failure(transport));
         // SIP and partial reliability report abandoned messages, but not every driver sees the report. These flows get the time that a
         // retransmission may take.
         let silence = match transport.protocol() {
@@ -111,7 +113,7 @@ impl FlowLimits {
         Self {
             start,
             connect_timeout: workload.connect_timeout,
-            stalls_after,
+            stall_timeout,
             grace: workload.late_limit().map(|limit| limit.max(MIN_GRACE)),
             silence,
             has_replies: workload.has_replies(),
@@ -131,8 +133,8 @@ impl FlowLimits {
 impl Flow {
     /// Creates a flow that has not started.
     pub fn new(limits: FlowLimits) -> Self {
-        let progress = limits.start;
-        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, progress, run_end: None }
+        let last_progress = limits.start;
+        Self { limits, requested: 0, open: 0, connected: None, abandoned: 0, last_progress, run_end: None }
     }
 
     /// Returns the parameters that decide when the flow ends.
@@ -181,12 +183,12 @@ impl Flow {
         if self.open == self.requested {
             self.connected.get_or_insert(now);
         }
-        self.progress = now;
+        self.last_progress = now;
     }
 
     /// Records that the server has accepted a connection.
     pub fn note_accepted(&mut self, now: Time) {
-        self.progress = now;
+        self.last_progress = now;
     }
 
     /// Records that the client passes a message to the transport.
@@ -195,14 +197,14 @@ impl Flow {
         // Any of the messages that may be lost could still be in flight, so the silence begins with the last message.
         let last = self.limits.silence.is_some() && tally.all_due;
         if last || self.outstanding_messages(tally) <= 1 {
-            self.progress = now;
+            self.last_progress = now;
         }
     }
 
     /// Records a delivery.
     #[inline]
     pub fn note_delivery(&mut self, now: Time, tally: FlowProgress) {
-        self.progress = now;
+        self.last_progress = now;
         self.finish_if_done(tally);
     }
 
@@ -213,8 +215,8 @@ impl Flow {
     }
 
     /// Ends the flow because an application has aborted.
-    pub fn note_abort(&mut self, now: Time, quit: AbortReason) {
-        self.stop(RunEnd::by(quit, now));
+    pub fn note_abort(&mut self, now: Time, abort_reason: AbortReason) {
+        self.stop(RunEnd::from_abort(abort_reason, now));
     }
 
     /// Ends the flow because a connection received invalid octets or a system call failed. `reason` uses the terms of the RFC.
@@ -232,11 +234,11 @@ impl Flow {
         if self.run_end.is_some() {
             return Time::MAX;
         }
-        let stalls_after = self
+        let stall_timeout = self
             .silence(tally)
-            .map_or(self.limits.stalls_after, |silence| silence.min(self.limits.stalls_after));
+            .map_or(self.limits.stall_timeout, |silence| silence.min(self.limits.stall_timeout));
         // A flow without a connection has not stalled: the transport reports when it fails to connect.
-        let look = if self.connected.is_some() { self.progress + stalls_after } else { Time::MAX };
+        let look = if self.connected.is_some() { self.last_progress + stall_timeout } else { Time::MAX };
         look.min(self.end_of_grace(tally)).min(self.connect_by())
     }
 
@@ -245,20 +247,20 @@ impl Flow {
         let outstanding = self.outstanding_messages(tally);
         if let (true, Some(within)) = (now >= self.connect_by(), self.limits.connect_timeout) {
             self.stop(RunEnd::NotConnected { within });
-        } else if self.silence(tally).is_some_and(|silence| now >= self.progress + silence) {
+        } else if self.silence(tally).is_some_and(|silence| now >= self.last_progress + silence) {
             self.stop(RunEnd::Finished);
         } else if now >= self.end_of_grace(tally) {
             // Unreliable messages that have not arrived by now count as lost.
             let lossy = self.limits.silence.is_some();
             self.stop(if lossy { RunEnd::Finished } else { RunEnd::OutOfTime { outstanding } });
-        } else if self.connected.is_some() && now >= self.progress + self.limits.stalls_after {
+        } else if self.connected.is_some() && now >= self.last_progress + self.limits.stall_timeout {
             // Lost unreliable messages do not stall a flow whose schedule continues.
             let waits = outstanding > 0 && self.limits.silence.is_none();
             if waits || tally.waits_for_reply {
-                self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
+                self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
             } else {
                 // No message is in flight: the schedule has long intervals.
-                self.progress = now;
+                self.last_progress = now;
             }
         }
     }
@@ -266,7 +268,7 @@ impl Flow {
     /// Ends the flow because no further event can occur.
     pub fn deadlock(&mut self, now: Time, tally: FlowProgress) {
         let outstanding = self.outstanding_messages(tally);
-        self.stop(RunEnd::Stalled { since: self.progress, at: now, outstanding });
+        self.stop(RunEnd::Stalled { since: self.last_progress, at: now, outstanding });
     }
 
     fn stop(&mut self, why: RunEnd) {
@@ -314,7 +316,7 @@ mod tests {
     }
 
     fn limits(transport: &str, workload: &str) -> FlowLimits {
-        FlowLimits::of(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
+        FlowLimits::new(&toml::from_str(workload).unwrap(), &transport.parse().unwrap(), Time::ZERO)
     }
 
     const ONEWAY: &str = "kind = 'oneway'";
@@ -512,9 +514,9 @@ mod tests {
     /// QUIC's timeout is three idle timeouts (RFC 9000 section 10.1), or TCP's without an idle timeout.
     #[test]
     fn quic_has_three_idle_timeouts() {
-        let stalls_after = |transport: &str| limits(transport, ONEWAY).stalls_after;
-        assert_eq!(stalls_after("quic:idle_timeout=10s"), Duration::from_secs(30));
-        assert_eq!(stalls_after("quic:idle_timeout=0s"), Duration::from_secs(360));
+        let stall_timeout = |transport: &str| limits(transport, ONEWAY).stall_timeout;
+        assert_eq!(stall_timeout("quic:idle_timeout=10s"), Duration::from_secs(30));
+        assert_eq!(stall_timeout("quic:idle_timeout=0s"), Duration::from_secs(360));
     }
 
     #[test]
@@ -523,6 +525,6 @@ mod tests {
         assert_eq!(silence("quic:datagrams"), Some(FINAL_SILENCE));
         assert_eq!(silence("quic"), None);
         assert_eq!(silence("udp"), Some(FINAL_SILENCE));
-        assert_eq!(silence("udp:sip=invite"), Some(TIMEOUT_OF_DATAGRAMS * STALLED_TIMEOUTS));
+        assert_eq!(silence("udp:sip=invite"), Some(DATAGRAM_TIMEOUT * TIMEOUTS_UNTIL_STALL));
     }
 }

@@ -109,7 +109,7 @@ impl TryFrom<MetricTable> for MetricReader {
         let MetricTable { regex, json, from, take, unit, better } = written;
         let find = match (regex, json) {
             (Some(regex), None) => {
-                MetricPattern::Regex(Regex::new(&regex).map_err(|problem| unread(&regex, &problem))?)
+                MetricPattern::Regex(Regex::new(&regex).map_err(|problem| regex_problem(&regex, &problem))?)
             }
             (None, Some(path)) => {
                 let wrong = |problem| {
@@ -130,7 +130,7 @@ impl TryFrom<MetricTable> for MetricReader {
                 "from = {from:?}: write \"stdout\", \"stderr\", or the absolute path of a file on the node"
             )),
         })?;
-        let better = better.unwrap_or_else(|| Better::usual(&unit));
+        let better = better.unwrap_or_else(|| Better::default_for(&unit));
         Ok(Self { find, from, take, unit, better })
     }
 }
@@ -151,7 +151,7 @@ impl From<MetricReader> for MetricTable {
 }
 
 /// Returns the last line of a regular expression's error, which describes it; the lines before it mark the position.
-fn unread(regex: &str, problem: &regex_lite::Error) -> String {
+fn regex_problem(regex: &str, problem: &regex_lite::Error) -> String {
     let problem = problem.to_string();
     let last = problem.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
     format!("regex = {regex:?}: {last}")
@@ -159,7 +159,7 @@ fn unread(regex: &str, problem: &regex_lite::Error) -> String {
 
 impl Better {
     /// Returns the default for a unit: less for times, more for everything else.
-    fn usual(unit: &str) -> Self {
+    fn default_for(unit: &str) -> Self {
         if is_time(unit) { Self::Less } else { Self::More }
     }
 }
@@ -175,7 +175,7 @@ impl MetricReader {
     }
 
     /// Returns the number in `text`; `None` if there is none.
-    pub fn of(&self, text: &str) -> Option<f64> {
+    pub fn read(&self, text: &str) -> Option<f64> {
         let found = match &self.find {
             MetricPattern::Regex(regex) => regex
                 .captures_iter(text)
@@ -183,12 +183,12 @@ impl MetricReader {
                 .collect(),
             MetricPattern::Json(path) => numbers(path, text),
         };
-        self.take.of(&found)
+        self.take.aggregate(&found)
     }
 }
 
 impl MetricAggregation {
-    fn of(self, numbers: &[f64]) -> Option<f64> {
+    fn aggregate(self, numbers: &[f64]) -> Option<f64> {
         let (first, last) = (*numbers.first()?, *numbers.last()?);
         let sum: f64 = numbers.iter().sum();
         Some(match self {

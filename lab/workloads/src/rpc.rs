@@ -173,8 +173,8 @@ impl Workload for Rpc {
     }
 
     fn classes(&self) -> Vec<SizeClass> {
-        let of_replies = self.reply.classes(true);
-        if of_replies.is_empty() { self.request.classes(false) } else { of_replies }
+        let reply_classes = self.reply.classes(true);
+        if reply_classes.is_empty() { self.request.classes(false) } else { reply_classes }
     }
 
     fn record_kind(&self) -> RecordKind {
@@ -350,7 +350,7 @@ mod tests {
         }
         assert!(replies.contains(&1000) && replies.contains(&2000), "{replies:?}");
         let mut sizes = Vec::new();
-        let reading = spec.reading(false);
+        let reading = spec.ledger_join(false);
         reading.settle_all(client.ledger(), server.ledger(), |record| {
             sizes.push(record.reply_size as usize);
             assert_eq!(record.size, 300);
@@ -438,11 +438,11 @@ mod tests {
 
     #[test]
     fn the_default_load_is_a_poisson_process() {
-        let arrivals = |keys: &str| spec(keys).settled().arrivals();
+        let arrivals = |keys: &str| spec(keys).with_defaults().arrivals();
         assert_eq!(arrivals(""), Arrivals::Poisson);
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);
-        assert_eq!(spec(",\"interval\":\"0s\"").settled().check(), Ok(()));
-        assert_eq!(spec(",\"users\":4").settled().rate(), None);
+        assert_eq!(spec(",\"interval\":\"0s\"").with_defaults().check(), Ok(()));
+        assert_eq!(spec(",\"users\":4").with_defaults().rate(), None);
     }
 
     proptest! {

@@ -308,7 +308,7 @@ impl<R: RequestSource> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Records all remaining messages of the schedule as never sent; an is_endless schedule has no remaining messages.
+    /// Records all remaining messages of the schedule as never sent; an endless schedule has no remaining messages.
     fn end(&mut self, now: Time) -> bool {
         const PART_OCTETS: u64 = 4096;
         if self.is_endless {

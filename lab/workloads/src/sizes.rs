@@ -55,7 +55,7 @@ pub struct SizeClass {
     /// Name of the class in tables, such as `200 kB replies`.
     pub name: String,
     /// Whether the size is the reply's, not the request's.
-    pub of_replies: bool,
+    pub is_reply_size: bool,
     /// The smallest size in octets.
     pub min: u64,
     /// The largest size in octets.
@@ -111,21 +111,21 @@ impl Sizes {
 
     /// Returns classes that contain every size: one for each size of a short mix, otherwise one for each power
     /// of ten. Empty if all sizes are the same.
-    pub(crate) fn classes(&self, of_replies: bool) -> Vec<SizeClass> {
+    pub(crate) fn classes(&self, is_reply_size: bool) -> Vec<SizeClass> {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
             Self::Mix(weights) if weights.len() <= Self::MAX_SIZE_CLASSES => {
-                weights.keys().map(|size| SizeClass::of_size(size.0, of_replies)).collect()
+                weights.keys().map(|size| SizeClass::of_size(size.0, is_reply_size)).collect()
             }
             Self::Mix(weights) => {
                 let [min, max] = [weights.keys().next(), weights.keys().next_back()];
-                SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), of_replies)
+                SizeClass::decades(min.map_or(0, |size| size.0), max.map_or(0, |size| size.0), is_reply_size)
             }
             // 95 % of the sizes are within two standard deviations of the median.
             Self::LogNormal(LogNormal { median, sigma, max }) => {
                 let at = |deviations: f64| (median.0 as f64 * (sigma * deviations).exp()) as u64;
                 let largest = max.map_or(u64::MAX, |max| max.0);
-                SizeClass::decades(at(-2.0), at(2.0).min(largest), of_replies)
+                SizeClass::decades(at(-2.0), at(2.0).min(largest), is_reply_size)
             }
         };
         if classes.len() > 1 { classes } else { Vec::new() }
@@ -147,14 +147,14 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 
 impl SizeClass {
     /// Returns the class of one size.
-    fn of_size(size: u64, of_replies: bool) -> Self {
-        let name = format!("{} {}", short_size(size), direction(of_replies));
-        Self { name, of_replies, min: size, max: size }
+    fn of_size(size: u64, is_reply_size: bool) -> Self {
+        let name = format!("{} {}", short_size(size), direction(is_reply_size));
+        Self { name, is_reply_size, min: size, max: size }
     }
 
     /// Returns a class for each power of ten from that of `min` to that of `max`; the first and the last
     /// are open.
-    fn decades(min: u64, max: u64, of_replies: bool) -> Vec<Self> {
+    fn decades(min: u64, max: u64, is_reply_size: bool) -> Vec<Self> {
         let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {
             let (from, below) = (10_u64.pow(power), 10_u64.pow(power + 1));
@@ -165,20 +165,20 @@ impl SizeClass {
             };
             let min = if power == first { 0 } else { from };
             let max = if power == last { u64::MAX } else { below - 1 };
-            Self { name: format!("{} {range}", direction(of_replies)), of_replies, min, max }
+            Self { name: format!("{} {range}", direction(is_reply_size)), is_reply_size, min, max }
         };
         (first..=last).map(class).collect()
     }
 
     /// Returns whether a record belongs to the class.
     pub fn has(&self, record: &Record) -> bool {
-        let size = if self.of_replies { record.reply_size } else { record.size };
+        let size = if self.is_reply_size { record.reply_size } else { record.size };
         (self.min..=self.max).contains(&u64::from(size))
     }
 }
 
-const fn direction(of_replies: bool) -> &'static str {
-    if of_replies { "replies" } else { "requests" }
+const fn direction(is_reply_size: bool) -> &'static str {
+    if is_reply_size { "replies" } else { "requests" }
 }
 
 /// Writes octets in the largest decimal unit that needs no fraction.

@@ -147,7 +147,7 @@ impl WorkloadSpec {
     }
 
     /// Returns how the ledgers are joined, over a transport that may abandon messages or not.
-    pub fn reading(&self, gives_up: bool) -> LedgerJoin {
+    pub fn ledger_join(&self, gives_up: bool) -> LedgerJoin {
         LedgerJoin { has_replies: self.has_replies(), gives_up }
     }
 
@@ -183,7 +183,7 @@ impl WorkloadSpec {
     }
 
     /// Returns the workload with every default set.
-    pub fn settled(&self) -> Self {
+    pub fn with_defaults(&self) -> Self {
         let (from, to) = (Some(self.from().to_owned()), Some(self.to().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
         settled.kind.workload_mut().set_defaults();
@@ -267,7 +267,7 @@ mod tests {
     fn table_with_defaults_names_every_key_and_stays_valid() {
         for kind in Kind::all() {
             let (name, workload) = (kind.workload().name(), WorkloadSpec::new(kind));
-            let settled = workload.settled();
+            let settled = workload.with_defaults();
             assert_eq!((settled.check(), settled.kind.workload().name()), (Ok(()), name));
             let json = serde_json::to_value(&settled).unwrap();
             assert_eq!(json.get("rate").is_some(), workload.load().is_some(), "{json}");

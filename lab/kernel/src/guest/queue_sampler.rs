@@ -114,7 +114,7 @@ impl LinkQueueStatistics {
         let dropped = of(&self.dropping).drops.saturating_sub(beside);
         let [all_dropped, all_lost] = &mut self.counted;
         let (dropped, lost) = (all_dropped.update(dropped), all_lost.update(lost));
-        Ok(QueueSample { line, packets, octets, dropped, lost: Some(lost) })
+        Ok(QueueSample { queue: line, packets, octets, dropped, lost: Some(lost) })
     }
 }
 
@@ -144,7 +144,7 @@ impl QueueSampler {
                 let left = StdDuration::from_nanos(interval.as_nanos() - now % interval.as_nanos());
                 step = wait(left).map_err(GuestError::from);
                 let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
-                if all.len() as u64 > Sample::MAX {
+                if all.len() as u64 > Sample::MAX_PER_RUN {
                     return;
                 }
                 step = step.and_then(|()| sample_all(&mut links, beginning.wait(), &mut all));

@@ -58,7 +58,7 @@ fn client(samples: &[Sample]) -> Vec<(Time, SenderSample)> {
 
 fn queues(samples: &[Sample], line: u32) -> Vec<QueueSample> {
     let of_line = samples.iter().filter_map(|sample| match sample.value {
-        SampleValue::Queue(queue) if queue.line == line => Some(queue),
+        SampleValue::Queue(queue) if queue.queue == line => Some(queue),
         _ => None,
     });
     of_line.collect()
