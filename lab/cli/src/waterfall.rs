@@ -38,10 +38,10 @@ pub fn text(page: &Waterfall) -> String {
 
 fn row(file: usize, bar: &WaterfallFile, end: Duration) -> Vec<String> {
     let place = |at: Duration| (WIDTH * at.as_nanos() as f64 / end.as_nanos().max(1) as f64).round() as usize;
-    let mut line = " ".repeat(place(bar.known));
-    let mut at = bar.known;
+    let mut line = " ".repeat(place(bar.known_after));
+    let mut at = bar.known_after;
     for span in &bar.spans {
-        at += span.lasts;
+        at += span.duration;
         let letters = place(at).saturating_sub(line.len());
         line.extend(std::iter::repeat_n(letter(span.cause), letters));
     }

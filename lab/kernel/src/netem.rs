@@ -53,7 +53,7 @@ pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> 
     let Some(mtu) = mtu else {
         return refuse("network.mtu", "an interface supports at most 65535 octets; lower it");
     };
-    let links = ShapedLink::all_of(&network)?;
+    let links = ShapedLink::from_topology(&network)?;
     behind_the_delay(&links, network.link_changes())?;
     Ok(BuildableNetwork { network, mtu, links })
 }

@@ -32,7 +32,7 @@ impl BatchMeans {
 
     /// Returns whether the batches are too short: their means still depend on each other (two-sided, about 5
     /// %).
-    pub fn correlated(&self) -> bool {
+    pub fn are_correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }
 }
@@ -80,8 +80,8 @@ mod tests {
     #[test]
     fn too_short_batches_are_reported_as_correlated() {
         let run = series(0.99, 20_000, 1);
-        assert!(BatchMeans::of(&run, 0, 2_000, 0.95).unwrap().correlated());
-        assert!(!BatchMeans::of(&run, 0, 20, 0.95).unwrap().correlated());
+        assert!(BatchMeans::of(&run, 0, 2_000, 0.95).unwrap().are_correlated());
+        assert!(!BatchMeans::of(&run, 0, 20, 0.95).unwrap().are_correlated());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::interval::Interval;
 use crate::quantile::wilson;
 
 /// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
-const MIN_BOOTSTRAP: usize = 8;
+const MIN_BOOTSTRAP_REPETITIONS: usize = 8;
 /// An interval whose longer side is more than this many times the shorter is not printed as ±.
 const LOPSIDED_RATIO: f64 = 1.5;
 
@@ -41,13 +41,14 @@ impl Bounds {
     /// ```
     pub fn of_mean(samples: &[f64], confidence: f64) -> Option<Self> {
         let symmetric = Self::from(Interval::of(samples, confidence)?);
-        let ends = if samples.len() < MIN_BOOTSTRAP { None } else { bca_of_mean(samples, confidence) };
+        let ends =
+            if samples.len() < MIN_BOOTSTRAP_REPETITIONS { None } else { bca_of_mean(samples, confidence) };
         let skewed = ends.map(|(low, high)| Self { low, high, ..symmetric });
         Some(skewed.filter(Self::is_lopsided).unwrap_or(symmetric))
     }
 
     /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
-    pub fn allowing(self, unseen: Allowance) -> Self {
+    pub fn with_allowance(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }
@@ -66,11 +67,11 @@ impl Bounds {
     }
 
     /// Returns a share of independent trials with its score interval; `None` without any.
-    pub fn of_share(have: u64, of: f64, confidence: f64) -> Option<Self> {
-        let value = have as f64 / of;
+    pub fn of_share(successes: u64, trials: f64, confidence: f64) -> Option<Self> {
+        let value = successes as f64 / trials;
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
-        let (low, high) = wilson(value, of, z);
-        (of > 0.0).then_some(Self { value, low, high })
+        let (low, high) = wilson(value, trials, z);
+        (trials > 0.0).then_some(Self { value, low, high })
     }
 
     /// Returns whether one end is much farther from the estimate than the other.

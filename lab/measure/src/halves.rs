@@ -16,7 +16,7 @@ pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
 /// Significance level of the rank test: of ten repetitions all, or all but the one that differs least, go the same way.
 const RANKS_ALPHA: f64 = 0.005;
 /// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
-const MIN_RANKED: usize = 10;
+const MIN_RANKED_REPETITIONS: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -40,9 +40,10 @@ pub struct RunHalves {
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Number of messages, completed or not, in the last part and in each of the other parts.
-    filled: u64,
-    each: u64,
+    /// Number of messages, completed or not, in the last part.
+    last_part_messages: u64,
+    /// Number of messages, completed or not, in each of the other parts.
+    part_messages: u64,
 }
 
 impl LatencySum {
@@ -67,10 +68,10 @@ impl RunHalves {
 impl HalvesBuilder {
     /// Adds the next message; `None` if it never completed.
     pub fn add(&mut self, latency: Option<Duration>) {
-        if self.parts.is_empty() || self.filled == self.each {
+        if self.parts.is_empty() || self.last_part_messages == self.part_messages {
             self.begin_part();
         }
-        self.filled += 1;
+        self.last_part_messages += 1;
         let part = self.parts.last_mut().expect("a part was begun above");
         if let Some(latency) = latency {
             *part = part.add(LatencySum { count: 1, nanos: latency.as_nanos().into() });
@@ -78,13 +79,13 @@ impl HalvesBuilder {
     }
 
     fn begin_part(&mut self) {
-        self.each = self.each.max(1);
+        self.part_messages = self.part_messages.max(1);
         if self.parts.len() == MAX_PARTS {
             self.parts = self.parts.chunks(2).map(|pair| pair[0].add(pair[1])).collect();
-            self.each *= 2;
+            self.part_messages *= 2;
         }
         self.parts.push(LatencySum::default());
-        self.filled = 0;
+        self.last_part_messages = 0;
     }
 
     /// Returns the halves.
@@ -107,7 +108,7 @@ pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     }
     let test = compare_paired(&later, &earlier, 0.0, 1.0 - UNSTEADY_SIGNIFICANCE);
     let far = test.difference.mean.abs() > MAX_DIFFERENCE * middle;
-    let ranked = halves.len() >= MIN_RANKED;
+    let ranked = halves.len() >= MIN_RANKED_REPETITIONS;
     let one_way = test.ranks.is_none_or(|ranks| !ranked || ranks.p < RANKS_ALPHA);
     !(far && test.p < UNSTEADY_SIGNIFICANCE && one_way)
 }

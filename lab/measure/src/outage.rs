@@ -65,13 +65,13 @@ pub struct OutageCurve {
 /// A message that had not been delivered at the first event.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
-    due: Time,
+    scheduled: Time,
     delivered: Option<Time>,
 }
 
 impl PendingMessage {
     fn response_time(&self) -> Option<Duration> {
-        self.delivered.map(|delivered| delivered.saturating_since(self.due))
+        self.delivered.map(|delivered| delivered.saturating_since(self.scheduled))
     }
 }
 
@@ -86,7 +86,7 @@ pub struct OutagesBuilder {
     /// The last messages before the first event: due time and response time.
     recent: std::collections::VecDeque<(Time, Duration)>,
     /// Time of the last delivery before the first event.
-    last: Option<Time>,
+    last_delivery: Option<Time>,
     after: Vec<PendingMessage>,
 }
 
@@ -104,17 +104,18 @@ impl OutagesBuilder {
         match record.latency() {
             Some(latency) if due + latency <= *first => {
                 self.latencies_before.complete(latency);
-                if let Some(last) = self.last.filter(|last| *last < due + latency) {
+                if let Some(last) = self.last_delivery.filter(|last| *last < due + latency) {
                     self.silences.complete((due + latency).since(last));
                 }
-                self.last = self.last.max(Some(due + latency));
+                self.last_delivery = self.last_delivery.max(Some(due + latency));
                 if self.recent.len() == MESSAGES_BEFORE {
                     self.recent.pop_front();
                 }
                 self.recent.push_back((due, latency));
             }
             latency if self.after.len() < MAX_MESSAGES => {
-                self.after.push(PendingMessage { due, delivered: latency.map(|latency| due + latency) });
+                self.after
+                    .push(PendingMessage { scheduled: due, delivered: latency.map(|latency| due + latency) });
             }
             _ => {}
         }
@@ -123,17 +124,18 @@ impl OutagesBuilder {
     /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
     /// delivered before the first event, and nothing for events after the last message.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
-        let Self { events, latencies_before: before, silences, recent, last, mut after } = self;
+        let Self { events, latencies_before: before, silences, recent, last_delivery: last, mut after } =
+            self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // A message that was never due is not missing.
-        after.retain(|message| message.delivered.is_some() || message.due <= ended);
+        after.retain(|message| message.delivered.is_some() || message.scheduled <= ended);
         let mut deliveries: Vec<Time> = after.iter().filter_map(|message| message.delivered).collect();
         deliveries.push(last);
         deliveries.sort();
         let (usual, silence) = (usual(&before.finish()), usual(&silences.finish()));
         let long = |pair: &[Time]| (pair[1].since(pair[0]) > silence + silence + usual).then_some(pair[1]);
         let ends = deliveries.windows(2).filter_map(long).collect();
-        let run = Run { usual, ends, deliveries, after, ended };
+        let run = RunAfterEvent { usual, ends, deliveries, after, ended };
         let ends = events.iter().skip(1).copied().chain([Time::MAX]);
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
@@ -149,7 +151,7 @@ fn usual(before: &Distribution) -> Duration {
 }
 
 /// A run from its first event on.
-struct Run {
+struct RunAfterEvent {
     /// Usual latency before the first event.
     usual: Duration,
     /// Times at which long silences ended, ascending.
@@ -169,7 +171,7 @@ struct Backlog {
     last: Option<Time>,
 }
 
-impl Run {
+impl RunAfterEvent {
     /// Returns the outage that the event at `at` caused, before the next event at `until`.
     fn outage(&self, at: Time, until: Time) -> Option<Outage> {
         let backlog = self.backlog(at, until);
@@ -201,20 +203,20 @@ impl Run {
 
     /// Returns whether messages were due after the last delivery and none of them arrived.
     fn is_dead_after(&self, last: Time) -> bool {
-        self.after.iter().any(|message| message.due > last)
+        self.after.iter().any(|message| message.scheduled > last)
     }
 
     /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
     fn was_overdue(&self, message: &PendingMessage) -> bool {
-        let next = self.ends.partition_point(|end| *end <= message.due + self.usual);
+        let next = self.ends.partition_point(|end| *end <= message.scheduled + self.usual);
         self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
     }
 
     fn backlog(&self, at: Time, until: Time) -> Backlog {
         let touched = |message: &&PendingMessage| {
-            message.due < until && message.delivered.is_none_or(|delivered| delivered > at)
+            message.scheduled < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
-        let fastest = self.after.iter().filter(|message| message.due > at && message.due < until);
+        let fastest = self.after.iter().filter(|message| message.scheduled > at && message.scheduled < until);
         let fastest = fastest.filter_map(PendingMessage::response_time).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
@@ -222,9 +224,9 @@ impl Run {
         for message in self.after.iter().filter(touched) {
             match message.response_time() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
-                    on_time += u32::from(message.due > at);
+                    on_time += u32::from(message.scheduled > at);
                     if backlog.late == 0 && on_time == ON_TIME_MESSAGES
-                        || backlog.late > 0 && message.due > end
+                        || backlog.late > 0 && message.scheduled > end
                     {
                         break;
                     }
@@ -232,7 +234,7 @@ impl Run {
                 _ => {
                     backlog.late += 1;
                     backlog.lost += u64::from(message.delivered.is_none());
-                    end = end.max(message.delivered.unwrap_or(message.due));
+                    end = end.max(message.delivered.unwrap_or(message.scheduled));
                     let times = [backlog.first, message.delivered];
                     backlog.first = times.into_iter().flatten().min();
                     backlog.last = backlog.last.max(message.delivered);
@@ -262,7 +264,7 @@ impl Run {
         };
         let mut at = None;
         for message in &self.after {
-            let one = (since(message.due), message.response_time().map(Duration::as_nanos));
+            let one = (since(message.scheduled), message.response_time().map(Duration::as_nanos));
             let own = (one.0 >= 0).then(|| place(one.0));
             let is_slower =
                 |last: &(i64, Option<u64>)| one.1.is_none_or(|took| last.1.is_some_and(|l| took > l));

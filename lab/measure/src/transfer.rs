@@ -10,9 +10,9 @@ use crate::Record;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When the first message was passed to the transport.
-    pub first: Time,
+    pub start: Time,
     /// When the last message was delivered (and answered), or was due if it never was.
-    pub last: Time,
+    pub end: Time,
 }
 
 /// Computes the transfer from records that are added one by one.
@@ -21,7 +21,7 @@ pub struct TransferBuilder {
     first: Option<Time>,
     last: Option<Time>,
     /// When the last message that never arrived was due.
-    missed: Option<Time>,
+    last_missed: Option<Time>,
 }
 
 /// The octets that a background flow carries during a transfer.
@@ -45,7 +45,7 @@ impl Transfer {
 
     /// Returns the duration of the transfer.
     pub fn span(&self) -> Duration {
-        self.last.since(self.first)
+        self.end.since(self.start)
     }
 }
 
@@ -58,21 +58,21 @@ impl TransferBuilder {
         let delivered = record.latency().map(|latency| record.scheduled + latency);
         self.last = self.last.max(delivered);
         if delivered.is_none() {
-            self.missed = self.missed.max(Some(record.scheduled));
+            self.last_missed = self.last_missed.max(Some(record.scheduled));
         }
     }
 
     /// Returns the transfer so far; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
         let (first, last) = (self.first?, self.last?);
-        Some(Transfer { first, last: self.missed.map_or(last, |missed| last.max(missed)) })
+        Some(Transfer { start: first, end: self.last_missed.map_or(last, |missed| last.max(missed)) })
     }
 }
 
 impl BackgroundTransfer {
-    /// Creates a count for a transfer that does not start before `since`.
-    pub const fn new(since: Time) -> Self {
-        Self { earliest_start: since, octets: 0, octets_outside: BTreeMap::new() }
+    /// Creates a count for a transfer that does not start before `earliest_start`.
+    pub const fn new(earliest_start: Time) -> Self {
+        Self { earliest_start, octets: 0, octets_outside: BTreeMap::new() }
     }
 
     /// Adds the next record of the background flow.
@@ -84,7 +84,7 @@ impl BackgroundTransfer {
 
     /// Counts the octets delivered during `transfer`, which only grows.
     pub fn count(&mut self, transfer: Transfer) {
-        let during = transfer.first..=transfer.last;
+        let during = transfer.start..=transfer.end;
         let inside: Vec<Time> = self.octets_outside.range(during).map(|(delivered, _)| *delivered).collect();
         self.octets +=
             inside.iter().filter_map(|delivered| self.octets_outside.remove(delivered)).sum::<u64>();
@@ -133,7 +133,7 @@ mod tests {
     fn transfer_lasts_from_the_first_write_to_the_last_delivery() {
         let records = [record(5, 7, Some(40)), record(10, 11, Some(30)), record(15, 15, None)];
         let transfer = Transfer::of(&records).unwrap();
-        assert_eq!((transfer.first, transfer.last), (Time::from_millis(7), Time::from_millis(40)));
+        assert_eq!((transfer.start, transfer.end), (Time::from_millis(7), Time::from_millis(40)));
         assert_eq!(transfer.span(), Duration::from_millis(33));
         // Of 400 messages in 20 s two arrive, both in the first 20 ms.
         let starved = [record(0, 0, Some(20)), record(10, 10, Some(20)), record(20_000, 20_000, None)];
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn background_octets_count_only_during_the_transfer() {
-        let until = |ms| Transfer { first: Time::from_millis(10), last: Time::from_millis(ms) };
+        let until = |ms| Transfer { start: Time::from_millis(10), end: Time::from_millis(ms) };
         let mut background = BackgroundTransfer::new(Time::from_millis(5));
         let mut octets_until = |last, delivered: &[Option<u64>]| {
             delivered.iter().for_each(|delivered| background.add(&record(0, 0, *delivered)));

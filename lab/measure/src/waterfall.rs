@@ -27,7 +27,7 @@ pub struct WaterfallFile {
     pub octets: u32,
     /// When the file became known, since the click.
     #[serde(rename = "known_ns", with = "nanoseconds")]
-    pub known: Duration,
+    pub known_after: Duration,
     /// The parts of the file's delay since then: first those of the request, then those of the file itself; empty if
     /// the file never arrived.
     pub spans: Vec<Span>,
@@ -40,7 +40,7 @@ pub struct Span {
     pub cause: DelayComponent,
     /// How long the file waited.
     #[serde(rename = "ns", with = "nanoseconds")]
-    pub lasts: Duration,
+    pub duration: Duration,
 }
 
 /// Collects the records that a waterfall may need.
@@ -102,12 +102,12 @@ impl WaterfallFile {
         let Record { stream, size: octets, .. } = *file;
         let came = file.latency().and(file.request.zip(file.reply));
         let spans = came.map_or_else(Vec::new, |(request, reply)| spans(file.scheduled, request, reply));
-        Self { stream, octets, known: file.scheduled.since(click), spans }
+        Self { stream, octets, known_after: file.scheduled.since(click), spans }
     }
 
     /// Returns when the file ended, since the click.
     pub fn end(&self) -> Duration {
-        self.spans.iter().fold(self.known, |end, span| end + span.lasts)
+        self.spans.iter().fold(self.known_after, |end, span| end + span.duration)
     }
 }
 
@@ -117,12 +117,14 @@ fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span>
         let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;
         let ends = [written, first_sent, last_sent, arrived, delivered];
         let begins = [before, written, first_sent, last_sent, arrived];
-        let span =
-            |((cause, end), begin): ((DelayComponent, Time), Time)| Span { cause, lasts: end.since(begin) };
+        let span = |((cause, end), begin): ((DelayComponent, Time), Time)| Span {
+            cause,
+            duration: end.since(begin),
+        };
         DelayComponent::ALL.into_iter().zip(ends).zip(begins).map(span)
     };
     let all = of(request, known).chain(of(reply, request.delivered));
-    all.filter(|span| !span.lasts.is_zero()).collect()
+    all.filter(|span| !span.duration.is_zero()).collect()
 }
 
 #[cfg(test)]
@@ -160,7 +162,7 @@ mod tests {
         let waterfall = run(&[Some(100)]).unwrap();
         let [file] = &waterfall.files[..] else { panic!("one file") };
         let spans: Vec<_> =
-            file.spans.iter().map(|span| (span.cause.name(), span.lasts.as_millis())).collect();
+            file.spans.iter().map(|span| (span.cause.name(), span.duration.as_millis())).collect();
         let expected =
             [("slip", 1), ("network", 5), ("slip", 2), ("sender", 1), ("recovery", 84), ("network", 5)];
         assert_eq!(spans[..6], expected);

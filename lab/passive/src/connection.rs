@@ -210,12 +210,12 @@ impl Connection {
     fn timetable(&self, direction: usize, stream: &Stream) -> Timetable {
         let (sent, arrived) = (self.histories[direction].sent(), self.histories[direction].arrived());
         if self.protocol != Protocol::Sctp {
-            return Timetable::new(sent.run(), arrived.run());
+            return Timetable::new(sent.leading_run(), arrived.leading_run());
         }
         // Chunks of a stream have their TSNs in the order of their SSNs and fragments: RFC 9260 section 6.9.
         let chunks = &stream.chunks[direction];
-        let sent = chunks.iter().map_while(|(end, place)| Some((*end, sent.at(*place)?)));
-        let arrived = chunks.iter().map_while(|(end, place)| Some((*end, arrived.at(*place)?)));
+        let sent = chunks.iter().map_while(|(end, place)| Some((*end, sent.value_at(*place)?)));
+        let arrived = chunks.iter().map_while(|(end, place)| Some((*end, arrived.value_at(*place)?)));
         Timetable::new(sent, arrived)
     }
 }

@@ -21,7 +21,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
     let stream = Stream {
         messages: point.messages_in(0),
         size,
-        on_wire: on_wire(&point.transport, size, topology.ip(), bottleneck)?,
+        wire_octets: wire_octets(&point.transport, size, topology.ip(), bottleneck)?,
         interval: workload
             .rate()
             .map_or(Duration::ZERO, |rate| rate.period() / u64::from(workload.sources())),
@@ -32,7 +32,7 @@ pub fn ceiling_kbps(point: &Point) -> Option<f64> {
 }
 
 /// Returns the octets that a message takes on the link, headers included, if packets are full.
-fn on_wire(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Option<f64> {
+fn wire_octets(transport: &TransportSpec, size: u64, ip: Ip, line: &Settings) -> Option<f64> {
     let (mtu, overhead, ip) = (line.mtu.0, line.overhead.0, ip.header_length() as u64);
     match transport.kind() {
         // RFC 9293 section 3.1; the timestamps option with its padding (RFC 7323 appendix A).

@@ -43,7 +43,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
             for step in detection.steps(losses == 1, timeouts) {
                 let (delay, probability) =
                     (late.saturating_add(step.delay), probability * loss * step.probability);
-                if !negligible(transfer, delay, probability) {
+                if !is_negligible(transfer, delay, probability) {
                     *again.entry((delay, timeouts + step.timeouts)).or_insert(0.0) += probability;
                 }
             }
@@ -61,7 +61,7 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
 
 /// Returns true if a delay adds less than ten nanoseconds to the mean,
 /// `probability * (delay + delay² / (2 spacing))`.
-fn negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
+fn is_negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0

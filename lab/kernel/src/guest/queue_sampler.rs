@@ -79,13 +79,13 @@ impl LinkQueueStatistics {
         let place = |of: &dyn Fn(&Stage) -> bool| stages.iter().position(of);
         let transmitter = stages.iter().rposition(is_transmitter).unwrap_or(0);
         let (queue, admits) = (
-            place(&|stage| matches!(stage, Stage::Waiting(_))),
+            place(&|stage| matches!(stage, Stage::Queue(_))),
             place(&|stage| matches!(stage, Stage::Filter(Filter::Admit(_)))),
         );
         let dropping = queue.or(admits).unwrap_or(transmitter);
         // The queue's count includes the drops of its child disciplines.
         let within = stages.iter().enumerate().skip(dropping + 1);
-        let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Waiting(_)));
+        let behind = within.filter(|(_, stage)| !matches!(stage, Stage::Queue(_)));
         let behind = behind.map(|(place, _)| place).find(|place| *place > transmitter);
         let backlogged = queue.into_iter().chain([transmitter]).map(position).collect();
         Self {

@@ -39,8 +39,8 @@ impl DuplicateFilter {
             return false;
         }
         let Some(print) = Fingerprint::of(ip) else { return false };
-        let patience = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
-        if self.seen_at.get(&print).is_some_and(|before| at.saturating_sub(*before) <= patience) {
+        let memory = if is_identified { IDENTIFIED_TIME } else { UNIDENTIFIED_TIME };
+        if self.seen_at.get(&print).is_some_and(|before| at.saturating_sub(*before) <= memory) {
             self.repeats += 1;
             return true;
         }

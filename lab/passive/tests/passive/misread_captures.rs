@@ -41,7 +41,7 @@ impl Segment {
 
 fn learn(packets: &[(u64, Vec<u8>)]) -> PathEstimate {
     let mut learner = PathLearner::default();
-    packets.iter().for_each(|(at, packet)| learner.see(*at, packet));
+    packets.iter().for_each(|(at, packet)| learner.handle_packet(*at, packet));
     learner.finish(None).unwrap()
 }
 
@@ -103,9 +103,9 @@ fn packet_captured_twice_counts_once() {
         .collect();
     twice.sort_by_key(|(at, _)| *at);
     let (one, other) = (learn(&once), learn(&twice));
-    assert_eq!(other.twice, 80);
-    assert_eq!(other.fates.clone().map(|fates| fates.unwrap().lost), [0, 0]);
-    assert_eq!((one.fates, one.round_trip, one.packets), (other.fates, other.round_trip, other.packets));
+    assert_eq!(other.duplicates, 80);
+    assert_eq!(other.losses.clone().map(|losses| losses.unwrap().lost), [0, 0]);
+    assert_eq!((one.losses, one.round_trip, one.packets), (other.losses, other.round_trip, other.packets));
 }
 
 /// The same segment with another identification: the first was lost, and this is its retransmission.
@@ -116,7 +116,7 @@ fn retransmitted_packet_counts_again() {
     again.0 += 5 * MS;
     again.1[5] = 200;
     packets.insert(4, again);
-    assert_eq!(learn(&packets).fates[0].as_ref().unwrap().lost, 1);
+    assert_eq!(learn(&packets).losses[0].as_ref().unwrap().lost, 1);
 }
 
 /// The handshakes arrived, so the link does not lose every packet.
@@ -195,8 +195,9 @@ fn quic_handshake_gives_the_round_trip() {
 #[test]
 fn datagrams_alone_give_no_path_estimate() {
     let mut learner = PathLearner::default();
-    (0..5)
-        .for_each(|k| learner.see(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7])));
+    (0..5).for_each(|k| {
+        learner.handle_packet(k * MS, &datagram(1 + (k % 2) as u8, k as u8, &[0, 1, 2, 3, 4, 5, 6, 7]))
+    });
     let problem = learner.finish(None).unwrap_err();
     assert_eq!(problem, EstimateError::NothingAcknowledged { packets: 5, datagrams: 5 });
 }
@@ -235,7 +236,7 @@ fn association_over_two_paths_is_one_conversation() {
         (1220, sctp(back(other), false, 11, &data(502))),
     ];
     let mut listener = MessageReconstructor::default();
-    packets.iter().for_each(|(ms, packet)| listener.see(ms * MS, packet));
+    packets.iter().for_each(|(ms, packet)| listener.handle_packet(ms * MS, packet));
     let heard = listener.finish(None).unwrap();
     assert_eq!((heard.conversations, heard.unsolicited), (1, 0));
     let said: Vec<_> = heard.exchanges.iter().map(|one| (one.at / MS, one.octets, one.reply)).collect();

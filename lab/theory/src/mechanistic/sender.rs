@@ -122,7 +122,7 @@ impl Sender {
     }
 
     /// Handles the timer, unless it has been set again; returns the packets to retransmit.
-    pub fn expire(&mut self, now: u64) -> Vec<usize> {
+    pub fn handle_timer(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
             TimerPurpose::Reordering => {
@@ -155,18 +155,18 @@ impl Sender {
     /// Returns the packets that acknowledgements show to be lost; `highest` is the highest newly acknowledged packet.
     fn take_lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
-            Recovery::Ideal { reports } => self.reported(highest, reports, false),
-            Recovery::Sctp { again, .. } => self.reported(highest, 3, again),
+            Recovery::Ideal { reports } => self.count_missing_reports(highest, reports, false),
+            Recovery::Sctp { again, .. } => self.count_missing_reports(highest, 3, again),
             Recovery::TcpDupThresh { .. } => {
-                let beyond = self.third_from_above();
+                let beyond = self.third_highest_acknowledged();
                 self.missing_packets().filter(|n| *n < beyond && !self.window[n - self.base].resent).collect()
             }
-            Recovery::TcpRack { .. } => self.overtaken(now),
+            Recovery::TcpRack { .. } => self.take_overtaken(now),
         }
     }
 
     /// Counts a missing report for every packet below `highest` (RFC 9260 section 7.2.4); returns those to retransmit.
-    fn reported(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
+    fn count_missing_reports(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, packet) in self.window.iter_mut().enumerate().take_while(|(at, _)| self.base + at < highest)
         {
@@ -181,16 +181,16 @@ impl Sender {
     }
 
     /// Returns the third highest acknowledged packet: three packets after those below it have arrived, which makes them lost (RFC 6675).
-    fn third_from_above(&self) -> usize {
+    fn third_highest_acknowledged(&self) -> usize {
         let acknowledged = self.window.iter().enumerate().rev().filter(|(_, packet)| packet.acknowledged);
         acknowledged.map(|(at, _)| self.base + at).nth(2).unwrap_or(0)
     }
 
     /// Returns the lost packets: those sent before one that has arrived, at least a round trip and the reordering window ago (RFC 8985
     /// section 6.2).
-    fn overtaken(&mut self, now: u64) -> Vec<usize> {
+    fn take_overtaken(&mut self, now: u64) -> Vec<usize> {
         let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
-            || self.third_from_above() > 0;
+            || self.third_highest_acknowledged() > 0;
         let wait = self.round_trip + if settled { 0 } else { self.round_trip / 4 };
         let suspects: Vec<(usize, u64)> = self
             .missing_packets()
