@@ -38,7 +38,7 @@ impl BuildableNetwork {
             // Losses by number cannot change; such a request is refused with an error.
             let loss = !matches!(shaped_link.settings.loss, LossSpec::Packets(_));
             shaped_link.changing =
-                ChangingSettings { anything: true, delay: true, loss, rate: shaped_link.changing.rate };
+                ChangingSettings { any: true, delay: true, loss, rate: shaped_link.changing.rate };
         }
     }
 }

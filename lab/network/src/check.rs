@@ -96,7 +96,7 @@ fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkErro
 
 /// Checks that each named channel has several links.
 pub(crate) fn check_channels(links: &[LinkPlan]) -> Result<(), NetworkError> {
-    let lonely = Channel::all(links).into_iter().find(|channel| channel.members.len() == 1);
+    let lonely = Channel::from_links(links).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {
         let LinkPlan { name, settings } = &links[channel.members[0]];
         Err(NetworkError::UnsharedChannel { link: name.clone(), channel: settings.channel.clone() })

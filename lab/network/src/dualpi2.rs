@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn rfc9332_2_3_ect1_and_ce_take_the_low_latency_queue() {
-        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::of);
+        let classes = [Ecn::NotCapable, Ecn::Capable1, Ecn::Capable, Ecn::Congested].map(Class::from_ecn);
         assert_eq!(classes, [Class::Classic, Class::Low, Class::Classic, Class::Low]);
     }
 

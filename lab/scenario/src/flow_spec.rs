@@ -176,9 +176,14 @@ mod tests {
             let workload = toml::from_str(&format!("kind = 'echo'\nsize = '{size}B'")).unwrap();
             let transport = transport.parse().unwrap();
             let topology = Topology::new(&toml::from_str("").unwrap()).unwrap();
-            let place = FlowPosition::Measured;
-            let spec =
-                FlowSpec { place, transport: &transport, workload: &workload, messages: Some(1), count: 1 };
+            let position = FlowPosition::Measured;
+            let spec = FlowSpec {
+                position,
+                transport: &transport,
+                workload: &workload,
+                messages: Some(1),
+                count: 1,
+            };
             spec.check(&topology)
         };
         assert_eq!(check("sctp", 212_992), Ok(()));

@@ -152,7 +152,7 @@ impl PathLearner {
             is_quic: conversations.iter().all(|conversation| conversation.is_quic),
             conversations: conversations.len(),
             is_whole: conversations.iter().all(|conversation| conversation.is_whole),
-            ns: span[1] - span[0],
+            duration_ns: span[1] - span[0],
             rates,
             losses: [0, 1]
                 .map(|direction| loss::estimate_loss(&flows.outcomes(direction, max_reordering_delay))),
