@@ -176,7 +176,7 @@ impl DualPi2Queue {
     pub(crate) fn push(&mut self, now: Time, transit: Transit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
-            // The link has found both queues empty.
+            // An idle link has polled both queues and found them empty.
             self.reset_credit();
         }
         let class = Class::from_ecn(transit.packet.ecn) as usize;
@@ -401,10 +401,10 @@ mod tests {
         }
         let late = &waits[30_000..];
         let mean = late.iter().map(|wait| wait.as_secs_f64()).sum::<f64>() / late.len() as f64;
-        assert!((0.012..0.018).contains(&mean), "{mean} s, and 15 ms is the target");
+        assert!((0.012..0.018).contains(&mean), "mean delay {mean} s, target 15 ms");
         assert!(
             (5950..6000).contains(&dropped),
-            "{dropped} of the 6,000 that are too many, less those that wait"
+            "dropped {dropped}; 6,000 packets exceed the rate, and some are still queued"
         );
     }
 

@@ -44,7 +44,7 @@ impl EventQueue {
 
     /// Grows the queue, if necessary, so that index `component` exists; new components are idle.
     pub fn make_room(&mut self, component: usize) {
-        // There is a slot for each pair: two to a pair of the last half.
+        // The tree has as many pairs as slots for components, because two components share a pair of the last half.
         let places = self.pairs.len();
         if component < places {
             return;

@@ -221,8 +221,8 @@ impl FairQueue {
         };
     }
 
-    /// Drops half of the longest queue from its head: finding this queue costs as much as for one packet. RFC
-    /// 8290 section 4.1.
+    /// Drops half of the longest queue from its head, because the search for this queue is expensive. RFC 8290
+    /// section 4.1.
     fn make_room(&mut self, mut lose: impl FnMut(Transit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
@@ -332,7 +332,10 @@ mod tests {
         fill(&mut queue, 2, 10_000, 743);
         let first = &order(&mut queue)[..900];
         let of_first = first.iter().filter(|port| **port == 1).count();
-        assert!((299..=301).contains(&of_first), "{of_first} of 900, where 757 octets stand beside 1514");
+        assert!(
+            (299..=301).contains(&of_first),
+            "{of_first} of 900, in packets of 757 octets, sharing with packets of 1514"
+        );
     }
 
     #[test]

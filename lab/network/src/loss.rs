@@ -188,7 +188,7 @@ impl fmt::Display for LossSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = || {
             let percent = self.long_run_loss() * 100.0;
-            // Two digits.
+            // Rounds to two significant digits.
             let unit = 10f64.powf(1.0 - percent.max(1e-9).log10().floor());
             (percent * unit).round() / unit
         };

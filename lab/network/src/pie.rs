@@ -338,21 +338,21 @@ mod tests {
     fn rfc8033_5_4_drops_are_spread_evenly() {
         let mut pie = queue(PieSpec::default()).pie;
         (pie.drop_prob, pie.burst_allowance, pie.qdelay) = (0.125, Duration::ZERO, MS * 100);
-        let mut strikes = || {
+        let mut drops_next = || {
             let dropped = pie.drops_or_marks(false);
             if dropped {
                 pie.accu_prob = 0.0;
             }
             dropped
         };
-        let struck: Vec<usize> = (0..100_000).filter(|_| strikes()).collect();
-        let gaps: Vec<usize> = struck.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps.iter().min(), Some(&7), "the sum of the probabilities comes to 0.85 first");
-        assert!(gaps.iter().max() <= Some(&68), "and never above 8.5");
+        let dropped_numbers: Vec<usize> = (0..100_000).filter(|_| drops_next()).collect();
+        let gaps: Vec<usize> = dropped_numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert_eq!(gaps.iter().min(), Some(&7), "no drop before the probabilities add up to 0.85");
+        assert!(gaps.iter().max() <= Some(&68), "a drop at 8.5 at the latest");
     }
 
-    /// The probability of the model stopped at 1, so that it recovered from a long queue within a second and
-    /// kept a hundred packets where Linux keeps two.
+    /// If the probability stopped at 1, PIE would recover from a long queue within a second and keep a hundred
+    /// packets, where Linux keeps two.
     #[test]
     fn linux_probability_exceeds_one_after_a_long_overload() {
         let mut queue = queue(PieSpec::default());

@@ -28,7 +28,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Parts of a token: bits times nanoseconds, so that each nanosecond adds an integer number.
     pub const PARTS_PER_TOKEN: u64 = 8 * 1_000_000_000;
-    /// Maximum octets whose parts fit into 63 bits.
+    /// Maximum size of a bucket in octets, whose parts fit into 63 bits.
     pub const MAX_OCTETS: u64 = 1_000_000_000;
 
     /// Returns the capacity of the bucket in parts of tokens.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hol_base::{Duration, Rng, Seed, Time};
 
-use crate::distribution::{Distribution, UNIT};
+use crate::distribution::{Distribution, UNITS_PER_JITTER};
 use crate::spec::Settings;
 
 /// A constant or varying delay; packets keep their order.
@@ -51,7 +51,11 @@ impl Propagation {
             }
             Variation::Table(numbers) => {
                 let number = i64::from(numbers[rng.below(numbers.len() as u64) as usize]);
-                shifted(delay, (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNIT)) as i64)
+                shifted(
+                    delay,
+                    (i128::from(jitter.as_nanos()) * i128::from(number) / i128::from(UNITS_PER_JITTER))
+                        as i64,
+                )
             }
             Variation::Normal { correlation, last } => {
                 let new = rng.normal();
@@ -87,7 +91,7 @@ enum Variation {
         /// In ns beyond the minimum delay.
         last: Option<f64>,
     },
-    /// Drawn from a table, in units of the jitter divided by [`UNIT`].
+    /// Drawn from a table, in units of the jitter divided by [`UNITS_PER_JITTER`].
     Table(Arc<[i16]>),
     /// A first-order autoregressive process: each value is normal, and packets k apart have the correlation ρ
     /// to the power of k.
@@ -133,7 +137,7 @@ mod tests {
 
     /// Returns the delays beyond the mean, in jitters, of packets so far apart that they keep their order
     /// anyway.
-    fn ways(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
+    fn delays(distribution: Distribution, correlation: f64, count: u64) -> Vec<f64> {
         let (delay, jitter) = (Duration::from_millis(50), Duration::from_millis(5));
         let jitter_correlation = Ratio::new(correlation).unwrap();
         let settings = Settings {
@@ -151,24 +155,25 @@ mod tests {
     }
 
     /// Returns the mean, and the covariance of values `lag` apart.
-    fn moments(ways: &[f64], lag: usize) -> (f64, f64) {
-        let mean = ways.iter().sum::<f64>() / ways.len() as f64;
-        let products = ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
-        (mean, products.sum::<f64>() / (ways.len() - lag) as f64)
+    fn moments(delays: &[f64], lag: usize) -> (f64, f64) {
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        let products = delays.iter().zip(&delays[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+        (mean, products.sum::<f64>() / (delays.len() - lag) as f64)
     }
 
     /// Returns Kolmogorov's distance between the delays of packets and the table, times the root of their
     /// number. It exceeds 1.95 once in a thousand times (Smirnov 1948).
-    fn distance(mut ways: Vec<f64>, table: &[i16]) -> f64 {
-        ways.sort_by(f64::total_cmp);
-        let value = |place: usize| f64::from(table[place]) / UNIT as f64;
-        let below =
-            |place: usize| ways.partition_point(|way| *way < value(place) - 1e-6) as f64 / ways.len() as f64;
+    fn distance(mut delays: Vec<f64>, table: &[i16]) -> f64 {
+        delays.sort_by(f64::total_cmp);
+        let value = |place: usize| f64::from(table[place]) / UNITS_PER_JITTER as f64;
+        let below = |place: usize| {
+            delays.partition_point(|way| *way < value(place) - 1e-6) as f64 / delays.len() as f64
+        };
         let worst = (0..table.len())
             .filter(|place| *place == 0 || table[*place] != table[place - 1])
             .map(|place| (below(place) - place as f64 / table.len() as f64).abs())
             .fold(0.0, f64::max);
-        worst * (ways.len() as f64).sqrt()
+        worst * (delays.len() as f64).sqrt()
     }
 
     #[test]
@@ -176,9 +181,9 @@ mod tests {
         let own = Distribution::Table([-8192, -8192, 0, 16384].into());
         for distribution in [Distribution::Normal, Distribution::Pareto, Distribution::ParetoNormal, own] {
             let table = distribution.table().unwrap();
-            let found = distance(ways(distribution.clone(), 0.0, 50_000), &table);
+            let found = distance(delays(distribution.clone(), 0.0, 50_000), &table);
             assert!(found < 1.95, "{distribution}: {found}");
-            let other = distance(ways(Distribution::Uniform, 0.0, 50_000), &table);
+            let other = distance(delays(Distribution::Uniform, 0.0, 50_000), &table);
             assert!(other > 10.0, "the test distinguishes them: {other}");
         }
     }
@@ -187,8 +192,8 @@ mod tests {
     fn normal_jitter_has_the_requested_correlation_and_the_full_variance() {
         for rho in [0.25, 0.5, 0.9] {
             let n = 200_000;
-            let ways = ways(Distribution::Normal, rho, n);
-            let (mean, variance) = moments(&ways, 0);
+            let delays = delays(Distribution::Normal, rho, n);
+            let (mean, variance) = moments(&delays, 0);
             // A sum of n has (1 + ρ)/(1 − ρ) times the variance of one without memory.
             let memory = ((1.0 + rho) / (1.0 - rho) / n as f64).sqrt();
             assert!(
@@ -196,7 +201,7 @@ mod tests {
                 "{rho}: {mean} {variance}"
             );
             for lag in 1..4 {
-                let found = moments(&ways, lag).1 / variance;
+                let found = moments(&delays, lag).1 / variance;
                 assert!((found - rho.powi(lag as i32)).abs() < 4.0 * memory, "{rho}, {lag} apart: {found}");
             }
         }
@@ -254,12 +259,12 @@ mod tests {
             let way = |k: u64| {
                 line.arrival(Time::from_millis(k * 100)).since(Time::from_millis(k * 100)).as_millis_f64()
             };
-            let ways: Vec<f64> = (0..100_100).map(way).skip(100).collect();
-            let mean = ways.iter().sum::<f64>() / ways.len() as f64;
+            let delays: Vec<f64> = (0..100_100).map(way).skip(100).collect();
+            let mean = delays.iter().sum::<f64>() / delays.len() as f64;
             let moment = |lag: usize| {
                 let products =
-                    ways.iter().zip(&ways[lag..]).map(|(one, other)| (one - mean) * (other - mean));
-                products.sum::<f64>() / (ways.len() - lag) as f64
+                    delays.iter().zip(&delays[lag..]).map(|(one, other)| (one - mean) * (other - mean));
+                products.sum::<f64>() / (delays.len() - lag) as f64
             };
             // A uniform one of ± 25 ms has the variance 50²/12.
             let variance = 50.0 * 50.0 / 12.0 * (1.0 - rho) / (1.0 + rho);

@@ -186,7 +186,7 @@ mod tests {
             played(&text, "800ms")[..4],
             [rate(0, AFTER), rate(100, LAST), rate(200, BEFORE), rate(600, FULL)]
         );
-        assert_eq!(played(&text, "1s"), played(&text, "0s"), "its end is its beginning");
+        assert_eq!(played(&text, "1s"), played(&text, "0s"), "the trace repeats from its end");
     }
 
     #[test]

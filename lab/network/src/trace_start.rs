@@ -209,7 +209,7 @@ mod tests {
         assert!(matches!(spec.of_run(Seed(1)), Cow::Borrowed(same) if *same == spec));
     }
 
-    /// An outage of a trace is one of some run, whenever that run begins.
+    /// A trace with an outage disrupts some runs, whatever position each run begins at.
     #[test]
     fn a_network_is_disrupted_if_its_trace_is() {
         let trace = |loss| trace::read(&format!("time_s,loss_%\n0,0\n5,{loss}\n9,0\n"), LinkDirection::Both);
@@ -219,6 +219,6 @@ mod tests {
             ..NetworkSpec::default()
         };
         assert!(spec(100).is_disrupted() && !spec(50).is_disrupted());
-        assert_eq!(spec(100).disruptions(), [], "none is at the same time in all runs");
+        assert_eq!(spec(100).disruptions(), [], "the time of the outage differs between runs");
     }
 }

@@ -105,7 +105,7 @@ mod tests {
             let left = u128::from(transmitter.free_at().since(end).as_nanos());
             let carried =
                 left * u128::from(transmitter.rate().bits_per_second()) + u128::from(transmitter.carried);
-            assert_eq!(sent * 1_000_000_000, nanobits + carried, "to the nanosecond's part");
+            assert_eq!(sent * 1_000_000_000, nanobits + carried, "exact to a fraction of a nanosecond");
             transmitter.change(end, rates[slot as usize % 3]);
         }
     }

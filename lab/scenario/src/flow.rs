@@ -21,11 +21,10 @@ const FINAL_SILENCE: Duration = Duration::from_secs(10);
 /// A run has stalled if nothing is delivered for this many times the maximum retransmission timeout, unless the transport takes longer to
 /// detect that the connection has failed.
 const TIMEOUTS_UNTIL_STALL: u64 = 3;
-/// The timeout that replaces the retransmission timeout of UDP, which has none: that after which a SIP transaction fails (RFC 3261 table
-/// 4).
+/// The timeout of UDP, which has no retransmission timer: the time after which a SIP transaction fails (RFC 3261 table 4).
 const DATAGRAM_TIMEOUT: Duration = Duration::from_secs(32);
 
-/// The timeout of QUIC connections without an idle timeout: that of TCP on Linux.
+/// The timeout of QUIC connections without an idle timeout: the maximum retransmission timeout of TCP on Linux.
 const QUIC_TIMEOUT_WITHOUT_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The parameters that decide when a flow ends.
@@ -47,10 +46,10 @@ pub struct FlowLimits {
 /// The progress of a flow's two applications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowProgress {
-    due: u64,
-    done: u64,
-    last_due: Option<Time>,
-    all_due: bool,
+    messages_due: u64,
+    messages_done: u64,
+    last_due_time: Option<Time>,
+    is_all_due: bool,
     waits_for_reply: bool,
 }
 
@@ -124,9 +123,9 @@ impl FlowLimits {
     /// Combines the progress of client and server.
     #[inline]
     pub fn tally(&self, client: Progress, server: Progress) -> FlowProgress {
-        let Progress { due, last_due, all_due, waits_for_reply, .. } = client;
-        let done = if self.has_replies { client.done } else { server.done };
-        FlowProgress { due, done, last_due, all_due, waits_for_reply }
+        let Progress { messages_due, last_due_time, is_all_due, waits_for_reply, .. } = client;
+        let messages_done = if self.has_replies { client.messages_done } else { server.messages_done };
+        FlowProgress { messages_due, messages_done, last_due_time, is_all_due, waits_for_reply }
     }
 }
 
@@ -195,7 +194,7 @@ impl Flow {
     #[inline]
     pub fn note_sending(&mut self, now: Time, tally: FlowProgress) {
         // Any of the messages that may be lost could still be in flight, so the silence begins with the last message.
-        let last = self.limits.silence.is_some() && tally.all_due;
+        let last = self.limits.silence.is_some() && tally.is_all_due;
         if last || self.outstanding_messages(tally) <= 1 {
             self.last_progress = now;
         }
@@ -276,19 +275,19 @@ impl Flow {
     }
 
     fn finish_if_done(&mut self, tally: FlowProgress) {
-        if tally.all_due && self.outstanding_messages(tally) == 0 {
+        if tally.is_all_due && self.outstanding_messages(tally) == 0 {
             self.stop(RunEnd::Finished);
         }
     }
 
     /// Returns the number of messages that are due and not settled.
     fn outstanding_messages(&self, tally: FlowProgress) -> u64 {
-        tally.due.saturating_sub(tally.done + self.abandoned)
+        tally.messages_due.saturating_sub(tally.messages_done + self.abandoned)
     }
 
     /// Returns the length of silence that ends the flow, if every message is due.
     fn silence(&self, tally: FlowProgress) -> Option<Duration> {
-        self.limits.silence.filter(|_| tally.all_due)
+        self.limits.silence.filter(|_| tally.is_all_due)
     }
 
     /// Returns the time by which the flow has to be connected; [`Time::MAX`] if it is connected or there is no limit.
@@ -300,8 +299,8 @@ impl Flow {
     }
 
     fn end_of_grace(&self, tally: FlowProgress) -> Time {
-        match (tally.last_due, self.limits.grace) {
-            (Some(last), Some(grace)) if tally.all_due => last + grace,
+        match (tally.last_due_time, self.limits.grace) {
+            (Some(last), Some(grace)) if tally.is_all_due => last + grace,
             _ => Time::MAX,
         }
     }
@@ -321,8 +320,14 @@ mod tests {
 
     const ONEWAY: &str = "kind = 'oneway'";
 
-    fn tally(due: u64, done: u64, all_due: bool) -> FlowProgress {
-        FlowProgress { due, done, last_due: Some(secs(1)), all_due, waits_for_reply: false }
+    fn tally(messages_due: u64, messages_done: u64, is_all_due: bool) -> FlowProgress {
+        FlowProgress {
+            messages_due,
+            messages_done,
+            last_due_time: Some(secs(1)),
+            is_all_due,
+            waits_for_reply: false,
+        }
     }
 
     /// Returns a connected flow after nine of ten messages.
@@ -398,7 +403,7 @@ mod tests {
             let mut flow = Flow::new(limits("udp", "kind = 'simco'"));
             flow.note_opening();
             flow.note_opened(Time::ZERO);
-            let tally = FlowProgress { last_due: None, waits_for_reply, ..tally(0, 0, false) };
+            let tally = FlowProgress { last_due_time: None, waits_for_reply, ..tally(0, 0, false) };
             assert_eq!(flow.deadline(tally), secs(96));
             flow.check(secs(96), tally);
             assert_eq!(flow.was_aborted(), stalls, "{:?}", flow.run_end());
@@ -411,7 +416,7 @@ mod tests {
     #[test]
     fn a_connection_that_is_not_open_in_time_ends_the_run() {
         let mut flow = Flow::new(limits("tcp", "kind = 'oneway'\nconnect_timeout = '10s'"));
-        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due_time: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), secs(10));
         flow.check(secs(10), none);
@@ -422,7 +427,7 @@ mod tests {
     #[test]
     fn an_unconnected_flow_has_not_stalled() {
         let mut flow = Flow::new(limits("sctp", ONEWAY));
-        let none = FlowProgress { last_due: None, ..tally(0, 0, false) };
+        let none = FlowProgress { last_due_time: None, ..tally(0, 0, false) };
         flow.note_opening();
         assert_eq!(flow.deadline(none), Time::MAX);
         flow.check(secs(100_000), none);
@@ -492,7 +497,7 @@ mod tests {
         flow.note_sending(secs(200), tally(11, 9, false));
         assert_eq!(flow.deadline(tally(11, 9, false)), secs(1427), "two are in flight");
         flow.note_sending(secs(300), tally(11, 9, true));
-        assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "and what is lost is told of");
+        assert_eq!(flow.deadline(tally(11, 9, true)), secs(1427), "a silence ends only unreliable flows");
     }
 
     /// At the time limit, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
@@ -511,7 +516,7 @@ mod tests {
         }
     }
 
-    /// QUIC's timeout is three idle timeouts (RFC 9000 section 10.1), or TCP's without an idle timeout.
+    /// A QUIC flow has stalled after three idle timeouts (RFC 9000 section 10.1); without an idle timeout the maximum RTO of TCP counts.
     #[test]
     fn quic_has_three_idle_timeouts() {
         let stall_timeout = |transport: &str| limits(transport, ONEWAY).stall_timeout;

@@ -166,7 +166,7 @@ impl Ledger {
     }
 
     /// Returns the messages that came due.
-    pub fn due(&self) -> u64 {
+    pub fn messages_due(&self) -> u64 {
         self.sent_messages.end().into()
     }
 
@@ -176,7 +176,7 @@ impl Ledger {
     }
 
     /// Returns the scheduled time of the latest message.
-    pub fn last_due(&self) -> Option<Time> {
+    pub fn last_due_time(&self) -> Option<Time> {
         self.last_due
     }
 

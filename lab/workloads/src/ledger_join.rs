@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(settle(&mut client, &mut server), 1, "message 1 has no reply yet");
         assert!(client.note_reply(1, arrived(36), false));
         assert_eq!(settle(&mut client, &mut server), 3);
-        assert_eq!((client.due(), server.received(), left), (3, 3, vec![0, 1, 2]));
+        assert_eq!((client.messages_due(), server.received(), left), (3, 3, vec![0, 1, 2]));
     }
 
     #[test]
@@ -248,7 +248,11 @@ mod tests {
         assert_eq!((outcomes.len() as u64, outcomes[0]), (LATER_MESSAGES + 2, Outcome::Abandoned));
         assert!(outcomes[1..].iter().all(|outcome| *outcome == Outcome::Completed));
         server.note_request(0, arrived(99));
-        assert_eq!(server.received(), LATER_MESSAGES + 2, "it came after all, and is no news");
+        assert_eq!(
+            server.received(),
+            LATER_MESSAGES + 2,
+            "the late arrival of a settled message does not count"
+        );
     }
 
     #[test]

@@ -191,7 +191,7 @@ mod tests {
         deliver(server.as_mut(), 1, &mut padding, 1);
         server.handle(Time::from_millis(1), Input::PeerClosed(ID));
         assert_eq!(poll(server.as_mut(), 1), (0, Time::from_millis(6)));
-        assert_eq!((server.is_reading(), server.progress().done), (false, 1));
+        assert_eq!((server.is_reading(), server.progress().messages_done), (false, 1));
         assert_eq!(poll(server.as_mut(), 6), (1, Time::from_millis(11)));
         assert!(!server.is_reading());
         assert_eq!(poll(server.as_mut(), 11), (1, Time::MAX));

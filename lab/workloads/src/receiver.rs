@@ -174,7 +174,7 @@ impl<A: ReplySource> Application for Receiver<A> {
 
     #[inline]
     fn progress(&self) -> Progress {
-        Progress { done: self.ledger.received(), ..Progress::default() }
+        Progress { messages_done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -215,7 +215,7 @@ mod tests {
         deliver(server.as_mut(), 3, message.clone());
         let Output::Send(reply) = server.poll(Time::ZERO) else { panic!("no reply") };
         assert_eq!((reply.stream, &reply.payload), (3, &message));
-        assert_eq!(server.progress().done, 1);
+        assert_eq!(server.progress().messages_done, 1);
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         let mut server = server("oneway");
         deliver(server.as_mut(), 0, padding::Padding::new(8).message(0));
         assert!(matches!(server.poll(Time::ZERO), Output::Wait(Time::MAX)));
-        assert_eq!(server.progress().done, 1);
+        assert_eq!(server.progress().messages_done, 1);
     }
 
     #[test]

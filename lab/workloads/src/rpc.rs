@@ -403,7 +403,7 @@ mod tests {
             let (_, next) = drain(client.as_mut(), now + Duration::from_millis(3));
             now = if next == Time::MAX { now + Duration::from_millis(3) } else { next };
         }
-        assert_eq!((client.progress().done, client.progress().all_due), (5, true));
+        assert_eq!((client.progress().messages_done, client.progress().is_all_due), (5, true));
         assert!(max <= 3, "{max}");
     }
 
@@ -416,7 +416,7 @@ mod tests {
         let lengths: Vec<usize> = parts.iter().map(|part| part.payload.len()).collect();
         assert_eq!(lengths, [40, 160]);
         parts.into_iter().for_each(|part| deliver(server.as_mut(), ms(1), part.payload));
-        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.progress().done), (1, 1));
+        assert_eq!((drain(server.as_mut(), ms(1)).0.len(), server.progress().messages_done), (1, 1));
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl<R: RequestSource> Sender<R> {
 
     /// Returns whether messages remain to be sent or answered.
     fn has_more(&self) -> bool {
-        let answered = self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.due();
+        let answered =
+            self.requests.kind() != RecordKind::Transaction || self.replies == self.ledger.messages_due();
         self.pacer.messages_left() > 0 || !answered
     }
 
@@ -165,7 +166,7 @@ impl<R: RequestSource> Sender<R> {
     fn next_message(&mut self, now: Time) -> Outgoing {
         let scheduled = self.pacer.advance(now);
         let parent = self.batches.number(&mut self.ledger, now, scheduled);
-        let number = self.ledger.due() as u32;
+        let number = self.ledger.messages_due() as u32;
         let (turn, payload) = self.requests.next(now, number);
         let head = self.requests.head(number);
         let lane = self.lane(turn);
@@ -296,10 +297,10 @@ impl<R: RequestSource> Application for Sender<R> {
     #[inline]
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: self.replies,
-            last_due: self.ledger.last_due(),
-            all_due: self.pacer.messages_left() == 0,
+            messages_due: self.ledger.messages_due(),
+            messages_done: self.replies,
+            last_due_time: self.ledger.last_due_time(),
+            is_all_due: self.pacer.messages_left() == 0,
             waits_for_reply: self.pacer.waits_for_reply(),
         }
     }
@@ -374,10 +375,10 @@ mod tests {
         send(client.as_mut(), ms(500));
         send(client.as_mut(), ms(2499));
         assert!(matches!(client.poll(ms(2500)), Output::Wait(Time::MAX)));
-        let Progress { due, all_due, .. } = client.progress();
-        assert_eq!((due, all_due), (2, true));
-        assert!(client.end(ms(2500)), "what was not sent is no message of the run");
-        assert_eq!(client.progress().due, 2);
+        let Progress { messages_due, is_all_due, .. } = client.progress();
+        assert_eq!((messages_due, is_all_due), (2, true));
+        assert!(client.end(ms(2500)), "messages that were not sent do not belong to the run");
+        assert_eq!(client.progress().messages_due, 2);
     }
 
     #[track_caller]
@@ -492,9 +493,9 @@ mod tests {
         for kind in ["oneway", "pingpong"] {
             let mut client = opened(kind, 1, 4);
             drop(send(client.as_mut(), ms(10)));
-            assert!(!client.progress().all_due);
+            assert!(!client.progress().is_all_due);
             assert!(client.end(ms(15)));
-            assert_eq!((client.progress().due, client.progress().all_due), (4, true));
+            assert_eq!((client.progress().messages_due, client.progress().is_all_due), (4, true));
         }
     }
 
@@ -535,7 +536,7 @@ mod tests {
         drop(send(client.as_mut(), ms(10)));
         let refusal = Message::refusal(Tid(1), Refusal::ConfigurationFailed);
         reply(client.as_mut(), ms(30), refusal.to_bytes());
-        assert_eq!(client.progress().done, 1);
+        assert_eq!(client.progress().messages_done, 1);
         drop(send(client.as_mut(), ms(30)));
     }
 

@@ -330,7 +330,7 @@ mod tests {
         sides[0].handle(Time::ZERO, Input::Opened(id));
         sides[1].handle(Time::ZERO, Input::Accepted(id));
         let (mut sizes, mut now, mut under_way) = (Vec::new(), Time::ZERO, VecDeque::new());
-        while sides[0].progress().done == 0 {
+        while sides[0].progress().messages_done == 0 {
             for (side, application) in sides.iter_mut().enumerate() {
                 while let Output::Send(outgoing) = application.poll(now) {
                     sizes.push(outgoing.payload.len());

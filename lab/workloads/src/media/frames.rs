@@ -163,7 +163,9 @@ mod tests {
             .collect();
         let take = |at: &usize| {
             let (number, payload) = &packets[*at];
-            taken.take(*number, Header { sequence: *at as u16, ..HEADER }, payload).expect("a packet of ours")
+            taken
+                .take(*number, Header { sequence: *at as u16, ..HEADER }, payload)
+                .expect("the packet is valid")
         };
         order.iter().filter(|at| **at < packets.len()).map(take).collect()
     }
@@ -203,7 +205,7 @@ mod tests {
         assert!(frames.take(MAX_AGE, HEADER, &payload).is_err());
         assert_eq!(frames.take(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
         assert!(frames.take(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
-        assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "that is forgotten");
+        assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "this frame is too old");
     }
 
     proptest! {

@@ -108,7 +108,7 @@ impl Application for Player {
     }
 
     fn progress(&self) -> Progress {
-        Progress { done: self.ledger.received(), ..Progress::default() }
+        Progress { messages_done: self.ledger.received(), ..Progress::default() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {

@@ -76,9 +76,9 @@ impl Streamer {
         self.ticks += 1;
         if self.frames_left > 0 {
             let frame = self.next_frame(at);
-            self.packets.add_frame(self.ledger.due() as u32 - 1, frame);
+            self.packets.add_frame(self.ledger.messages_due() as u32 - 1, frame);
             if self.frames_left == 0 {
-                self.packets.finish(self.ledger.due() as u32);
+                self.packets.finish(self.ledger.messages_due() as u32);
             }
         }
         let packets = self.packets.next(self.frames_left == 0);
@@ -162,10 +162,10 @@ impl Application for Streamer {
 
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: 0,
-            last_due: self.ledger.last_due(),
-            all_due: self.frames_left == 0,
+            messages_due: self.ledger.messages_due(),
+            messages_done: 0,
+            last_due_time: self.ledger.last_due_time(),
+            is_all_due: self.frames_left == 0,
             waits_for_reply: false,
         }
     }
@@ -182,7 +182,7 @@ impl Application for Streamer {
         }
         for _ in 0..PART_OCTETS.min(self.frames_left) {
             let since = self.start.get_or_insert(now);
-            let at = *since + clock::duration(self.ledger.due() + 1);
+            let at = *since + clock::duration(self.ledger.messages_due() + 1);
             self.next_frame(at);
         }
         self.frames_left == 0

@@ -79,7 +79,7 @@ impl Browser {
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next_page_at.unwrap_or(now);
         self.pages_left -= u64::from(!self.endless);
-        let (number, size) = (self.ledger.due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
+        let (number, size) = (self.ledger.messages_due() as u32, u32::try_from(octets).unwrap_or(u32::MAX));
         let due =
             DueMessage { scheduled, lane: 0, size, reply_size: 0, kind: RecordKind::Page, parent: None };
         let head = DueMessage { kind: RecordKind::Head, parent: Some(number), ..due };
@@ -246,11 +246,11 @@ impl Application for Browser {
 
     fn progress(&self) -> Progress {
         Progress {
-            due: self.ledger.due(),
-            done: self.pages_done,
-            last_due: self.ledger.last_due(),
+            messages_due: self.ledger.messages_due(),
+            messages_done: self.pages_done,
+            last_due_time: self.ledger.last_due_time(),
             // While a page loads, more files may become known.
-            all_due: self.pages_left == 0 && self.loading.is_none(),
+            is_all_due: self.pages_left == 0 && self.loading.is_none(),
             waits_for_reply: self.loading.is_some(),
         }
     }

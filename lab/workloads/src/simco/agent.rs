@@ -274,6 +274,6 @@ mod tests {
         assert_eq!(agent.reply(Time::ZERO, &deleted), Ok(RepliedRequest::Refused(0)));
         let refusal = Message::refusal(Tid(2), Refusal::NoSuchRule).to_bytes();
         assert_eq!(agent.reply(Time::ZERO, &refusal), Ok(RepliedRequest::Refused(1)));
-        assert!(agent.idle.is_empty(), "nothing is known of that rule any more");
+        assert!(agent.idle.is_empty(), "the agent has forgotten the rule");
     }
 }

@@ -107,7 +107,7 @@ mod tests {
 
     fn ask(firewall: &mut Firewall, connection: u32, request: Bytes) -> Bytes {
         let reply = firewall.answer(Time::ZERO, ConnectionId(connection), request);
-        reply.expect("it makes sense").expect("it is answered")
+        reply.expect("the request is valid").expect("the firewall replies")
     }
 
     /// RFC 4540 section 7: each TCP connection is a session of its own.
