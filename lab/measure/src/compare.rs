@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_variance_decide_at_once() {
+    fn samples_without_variance_are_decided() {
         assert_eq!(compare_paired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).verdict, Verdict::NoDifference);
         assert_eq!(compare_paired(&[20.0; 3], &[20.0; 3], 0.0, 0.95).p, 1.0);
         assert_eq!(compare_paired(&[20.0; 3], &[21.0; 3], 0.5, 0.95).verdict, Verdict::Faster);

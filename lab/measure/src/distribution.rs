@@ -168,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn json_round_trips(a in latencies(), missed in 0usize..5) {
+        fn distribution_round_trips_through_json(a in latencies(), missed in 0usize..5) {
             let distribution = counted(&a, missed);
             let json = serde_json::to_string(&distribution).unwrap();
             prop_assert_eq!(serde_json::from_str::<Distribution>(&json).unwrap(), distribution);

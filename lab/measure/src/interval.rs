@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_naive_interval_is_that_of_the_messages() {
+    fn naive_interval_treats_messages_as_independent() {
         let mut recorder = Recorder::new();
         for micros in [20_300, 20_100, 19_900, 20_400, 20_200] {
             recorder.complete(hol_base::Duration::from_micros(micros));

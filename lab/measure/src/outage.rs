@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn outage_ends_at_the_next_delivery_and_backlog_at_the_last_late_message() {
+    fn outage_ends_at_the_next_delivery_and_backlog_at_the_last_late_one() {
         // Messages due from 1000 ms to 2000 ms arrive over a path that is 20 ms longer, one per ms from 2000 ms on.
         let of = |due: u64| Some(if due < 2000 { 2000 + (due - 1000) / 50 - due } else { 60 });
         let (all, curve) = outages(&[1000], of);

@@ -132,7 +132,7 @@ mod tests {
     // r=u(a,b,method='asymptotic'); print(r.statistic/8000, r.pvalue)"
     // 0.4245 0.13210595942413708
     #[test]
-    fn many_samples_with_ties_agree_with_scipy() {
+    fn rank_sum_of_many_samples_with_ties_agrees_with_scipy() {
         let a: Vec<f64> = (1..41).map(|i| f64::from((7 * i * i + 3 * i) % 101)).collect();
         let b: Vec<f64> = (1..201).map(|i| f64::from((5 * i * i + i) % 97 + 8)).collect();
         let ranks = RankSum::of(&a, &b);

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_covers_every_time_of_both_legs() {
+    fn digest_covers_every_time_of_request_and_reply() {
         let digest = |request: [u64; 5], reply: [u64; 5]| {
             let (request, reply) = (Some(leg(request)), Some(leg(reply)));
             let (scheduled, outcome) = (Time::ZERO, Outcome::Completed);

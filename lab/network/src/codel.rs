@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc8289_4_4_nothing_is_dropped_while_at_most_one_longest_packet_is_queued() {
+    fn rfc8289_4_4_nothing_is_dropped_at_a_backlog_of_one_longest_packet() {
         assert!(drops(&mut codel(), 10..5000, 300, 1514).is_empty());
     }
 

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9332_2_4_the_low_latency_queue_marks_k_times_p_and_the_other_drops_p_squared() {
+    fn rfc9332_2_4_low_latency_marks_k_times_p_and_classic_drops_p_squared() {
         let mut queue = queue(DualPi2Spec { step: Duration::from_secs(10), ..DualPi2Spec::default() });
         (0..3).for_each(|_| queue.push(Time::ZERO, transit(Ecn::NotCapable), false));
         queue.probability = 0.2;

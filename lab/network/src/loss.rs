@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_loss_keeps_the_binomial_bound() {
+    fn independent_loss_has_the_binomial_share() {
         let mut loss = Loss::new(&LossSpec::Independent(ratio("2%")), Seed(5));
         let n = 200_000;
         let lost = (0..n).filter(|_| loss.hits_next()).count() as f64;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_have_their_stationary_loss_and_mean_length() {
+    fn bursts_have_the_long_run_loss_and_mean_length() {
         let model = GilbertElliott {
             good_to_bad: ratio("1%"),
             bad_to_good: ratio("20%"),

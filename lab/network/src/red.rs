@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_follows_the_queue_slowly_and_forgets_while_idle() {
+    fn average_follows_the_queue_slowly_and_decays_while_idle() {
         let mut red = red(RedSpec::default());
         let rate: BitRate = "400kbit".parse().unwrap();
         for _ in 0..500 {

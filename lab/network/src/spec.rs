@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn overrides_apply_from_the_outside_in() {
+    fn inner_overrides_replace_outer_ones() {
         let spec = parse(
             "loss = '1%'\n[[paths]]\n[[paths]]\ndelay = '50ms'\ndown = { delay = '60ms' }\nup = { loss = '2%' }",
         )
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_keys_and_missing_units_are_refused_with_their_place() {
+    fn unknown_keys_and_missing_units_are_refused() {
         let error = parse("delay = '10ms'\nlatency = '3ms'").unwrap_err().to_string();
         assert!(error.contains("line 2") && error.contains("latency"), "{error}");
         let error = parse("up = { delay = '10' }").unwrap_err().to_string();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_line_the_network_has_its_own_values() {
+    fn network_values_apply_before_the_first_line() {
         let late = "time,rate\n3s,1Mbit\n5s,2Mbit\n";
         assert_eq!(played(late, "1s"), [rate(2000, 1_000_000), rate(4000, 2_000_000)]);
         assert_eq!(played(late, "3s"), [rate(0, 1_000_000), rate(2000, 2_000_000)]);

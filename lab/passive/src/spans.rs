@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_at_the_first_gap() {
+    fn leading_run_ends_at_the_first_gap() {
         let mut spans = Spans::default();
         [0..2, 2..3, 4..9].into_iter().for_each(|range| drop(spans.fill(range, ())));
         assert_eq!(spans.leading_run().map(|(end, ())| end).collect::<Vec<_>>(), [2, 3]);

@@ -502,7 +502,7 @@ mod tests {
 
     /// At the time limit, unreliable messages count as lost and the flow ends normally; a reliable flow ends as out of time.
     #[test]
-    fn a_late_limit_ends_datagrams_normally() {
+    fn late_limit_ends_a_datagram_flow_normally() {
         let workload = "kind = 'oneway'\nlate_limit = '1s'";
         for (transport, well) in [("udp", true), ("tcp", false)] {
             let (mut flow, _) = after_nine(transport, workload);
@@ -518,7 +518,7 @@ mod tests {
 
     /// A QUIC flow has stalled after three idle timeouts (RFC 9000 section 10.1); without an idle timeout the maximum RTO of TCP counts.
     #[test]
-    fn quic_has_three_idle_timeouts() {
+    fn quic_stalls_after_three_idle_timeouts() {
         let stall_timeout = |transport: &str| limits(transport, ONEWAY).stall_timeout;
         assert_eq!(stall_timeout("quic:idle_timeout=10s"), Duration::from_secs(30));
         assert_eq!(stall_timeout("quic:idle_timeout=0s"), Duration::from_secs(360));

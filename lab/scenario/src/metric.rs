@@ -257,7 +257,7 @@ mod tests {
 
     /// The paths are examples of RFC 9535 section 1.5.
     #[test]
-    fn a_path_finds_numbers_in_each_json_text_after_other_lines() {
+    fn json_path_finds_numbers_in_each_json_text_after_other_lines() {
         let text = "warming up {…\n{\"end\": {\"bits\": 9.5e6, \"name\": \"x\"}, \"all\": [1, 2, 6]}\n{\"end\": {\"bits\": 10.5e6}}\nbye\n";
         let of = |path: &str| read(&format!("json = '{path}'")).unwrap().of(text);
         assert_eq!(of("$.end.bits"), Some(10e6));

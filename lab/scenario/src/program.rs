@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_is_written_as_it_is_read() {
+    fn root_round_trips() {
         for text in ["host", "root.tar"] {
             assert_eq!(String::from(Root::from(text.to_owned())), text);
         }

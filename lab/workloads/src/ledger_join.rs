@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conversion_to_another_clock_converts_all_times_and_drops_packet_times() {
+    fn clock_conversion_converts_all_times_and_drops_packet_times() {
         let (client, mut server) = both();
         let reading = LedgerJoin { has_replies: true, gives_up: false };
         let by_one = records(client.clone(), server.clone(), reading);

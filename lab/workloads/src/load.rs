@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_listed() {
+    fn every_key_of_a_load_is_listed() {
         let load = Load {
             rate: Frequency::new(1.0),
             interval: Some(Duration::ZERO),

@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_written_before_the_rest_and_gets_no_reply() {
+    fn request_head_is_written_before_the_rest_and_gets_no_reply() {
         let spec = spec(",\"users\":1,\"head\":\"40B\",\"request\":\"200B\"");
         let mut client = spec.client(ONE, 1, Seed(1));
         let mut server = spec.server(ONE, 1, Host::default());
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_load_is_a_poisson_process() {
+    fn default_load_of_rpc_is_a_poisson_process() {
         let arrivals = |keys: &str| spec(keys).with_defaults().arrivals();
         assert_eq!(arrivals(""), Arrivals::Poisson);
         assert_eq!(arrivals(",\"arrivals\":\"periodic\""), Arrivals::Periodic);

@@ -90,7 +90,7 @@ fn random_starts_change_the_throughput_of_a_deterministic_run() {
 
 /// Claim ekl-7: "around 95 %" of 400 kbit/s.
 #[test]
-fn tcp_at_25_ms_with_a_buffer_of_32_packets_and_10_ms_carries_370_to_390_kbps() {
+fn tcp_carries_370_to_390_kbps_at_25_ms_with_a_buffer_of_32_packets() {
     let measured = kbps(&done(&eklund("tcp", 25, 32, 10), 1));
     assert!((370.0..=390.0).contains(&measured), "{measured} kbit/s");
 }
@@ -118,7 +118,7 @@ fn greedy_flows_fill_the_bottleneck_and_share_it_fairly() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_digest_and_another_seed_another_background() {
+fn same_seed_gives_the_same_digest_and_another_seed_other_background() {
     let scenario = Scenario { background: vec![greedy("tcp", 2)], ..eklund("sctp", 25, 6, 20) };
     let [one, again, other] = [1, 1, 2].map(|seed| done(&scenario, seed));
     assert_eq!((one.digest(), &one.background), (again.digest(), &again.background));
@@ -164,7 +164,7 @@ fn background_flow_that_has_ended_leaves_the_link_to_the_measured_flow() {
 
 /// Claim ekl-14: with full buffers a connection takes long to open, sometimes too long.
 #[test]
-fn a_connection_that_is_not_open_in_time_is_a_result() {
+fn connection_not_open_in_time_ends_the_run_as_not_connected() {
     let mut scenario = eklund("tcp", 25, 6, 10);
     assert_eq!(done(&scenario, 1).connect_time.unwrap().as_millis(), 52);
     scenario.workload.connect_timeout = Some(Duration::from_millis(30));

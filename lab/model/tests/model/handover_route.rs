@@ -77,7 +77,7 @@ fn latency(record: &Record) -> Duration {
 
 /// Packets in flight when the client leaves are lost, and so are those sent until it is attached; no others.
 #[test]
-fn datagrams_are_lost_from_a_delay_before_the_client_leaves_until_it_is_attached() {
+fn datagrams_are_lost_from_one_delay_before_leaving_until_attaching() {
     for (delays, leaves, attached, lost) in [
         // 155 to 305 ms.
         ([50, 50], 205, 305, 15),

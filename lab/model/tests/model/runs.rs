@@ -132,7 +132,7 @@ fn simco_rules_are_changed_over_every_transport_without_refusals() {
 }
 
 #[test]
-fn a_request_refused_by_a_middlebox_counts_as_failed_and_the_run_continues() {
+fn request_refused_by_a_middlebox_fails_and_the_run_continues() {
     // Rules whose lifetime should be extended end while the middlebox is unreachable.
     let network = "events = [{ at = '3s', down = true }, { at = '20s', down = false }]";
     let workload = "kind = 'simco'\nmix = { enable = 1, lifetime = 1 }\nlate_limit = '1h'";
@@ -270,7 +270,7 @@ fn greedy_senders_and_fragmented_messages_are_refused_over_datagrams() {
 
 /// Claim ikr53-26: the generator aborts the run when it falls a second behind.
 #[test]
-fn a_load_beyond_the_link_falls_behind_schedule() {
+fn load_above_the_link_rate_falls_behind_schedule() {
     for transport in ["tcp", "sctp"] {
         let run = run_of(
             transport,
@@ -340,7 +340,7 @@ fn an_association_survives_the_loss_of_a_path() {
 }
 
 #[test]
-fn an_association_with_one_address_at_each_end_sends_nothing_over_another_path() {
+fn association_with_one_address_per_end_uses_only_one_path() {
     let network = "paths = [{}, { loss = '100%' }]";
     for (transport, is_single) in [("sctp", false), ("sctp:single_homed", true)] {
         let run = run_of(transport, network, "kind = 'echo'", 1000);
@@ -376,7 +376,7 @@ fn packet_listed_in_drop_is_lost() {
 }
 
 #[test]
-fn the_tap_sees_every_packet_at_both_ends() {
+fn tap_reports_every_packet_at_both_ends() {
     let scenario = scenario("sctp", "loss = '5%'\nqueue = '1p'", "kind = 'echo'\nrate = '5000/s'", 2000);
     let mut counts = Counts::default();
     let run = run(&scenario, Seed(3), Some(&mut counts)).unwrap();

@@ -130,7 +130,7 @@ fn endless_head_is_no_http() {
 
 /// The messages do not depend on how the octets are divided into segments.
 #[test]
-fn boundaries_of_segments_do_not_matter() {
+fn segment_boundaries_do_not_affect_parsing() {
     let requests =
         b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n";
     let responses = b"HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc";

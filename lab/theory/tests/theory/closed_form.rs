@@ -41,7 +41,7 @@ fn mean_response_times_at_100_per_second_by_streams() {
 }
 
 #[test]
-fn plateaus_of_the_ccdf_at_one_percent() {
+fn ccdf_plateaus_at_one_percent_loss_by_streams() {
     let printed = [
         (10, [9.6, 5.9, 3.9, 2.0, 2.0, 2.0]),
         (20, [13.1, 7.7, 3.9, 2.0, 2.0, 2.0]),
@@ -140,7 +140,7 @@ proptest! {
 
     // More connections do, because one does not learn of another's losses.
     #[test]
-    fn more_streams_never_wait_longer(transfer in transfers(one_association())) {
+    fn more_streams_never_increase_the_mean(transfer in transfers(one_association())) {
         let more = Transfer { streams: transfer.streams * 2, ..transfer };
         prop_assert!(more.mean_response() <= transfer.mean_response() * (1.0 + 1e-3));
     }

@@ -124,7 +124,7 @@ mod tests {
 
     /// RFC 9113 section 4.1.
     #[test]
-    fn a_frame_is_laid_out_as_in_http_2() {
+    fn frame_has_the_layout_of_http_2() {
         let request = Frames::default().request(400, 0x1234, 13_500);
         assert_eq!(request[..9], [0, 1, 135, 1, 0, 0, 0, 0x12, 0x34]);
         assert_eq!((length_of(&request), requested_octets(&request)), (Ok(Some(400)), Some(13_500)));

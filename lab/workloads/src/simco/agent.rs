@@ -207,7 +207,7 @@ mod tests {
 
     /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
     #[test]
-    fn a_request_takes_56_octets_and_its_reply_64() {
+    fn simco_request_takes_56_octets_and_its_reply_64() {
         let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
         let (tid, request) = agent.request(Time::ZERO, 41);
         assert_eq!((tid, request.len(), message_number(&request, 1)), (Tid(42), 56, Some(41)));
