@@ -21,7 +21,7 @@ pub fn of(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let is_of_it =
         |record: &&Record| record.kind == RecordKind::Object && record.parent.map(u64::from) == Some(page.id);
     let files: Vec<Record> = records.iter().filter(is_of_it).copied().collect();
-    Some(Waterfall::of(number, page, &files))
+    Some(Waterfall::new(number, page, &files))
 }
 
 /// Returns the bars, and the meaning of their letters.

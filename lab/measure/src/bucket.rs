@@ -12,7 +12,7 @@ pub(crate) struct Bucket(pub u32);
 
 impl Bucket {
     /// Returns the bucket that contains `latency`.
-    pub fn of(latency: Duration) -> Self {
+    pub fn containing(latency: Duration) -> Self {
         let nanos = latency.as_nanos();
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(SIGNIFICANT_BITS);
         // The mantissa is at least 2^14 once the shift is above zero, so the octaves join without a gap.
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     fn middle_of(nanos: u64) -> u64 {
-        Bucket::of(Duration::from_nanos(nanos)).middle().as_nanos()
+        Bucket::containing(Duration::from_nanos(nanos)).middle().as_nanos()
     }
 
     #[test]
@@ -62,8 +62,8 @@ mod tests {
     fn buckets_are_ordered_by_value_without_gaps() {
         for octave in 14..62 {
             let first = 1u64 << octave;
-            let below = Bucket::of(Duration::from_nanos(first - 1));
-            assert_eq!(Bucket::of(Duration::from_nanos(first)), Bucket(below.0 + 1));
+            let below = Bucket::containing(Duration::from_nanos(first - 1));
+            assert_eq!(Bucket::containing(Duration::from_nanos(first)), Bucket(below.0 + 1));
         }
     }
 }

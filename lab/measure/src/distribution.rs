@@ -82,7 +82,7 @@ impl Distribution {
 
     /// Returns the share of the offered messages that took longer than `latency` or never completed.
     pub fn share_above(&self, latency: Duration) -> Option<f64> {
-        let bucket = Bucket::of(latency);
+        let bucket = Bucket::containing(latency);
         let not_above = self.buckets.iter().take_while(|(other, _)| *other <= bucket);
         let above = self.offered - not_above.map(|(_, count)| count).sum::<u64>();
         (self.offered > 0).then(|| above as f64 / self.offered as f64)

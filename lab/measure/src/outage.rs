@@ -84,10 +84,10 @@ pub struct OutagesBuilder {
     /// The time from each delivery before the first event to the next one.
     silences: Recorder,
     /// The last messages before the first event: due time and response time.
-    recent: std::collections::VecDeque<(Time, Duration)>,
+    messages_before: std::collections::VecDeque<(Time, Duration)>,
     /// Time of the last delivery before the first event.
     last_delivery: Option<Time>,
-    after: Vec<PendingMessage>,
+    messages_after: Vec<PendingMessage>,
 }
 
 impl OutagesBuilder {
@@ -108,13 +108,13 @@ impl OutagesBuilder {
                     self.silences.complete((due + latency).since(last));
                 }
                 self.last_delivery = self.last_delivery.max(Some(due + latency));
-                if self.recent.len() == MESSAGES_BEFORE {
-                    self.recent.pop_front();
+                if self.messages_before.len() == MESSAGES_BEFORE {
+                    self.messages_before.pop_front();
                 }
-                self.recent.push_back((due, latency));
+                self.messages_before.push_back((due, latency));
             }
-            latency if self.after.len() < MAX_MESSAGES => {
-                self.after
+            latency if self.messages_after.len() < MAX_MESSAGES => {
+                self.messages_after
                     .push(PendingMessage { scheduled: due, delivered: latency.map(|latency| due + latency) });
             }
             _ => {}
@@ -124,23 +124,30 @@ impl OutagesBuilder {
     /// Returns the outage of each event, in a run that ended at this time. Returns nothing if nothing was
     /// delivered before the first event, and nothing for events after the last message.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
-        let Self { events, latencies_before: before, silences, recent, last_delivery: last, mut after } =
-            self;
+        let Self {
+            events,
+            latencies_before: before,
+            silences,
+            messages_before,
+            last_delivery: last,
+            mut messages_after,
+        } = self;
         let (Some(first), Some(last)) = (events.first().copied(), last) else { return Default::default() };
         // A message that was never due is not missing.
-        after.retain(|message| message.delivered.is_some() || message.scheduled <= ended);
-        let mut deliveries: Vec<Time> = after.iter().filter_map(|message| message.delivered).collect();
+        messages_after.retain(|message| message.delivered.is_some() || message.scheduled <= ended);
+        let mut deliveries: Vec<Time> =
+            messages_after.iter().filter_map(|message| message.delivered).collect();
         deliveries.push(last);
         deliveries.sort();
         let (usual, silence) = (usual(&before.finish()), usual(&silences.finish()));
         let long = |pair: &[Time]| (pair[1].since(pair[0]) > silence + silence + usual).then_some(pair[1]);
         let ends = deliveries.windows(2).filter_map(long).collect();
-        let run = RunAfterEvent { usual, ends, deliveries, after, ended };
+        let run = RunAfterEvent { usual, ends, deliveries, messages_after, ended };
         let ends = events.iter().skip(1).copied().chain([Time::MAX]);
         let outages: Vec<Outage> =
             events.iter().zip(ends).filter_map(|(at, until)| run.outage(*at, until)).collect();
         let gone = outages.iter().filter_map(|outage| Some(outage.at + outage.last?)).max();
-        let curve = run.curve(first, recent, gone.map_or(ended, |gone| Time::ZERO + gone));
+        let curve = run.curve(first, messages_before, gone.map_or(ended, |gone| Time::ZERO + gone));
         (outages, curve)
     }
 }
@@ -158,7 +165,7 @@ struct RunAfterEvent {
     ends: Vec<Time>,
     /// Times of deliveries, ascending, from the last one before the first event on.
     deliveries: Vec<Time>,
-    after: Vec<PendingMessage>,
+    messages_after: Vec<PendingMessage>,
     ended: Time,
 }
 
@@ -167,8 +174,8 @@ struct RunAfterEvent {
 struct Backlog {
     late: u64,
     lost: u64,
-    first: Option<Time>,
-    last: Option<Time>,
+    first_delivery: Option<Time>,
+    last_delivery: Option<Time>,
 }
 
 impl RunAfterEvent {
@@ -180,7 +187,7 @@ impl RunAfterEvent {
         if next.is_none() && backlog.late == 0 {
             return None;
         }
-        let gone = backlog.last.max(next).unwrap_or(self.ended);
+        let gone = backlog.last_delivery.max(next).unwrap_or(self.ended);
         let gaps = self.deliveries.windows(2).map(|pair| (pair[0], pair[1]));
         let gaps = gaps.filter(|(begin, end)| *end > at && *begin < gone);
         let longest = gaps.max_by_key(|(begin, end)| end.since(*begin));
@@ -196,14 +203,14 @@ impl RunAfterEvent {
             is_over: !is_open,
             late: backlog.late,
             lost: backlog.lost,
-            first: backlog.first.map(after),
-            last: backlog.last.filter(|_| !is_open).map(after),
+            first: backlog.first_delivery.map(after),
+            last: backlog.last_delivery.filter(|_| !is_open).map(after),
         })
     }
 
     /// Returns whether messages were due after the last delivery and none of them arrived.
     fn is_dead_after(&self, last: Time) -> bool {
-        self.after.iter().any(|message| message.scheduled > last)
+        self.messages_after.iter().any(|message| message.scheduled > last)
     }
 
     /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
@@ -216,12 +223,13 @@ impl RunAfterEvent {
         let touched = |message: &&PendingMessage| {
             message.scheduled < until && message.delivered.is_none_or(|delivered| delivered > at)
         };
-        let fastest = self.after.iter().filter(|message| message.scheduled > at && message.scheduled < until);
+        let fastest =
+            self.messages_after.iter().filter(|message| message.scheduled > at && message.scheduled < until);
         let fastest = fastest.filter_map(PendingMessage::response_time).min().unwrap_or(Duration::ZERO);
         let usual = self.usual.max(fastest + fastest);
         let mut backlog = Backlog::default();
         let (mut on_time, mut end) = (0, at);
-        for message in self.after.iter().filter(touched) {
+        for message in self.messages_after.iter().filter(touched) {
             match message.response_time() {
                 Some(took) if took <= usual && !self.was_overdue(message) => {
                     on_time += u32::from(message.scheduled > at);
@@ -235,9 +243,9 @@ impl RunAfterEvent {
                     backlog.late += 1;
                     backlog.lost += u64::from(message.delivered.is_none());
                     end = end.max(message.delivered.unwrap_or(message.scheduled));
-                    let times = [backlog.first, message.delivered];
-                    backlog.first = times.into_iter().flatten().min();
-                    backlog.last = backlog.last.max(message.delivered);
+                    let times = [backlog.first_delivery, message.delivered];
+                    backlog.first_delivery = times.into_iter().flatten().min();
+                    backlog.last_delivery = backlog.last_delivery.max(message.delivered);
                 }
             }
         }
@@ -248,11 +256,11 @@ impl RunAfterEvent {
     fn curve(
         &self,
         first: Time,
-        recent: impl IntoIterator<Item = (Time, Duration)>,
+        messages_before: impl IntoIterator<Item = (Time, Duration)>,
         gone: Time,
     ) -> OutageCurve {
         let since = |due: Time| due.as_nanos() as i64 - first.as_nanos() as i64;
-        let before = recent.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
+        let before = messages_before.into_iter().map(|(due, took)| (since(due), Some(took.as_nanos())));
         let mut messages: Vec<(i64, Option<u64>)> = before.collect();
         let part = (gone.saturating_since(first).as_nanos() / PARTS_TO_RECOVERY).max(1);
         let place = |due: i64| match (due / part as i64) as u64 {
@@ -263,7 +271,7 @@ impl RunAfterEvent {
             at => at,
         };
         let mut at = None;
-        for message in &self.after {
+        for message in &self.messages_after {
             let one = (since(message.scheduled), message.response_time().map(Duration::as_nanos));
             let own = (one.0 >= 0).then(|| place(one.0));
             let is_slower =

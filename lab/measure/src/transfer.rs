@@ -18,8 +18,8 @@ pub struct Transfer {
 /// Computes the transfer from records that are added one by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TransferBuilder {
-    first: Option<Time>,
-    last: Option<Time>,
+    first_written: Option<Time>,
+    last_delivered: Option<Time>,
     /// When the last message that never arrived was due.
     last_missed: Option<Time>,
 }
@@ -54,9 +54,9 @@ impl TransferBuilder {
     pub fn add(&mut self, record: &Record) {
         // A message that never arrived has no time of writing; it was not written before it was due.
         let sent = record.request.map_or(record.scheduled, |leg| leg.written);
-        self.first = Some(self.first.map_or(sent, |first| first.min(sent)));
+        self.first_written = Some(self.first_written.map_or(sent, |first| first.min(sent)));
         let delivered = record.latency().map(|latency| record.scheduled + latency);
-        self.last = self.last.max(delivered);
+        self.last_delivered = self.last_delivered.max(delivered);
         if delivered.is_none() {
             self.last_missed = self.last_missed.max(Some(record.scheduled));
         }
@@ -64,7 +64,7 @@ impl TransferBuilder {
 
     /// Returns the transfer so far; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
-        let (first, last) = (self.first?, self.last?);
+        let (first, last) = (self.first_written?, self.last_delivered?);
         Some(Transfer { start: first, end: self.last_missed.map_or(last, |missed| last.max(missed)) })
     }
 }

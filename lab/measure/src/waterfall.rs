@@ -79,14 +79,14 @@ impl WaterfallBuilder {
         let place =
             |page: &Record| self.pages.iter().filter(|(other, _)| other.id < page.id).count() as u64 + 1;
         let (page, files) = self.pages.get(middle)?;
-        (files.len() <= Self::MAX_FILES).then(|| Waterfall::of(place(page), page, files))
+        (files.len() <= Self::MAX_FILES).then(|| Waterfall::new(place(page), page, files))
     }
 }
 
 impl Waterfall {
     /// Returns the `number`-th page of the run.
-    pub fn of(number: u64, page: &Record, files: &[Record]) -> Self {
-        let bars = files.iter().map(|file| WaterfallFile::of(file, page.scheduled)).collect();
+    pub fn new(number: u64, page: &Record, files: &[Record]) -> Self {
+        let bars = files.iter().map(|file| WaterfallFile::new(file, page.scheduled)).collect();
         Self { page: number, took: page.latency(), files: bars }
     }
 
@@ -98,7 +98,7 @@ impl Waterfall {
 }
 
 impl WaterfallFile {
-    fn of(file: &Record, click: Time) -> Self {
+    fn new(file: &Record, click: Time) -> Self {
         let Record { stream, size: octets, .. } = *file;
         let came = file.latency().and(file.request.zip(file.reply));
         let spans = came.map_or_else(Vec::new, |(request, reply)| spans(file.scheduled, request, reply));

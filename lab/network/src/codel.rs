@@ -186,7 +186,7 @@ impl Codel {
                 // Updates the state with the next packet's delay, which matters only later.
                 self.is_late(now, &first);
             }
-            self.begin(now);
+            self.start_dropping(now);
         }
         self.mark_above_threshold(now, &mut first);
         first.map(|(waiting, _)| waiting.transit)
@@ -209,7 +209,7 @@ impl Codel {
     }
 
     /// Starts dropping, at the previous rate if it ended recently.
-    fn begin(&mut self, now: Ticks) {
+    fn start_dropping(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
         // Before the first time, packets dropped for lack of room do not count as recent: in Linux
         // `drop_next` is then the time of the boot.
@@ -272,7 +272,7 @@ impl CodelQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }
 

@@ -163,7 +163,7 @@ impl DualPi2Queue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
     }
@@ -188,7 +188,7 @@ impl DualPi2Queue {
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         self.catch_up(now);
         loop {
-            let Some((class, QueuedPacket { queued_at, mut transit }, change)) = self.take() else {
+            let Some((class, QueuedPacket { queued_at, mut transit }, change)) = self.dequeue() else {
                 self.reset_credit();
                 return None;
             };
@@ -211,7 +211,7 @@ impl DualPi2Queue {
 
     /// Removes the next packet; returns its queue, the packet, and the change of the credit if it is sent.
     /// RFC 9332 section 4.2.2; `dequeue_packet`.
-    fn take(&mut self) -> Option<(Class, QueuedPacket, i64)> {
+    fn dequeue(&mut self) -> Option<(Class, QueuedPacket, i64)> {
         let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
         let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
         let Queues { packets, octets } = &mut self.queues;

@@ -66,7 +66,7 @@ impl FairSpec {
 /// The packets of a flow, or of several with the same hash.
 #[derive(Debug)]
 struct Flow {
-    waiting: VecDeque<QueuedPacket>,
+    queued: VecDeque<QueuedPacket>,
     /// Queued octets including those beyond IP.
     octets: u64,
     /// Octets left to send in this turn.
@@ -85,9 +85,9 @@ pub(crate) struct FairQueue {
     hash: Seed,
     flows: Vec<Flow>,
     /// Indices of flows that had nothing queued before; each is served before the other flows for one turn.
-    new: VecDeque<usize>,
+    new_flows: VecDeque<usize>,
     /// Indices of the other flows.
-    old: VecDeque<usize>,
+    old_flows: VecDeque<usize>,
     packets: u64,
     /// Octets including those beyond IP.
     octets: u64,
@@ -108,7 +108,7 @@ impl FairQueue {
         hash: Seed,
     ) -> Self {
         let flow = |_| Flow {
-            waiting: VecDeque::new(),
+            queued: VecDeque::new(),
             octets: 0,
             credit: 0,
             codel: Codel::new(spec.codel(), longest_packet),
@@ -120,8 +120,8 @@ impl FairQueue {
             overhead,
             hash,
             flows: (0..spec.flows).map(flow).collect(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
             packets: 0,
             octets: 0,
         }
@@ -133,7 +133,7 @@ impl FairQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }
 
@@ -148,12 +148,12 @@ impl FairQueue {
         let place = self.queue_index(&transit);
         let length = transit.length() + self.overhead;
         let flow = &mut self.flows[place];
-        flow.waiting.push_back(QueuedPacket { queued_at: now, transit });
+        flow.queued.push_back(QueuedPacket { queued_at: now, transit });
         flow.octets += length;
         if !flow.is_listed {
             flow.is_listed = true;
             flow.credit = self.quantum;
-            self.new.push_back(place);
+            self.new_flows.push_back(place);
         }
         self.packets += 1;
         self.octets += length;
@@ -165,12 +165,12 @@ impl FairQueue {
     /// Returns the packet to transmit now. RFC 8290 section 4.2.
     pub(crate) fn pop(&mut self, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         loop {
-            let is_new = !self.new.is_empty();
-            let place = *if is_new { self.new.front() } else { self.old.front() }?;
+            let is_new = !self.new_flows.is_empty();
+            let place = *if is_new { self.new_flows.front() } else { self.old_flows.front() }?;
             if self.flows[place].credit <= 0 {
                 self.flows[place].credit += self.quantum;
                 self.remove_head(is_new);
-                self.old.push_back(place);
+                self.old_flows.push_back(place);
                 continue;
             }
             if let Some(transit) = self.next_packet(place, now, &mut lose) {
@@ -180,8 +180,8 @@ impl FairQueue {
             self.remove_head(is_new);
             // A new flow that became empty moves behind the old ones; otherwise its next packet would make it
             // new again.
-            if is_new && !self.old.is_empty() {
-                self.old.push_back(place);
+            if is_new && !self.old_flows.is_empty() {
+                self.old_flows.push_back(place);
             } else {
                 self.flows[place].is_listed = false;
             }
@@ -190,19 +190,19 @@ impl FairQueue {
 
     /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
-        self.new.clear();
-        self.old.clear();
+        self.new_flows.clear();
+        self.old_flows.clear();
         (self.packets, self.octets) = (0, 0);
         self.flows.iter_mut().flat_map(|flow| {
             flow.is_listed = false;
             flow.octets = 0;
-            std::mem::take(&mut flow.waiting).into_iter().map(|waiting| waiting.transit)
+            std::mem::take(&mut flow.queued).into_iter().map(|waiting| waiting.transit)
         })
     }
 
     fn next_packet(&mut self, place: usize, now: Time, mut lose: impl FnMut(Transit)) -> Option<Transit> {
         let Self { flows, packets, octets, overhead, .. } = self;
-        let Flow { waiting, octets: own, codel, .. } = &mut flows[place];
+        let Flow { queued: waiting, octets: own, codel, .. } = &mut flows[place];
         let take = || {
             let (first, _) = pop_front(waiting, own, *overhead)?;
             *packets -= 1;
@@ -215,9 +215,9 @@ impl FairQueue {
 
     fn remove_head(&mut self, is_new: bool) {
         if is_new {
-            self.new.pop_front()
+            self.new_flows.pop_front()
         } else {
-            self.old.pop_front()
+            self.old_flows.pop_front()
         };
     }
 
@@ -227,7 +227,7 @@ impl FairQueue {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
         let (half, mut dropped, mut gone) = (flow.octets / 2, 0, 0);
-        while let Some(QueuedPacket { transit, .. }) = flow.waiting.pop_front() {
+        while let Some(QueuedPacket { transit, .. }) = flow.queued.pop_front() {
             let length = transit.length() + self.overhead;
             (dropped, gone) = (dropped + 1, gone + length);
             lose(transit);
@@ -244,7 +244,7 @@ impl FairQueue {
     fn exceeds_limit(&self, in_service: u64) -> bool {
         match self.limit {
             QueueLimit::Packets(limit) => self.packets + u64::from(in_service > 0) > limit,
-            QueueLimit::Bytes(limit) => self.waiting().1 + in_service > limit,
+            QueueLimit::Bytes(limit) => self.backlog().1 + in_service > limit,
         }
     }
 
@@ -344,7 +344,7 @@ mod tests {
         assert!(fill(&mut queue, 1, 100, 1500).is_empty());
         let lost = fill(&mut queue, 2, 30, 100);
         assert_eq!(lost, [1; 50], "half of the longest queue, once");
-        assert_eq!(queue.waiting(), (80, 50 * 1500 + 30 * 100));
+        assert_eq!(queue.backlog(), (80, 50 * 1500 + 30 * 100));
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         let mut queue = queue(100);
         fill(&mut queue, 1, 5, 1500);
         fill(&mut queue, 2, 5, 1500);
-        assert_eq!((queue.drain().count(), queue.waiting()), (10, (0, 0)));
+        assert_eq!((queue.drain().count(), queue.backlog()), (10, (0, 0)));
         fill(&mut queue, 3, 2, 1500);
         assert_eq!(order(&mut queue), [3, 3]);
     }

@@ -95,7 +95,7 @@ impl Link {
     /// Returns the packets queued or in transmission and their octets, as the limit of the queue counts
     /// them.
     pub(crate) fn backlog(&self, now: Time) -> (u64, u64) {
-        let (packets, octets) = self.queue.waiting();
+        let (packets, octets) = self.queue.backlog();
         match self.transmitter.free_at() > now {
             true => (packets + 1, octets + self.in_service),
             false => (packets, octets),
@@ -231,7 +231,7 @@ impl Link {
     fn is_dropped_early(&mut self, now: Time, packet: &mut Packet) -> bool {
         let free_at = self.free_at();
         let Some(red) = &mut self.red else { return false };
-        red.drops_or_marks(now, self.queue.waiting(), free_at, self.transmitter.rate()) && !red.marks(packet)
+        red.drops_or_marks(now, self.queue.backlog(), free_at, self.transmitter.rate()) && !red.marks(packet)
     }
 
     #[inline]

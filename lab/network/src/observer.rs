@@ -22,13 +22,13 @@ impl<'t> Observer<'t> {
 
     /// Returns the drops so far.
     pub(crate) fn drops(&self) -> Drops {
-        self.drops.iter().fold(Drops::default(), |all, one| all.with(one))
+        self.drops.iter().fold(Drops::default(), |all, one| all.plus(one))
     }
 
     /// Returns the drops of packets sent from these interfaces.
     pub(crate) fn drops_from(&self, interfaces: &[InterfaceId]) -> Drops {
         let own = interfaces.iter().map(|interface| &self.drops[usize::from(interface.0)]);
-        own.fold(Drops::default(), Drops::with)
+        own.fold(Drops::default(), Drops::plus)
     }
 
     /// Reports a packet at one of the interfaces of its hop.

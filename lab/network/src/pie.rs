@@ -182,7 +182,7 @@ fn damping(drop_prob: f64) -> f64 {
 #[derive(Debug)]
 pub(crate) struct PieQueue {
     pie: Pie,
-    waiting: VecDeque<QueuedPacket>,
+    queued: VecDeque<QueuedPacket>,
     /// Octets including those beyond IP.
     octets: u64,
     overhead: u64,
@@ -196,14 +196,7 @@ impl PieQueue {
     /// Draws derive from `seed`.
     pub(crate) fn new(spec: PieSpec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let pie = Pie::new(spec, seed.rng());
-        Self {
-            pie,
-            waiting: VecDeque::new(),
-            octets: 0,
-            overhead,
-            min_backlog: 2 * longest_packet,
-            marked: 0,
-        }
+        Self { pie, queued: VecDeque::new(), octets: 0, overhead, min_backlog: 2 * longest_packet, marked: 0 }
     }
 
     /// Returns the packets marked so far.
@@ -212,8 +205,8 @@ impl PieQueue {
     }
 
     /// Returns the queued packets and their octets.
-    pub(crate) fn waiting(&self) -> (u64, u64) {
-        (self.waiting.len() as u64, self.octets - self.waiting.len() as u64 * self.overhead)
+    pub(crate) fn backlog(&self) -> (u64, u64) {
+        (self.queued.len() as u64, self.octets - self.queued.len() as u64 * self.overhead)
     }
 
     /// Queues an arriving packet unless there is no room or it is dropped early.
@@ -224,7 +217,7 @@ impl PieQueue {
         has_room: bool,
         mut lose: impl FnMut(Transit, TapEvent),
     ) {
-        self.pie.catch_up(now, self.waiting.is_empty());
+        self.pie.catch_up(now, self.queued.is_empty());
         if !has_room {
             self.pie.accu_prob = 0.0;
             lose(transit, TapEvent::QueueFull);
@@ -233,7 +226,7 @@ impl PieQueue {
             lose(transit, TapEvent::DroppedEarly);
         } else {
             self.octets += transit.length() + self.overhead;
-            self.waiting.push_back(QueuedPacket { queued_at: now, transit });
+            self.queued.push_back(QueuedPacket { queued_at: now, transit });
         }
     }
 
@@ -247,7 +240,7 @@ impl PieQueue {
 
     /// Returns the packet to transmit now.
     pub(crate) fn pop(&mut self, now: Time) -> Option<Transit> {
-        let Self { pie, waiting, octets, overhead, .. } = self;
+        let Self { pie, queued: waiting, octets, overhead, .. } = self;
         pie.catch_up(now, waiting.is_empty());
         let (QueuedPacket { queued_at, transit }, behind) = pop_front(waiting, octets, *overhead)?;
         pie.record_departure(now, queued_at, behind == 0);
@@ -257,7 +250,7 @@ impl PieQueue {
     /// Removes all queued packets.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Transit> {
         self.octets = 0;
-        std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.transit)
+        std::mem::take(&mut self.queued).into_iter().map(|waiting| waiting.transit)
     }
 }
 
@@ -331,7 +324,7 @@ mod tests {
         for _ in 0..5 {
             queue.push(Time::ZERO, transit(Ecn::default()), true, |_, _| dropped += 1);
         }
-        assert_eq!((queue.waiting().0, dropped), (3, 2), "2500 octets are below two of 1500");
+        assert_eq!((queue.backlog().0, dropped), (3, 2), "2500 octets are below two of 1500");
     }
 
     #[test]

@@ -15,27 +15,33 @@ pub(crate) struct Propagation {
     variation: Variation,
     rng: Rng,
     /// The latest arrival so far; later packets do not arrive before it.
-    latest: Time,
+    latest_arrival: Time,
 }
 
 impl Propagation {
     /// Creates a delay whose jitter derives from `seed`.
     pub(crate) fn new(settings: &Settings, seed: Seed) -> Self {
         let Settings { delay, jitter, .. } = *settings;
-        Self { delay, jitter, variation: Variation::of(settings), rng: seed.rng(), latest: Time::ZERO }
+        Self {
+            delay,
+            jitter,
+            variation: Variation::from_settings(settings),
+            rng: seed.rng(),
+            latest_arrival: Time::ZERO,
+        }
     }
 
     /// Returns the arrival of a packet that left at `departs`; later packets will not arrive before it.
     #[inline]
     pub(crate) fn arrival(&mut self, departs: Time) -> Time {
-        self.latest = self.reordered_arrival(departs);
-        self.latest
+        self.latest_arrival = self.reordered_arrival(departs);
+        self.latest_arrival
     }
 
     /// Returns the arrival of a packet that left at `departs` and that later packets may overtake.
     pub(crate) fn reordered_arrival(&mut self, departs: Time) -> Time {
         let way = if self.jitter == Duration::ZERO { self.delay } else { self.draw_delay() };
-        self.latest.max(departs + way)
+        self.latest_arrival.max(departs + way)
     }
 
     /// Returns a delay with jitter, at least zero.
@@ -69,8 +75,8 @@ impl Propagation {
 
     /// Moves the arrival of a packet.
     pub(crate) fn move_arrival(&mut self, from: Time, to: Time) {
-        if self.latest == from {
-            self.latest = to;
+        if self.latest_arrival == from {
+            self.latest_arrival = to;
         }
     }
 
@@ -103,7 +109,7 @@ enum Variation {
 }
 
 impl Variation {
-    fn of(settings: &Settings) -> Self {
+    fn from_settings(settings: &Settings) -> Self {
         let correlation = settings.jitter_correlation.value();
         match settings.jitter_distribution.table() {
             Some(_) if settings.jitter_distribution == Distribution::Normal && correlation > 0.0 => {

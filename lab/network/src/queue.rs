@@ -41,7 +41,7 @@ enum Order {
 
 #[derive(Debug, Default)]
 struct Fifo {
-    waiting: VecDeque<Transit>,
+    queued: VecDeque<Transit>,
     /// Octets of the queued IP packets.
     octets: u64,
 }
@@ -82,17 +82,17 @@ impl Queue {
 
     /// Returns the queued packets and their octets.
     #[inline]
-    pub(crate) fn waiting(&self) -> (u64, u64) {
+    pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets())
     }
 
     fn octets(&self) -> u64 {
         match &self.order {
             Order::Fifo(fifo) => fifo.octets,
-            Order::Codel(queue) => queue.waiting().1,
-            Order::Fair(queue) => queue.waiting().1,
-            Order::Pie(queue) => queue.waiting().1,
-            Order::DualPi2(queue) => queue.waiting().1,
+            Order::Codel(queue) => queue.backlog().1,
+            Order::Fair(queue) => queue.backlog().1,
+            Order::Pie(queue) => queue.backlog().1,
+            Order::DualPi2(queue) => queue.backlog().1,
         }
     }
 
@@ -126,11 +126,11 @@ impl Queue {
         match &mut self.order {
             Order::Fair(queue) => {
                 queue.push(now, transit, in_service, |transit| lose(transit, TapEvent::QueueFull));
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
             }
             Order::Pie(queue) => {
                 queue.push(now, transit, has_room, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
             }
             Order::Fifo(_) | Order::Codel(_) | Order::DualPi2(_) if !has_room => {
                 lose(transit, TapEvent::QueueFull);
@@ -162,17 +162,17 @@ impl Queue {
             }
             Order::Codel(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::Fair(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::DualPi2(queue) => {
                 let transit = queue.pop(now, lose);
-                self.packets = queue.waiting().0;
+                self.packets = queue.backlog().0;
                 transit
             }
             Order::Pie(queue) => {
@@ -208,11 +208,11 @@ impl Queue {
 impl Fifo {
     fn push(&mut self, transit: Transit) {
         self.octets += transit.length();
-        self.waiting.push_back(transit);
+        self.queued.push_back(transit);
     }
 
     fn pop(&mut self) -> Option<Transit> {
-        let transit = self.waiting.pop_front()?;
+        let transit = self.queued.pop_front()?;
         self.octets -= transit.length();
         Some(transit)
     }

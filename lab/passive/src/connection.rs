@@ -92,7 +92,7 @@ impl Connection {
             left -= part.end - part.start;
             let piece = piece(part.clone());
             self.carried.octets[direction] += piece.payload.len() as u64;
-            self.pieces[direction].put(part, piece);
+            self.pieces[direction].insert(part, piece);
         }
         self.read(direction);
         left > 0
@@ -100,7 +100,7 @@ impl Connection {
 
     /// Passes the data that is now in order to the HTTP reader.
     fn read(&mut self, direction: usize) {
-        while let Some((place, Piece { stream, payload })) = self.pieces[direction].take() {
+        while let Some((place, Piece { stream, payload })) = self.pieces[direction].pop() {
             let Some(id) = stream else { continue };
             let stream = self.streams.entry(id).or_default();
             stream.exchange.read(direction, &payload);

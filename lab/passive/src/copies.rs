@@ -46,7 +46,7 @@ pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// Returns the fingerprint; `None` if there are too few octets for a packet.
-    pub fn of(packet: &[u8]) -> Option<Self> {
+    pub fn from_packet(packet: &[u8]) -> Option<Self> {
         let mut print = [0; 32];
         let header = match packet.first()? >> 4 {
             6 => {
@@ -105,18 +105,18 @@ mod tests {
         let print = |at: usize| {
             let mut packet = packet();
             packet[at] ^= 1;
-            Fingerprint::of(&packet)
+            Fingerprint::from_packet(&packet)
         };
-        let whole = Fingerprint::of(&packet());
+        let whole = Fingerprint::from_packet(&packet());
         assert!([8, 10, 11, 50].into_iter().all(|at| print(at) == whole));
         assert!([3, 4, 12, 19, 20, 36].into_iter().all(|at| print(at) != whole));
-        assert_eq!(Fingerprint::of(&packet()[..19]), None);
+        assert_eq!(Fingerprint::from_packet(&packet()[..19]), None);
     }
 
     #[test]
     fn first_of_equal_copies_arrives_and_last_is_lost() {
         let mut copies = Copies::default();
-        let print = Fingerprint::of(&packet()).unwrap();
+        let print = Fingerprint::from_packet(&packet()).unwrap();
         let content = PacketContent {
             connection: 0,
             direction: 0,

@@ -82,7 +82,7 @@ pub struct CapturedMessages {
 impl MessageReconstructor {
     /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
-        let Some(packet) = ParsedPacket::of(ip) else { return };
+        let Some(packet) = ParsedPacket::parse(ip) else { return };
         // Times never decrease, even if the clock steps back.
         self.now = self.now.max(at);
         let now = self.now;
@@ -155,7 +155,7 @@ impl ConversationMessages {
             }
             TransportContent::Numbered(fields) => {
                 self.conversation.handle_packet(at, side, packet.length, fields);
-                fields.first.into_iter().for_each(|first| self.sides[side].positions.begin(first));
+                fields.initial_number.into_iter().for_each(|first| self.sides[side].positions.begin(first));
                 for (datum, (octets, ends)) in fields.data.iter().zip(&fields.carries) {
                     self.sides[side].add(at, *datum, fields.is_sctp.then_some(*octets), *ends);
                 }

@@ -35,7 +35,7 @@ const TRUNCATION_PROBABILITY: f64 = 1e-12;
 
 impl Detection {
     /// Returns the distribution for a transfer.
-    pub fn of(transfer: &Transfer) -> Self {
+    pub fn new(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
         // Packets and ACKs of the same connection count.

@@ -32,7 +32,7 @@ pub(crate) fn levels(transfer: &Transfer) -> Vec<Level> {
 
 /// Returns the probability of each delay above zero. A packet is delayed if one or more of its transmissions are lost.
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
-    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
     let mut arrived = BTreeMap::new();
     // The probability of each delay of the next transmission and number of timeouts before it.
@@ -69,7 +69,7 @@ fn is_negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
 
 /// Returns the mean number of timeouts that begin during another one, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
-    let (loss, detection) = (transfer.loss.value(), Detection::of(transfer));
+    let (loss, detection) = (transfer.loss.value(), Detection::new(transfer));
     let by_timer = |first| -> f64 {
         let steps = detection.steps(first, 0);
         steps.iter().filter(|step| step.timeouts > 0).map(|step| step.probability).sum()

@@ -26,7 +26,7 @@ pub(crate) struct DelayDistribution {
 
 impl DelayDistribution {
     /// Returns the distribution for a transfer.
-    pub fn of(transfer: &Transfer) -> Self {
+    pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: levels(transfer), spacing, arrivals: transfer.arrivals }
     }
@@ -126,13 +126,13 @@ impl DelayDistribution {
 impl Transfer {
     /// Returns the mean response time in ms: a round trip, and the resequencing delay of both directions.
     pub fn mean_response(&self) -> f64 {
-        (self.round_trip() as f64 + 2.0 * DelayDistribution::of(self).mean()) / 1e6
+        (self.round_trip() as f64 + 2.0 * DelayDistribution::new(self).mean()) / 1e6
     }
 
     /// Returns the share of the transactions that take longer than `response`.
     pub fn ccdf(&self, response: Duration) -> f64 {
         match response.as_nanos().checked_sub(self.round_trip()) {
-            Some(beyond) => DelayDistribution::of(self).sum_exceeds(beyond),
+            Some(beyond) => DelayDistribution::new(self).sum_exceeds(beyond),
             None => 1.0,
         }
     }
@@ -140,6 +140,6 @@ impl Transfer {
     /// Returns the share of the transactions that take longer than a round trip: the height of the CCDF's
     /// plateau.
     pub fn share_delayed(&self) -> f64 {
-        1.0 - DelayDistribution::of(self).cdf(0).powi(2)
+        1.0 - DelayDistribution::new(self).cdf(0).powi(2)
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Receiver<A> {
     waiting_replies: BTreeMap<u64, Outgoing>,
     /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
-    served: u64,
+    requests_served: u64,
     /// Replies that the transport has not yet accepted.
     outbox: VecDeque<Outgoing>,
     blocked: bool,
@@ -65,7 +65,7 @@ impl<A: ReplySource> Receiver<A> {
             pending_requests: None,
             waiting_replies: BTreeMap::new(),
             in_service: BTreeMap::new(),
-            served: 0,
+            requests_served: 0,
             outbox: VecDeque::new(),
             blocked: false,
             to_close: VecDeque::new(),
@@ -110,8 +110,8 @@ impl<A: ReplySource> Receiver<A> {
 
     /// Delays a reply until the server has done its work.
     fn serve(&mut self, ready: Time, reply: Outgoing) {
-        self.in_service.insert((ready, self.served), reply);
-        self.served += 1;
+        self.in_service.insert((ready, self.requests_served), reply);
+        self.requests_served += 1;
     }
 
     /// Passes on the replies whose processing has ended; returns when that of the next one ends.

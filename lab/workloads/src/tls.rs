@@ -143,7 +143,7 @@ impl TlsApplication {
     }
 
     /// Handles a handshake message of the peer.
-    fn take(&mut self, now: Time, connection: ConnectionId) {
+    fn handle_handshake_message(&mut self, now: Time, connection: ConnectionId) {
         let Handshake { answer, finished, is_early, .. } = self.handshake;
         let state = self.connections.entry(connection).or_insert(HandshakeState::AwaitsClient);
         match *state {
@@ -220,7 +220,7 @@ impl Application for TlsApplication {
                 let payload = unprotect(&delivery.payload);
                 self.application.handle(now, Input::Message(Delivery { payload, ..delivery }));
             }
-            Input::Message(delivery) => self.take(now, delivery.connection),
+            Input::Message(delivery) => self.handle_handshake_message(now, delivery.connection),
             Input::Full(outgoing) if self.sends_handshake => {
                 self.outbox.push_front(outgoing);
                 self.is_blocked = true;

@@ -65,7 +65,7 @@ pub enum EstimateError {
 impl PathLearner {
     /// Handles a packet, from its IP header on, that was captured at time `at` in ns.
     pub fn handle_packet(&mut self, at: u64, ip: &[u8]) {
-        let Some(parsed_packet) = ParsedPacket::of(ip) else {
+        let Some(parsed_packet) = ParsedPacket::parse(ip) else {
             self.unread += 1;
             return;
         };

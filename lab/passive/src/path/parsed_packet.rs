@@ -37,7 +37,7 @@ pub(crate) struct SequenceFields {
     pub is_sctp: bool,
     pub handshake: Option<HandshakePacket>,
     /// First data number of the packet's sender.
-    pub first: Option<u32>,
+    pub initial_number: Option<u32>,
     /// Data in the packet: first number and count.
     pub data: SmallVec<[(u32, u32); 2]>,
     /// Octets of each of these ranges, and whether a message may end there.
@@ -65,7 +65,7 @@ pub(crate) enum HandshakePacket {
 
 impl ParsedPacket {
     /// Parses a packet from its IP header on; `None` without an IP header, or for a fragment other than the first.
-    pub fn of(ip: &[u8]) -> Option<Self> {
+    pub fn parse(ip: &[u8]) -> Option<Self> {
         let (hosts, protocol, length, rest) = match ip.first()? >> 4 {
             4 => ipv4(ip)?,
             6 => ipv6(ip)?,
@@ -145,7 +145,7 @@ fn tcp(segment: &[u8], length: usize) -> Option<SequenceFields> {
     if flags & SYN != 0 {
         fields.handshake =
             Some(if flags & ACK == 0 { HandshakePacket::Request } else { HandshakePacket::Reply });
-        fields.first = Some(seq.wrapping_add(1));
+        fields.initial_number = Some(seq.wrapping_add(1));
     } else if payload > 0 {
         fields.data.push((seq, payload));
         fields.carries.push((payload, flags & PSH != 0));
@@ -201,7 +201,7 @@ fn sctp(packet: &[u8]) -> Option<SequenceFields> {
             }
             1 => {
                 fields.handshake = Some(HandshakePacket::Request);
-                fields.first = read_u32(chunks, 16);
+                fields.initial_number = read_u32(chunks, 16);
             }
             // Each INIT gets its own INIT ACK, of which the association uses only one: the first number here may be unused.
             2 => fields.handshake = Some(HandshakePacket::Reply),

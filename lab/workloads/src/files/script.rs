@@ -140,7 +140,7 @@ impl RequestSource for FileClient {
         self.requests = turn.wrapping_add(1);
         let written =
             if command == Command::Write { content::octets(self.content, block) } else { Bytes::new() };
-        (turn, header.with(&written))
+        (turn, header.followed_by(&written))
     }
 
     fn reply(&mut self, _: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str> {
@@ -240,7 +240,7 @@ mod tests {
         assert!(play(script(1, 100, 64, &ALL), 6, forgetful).is_ok(), "the first block is as it was");
         let problem = play(script(1, 100, 64, &ALL), 7, forgetful).unwrap_err();
         assert_eq!(problem, "the returned file differs from the one that was sent");
-        let liar: Server = |_, pending, _| Ok(pending.with(&[]));
+        let liar: Server = |_, pending, _| Ok(pending.followed_by(&[]));
         assert!(play(script(1, 100, 64, &ALL), 3, liar).is_ok());
         assert!(play(script(1, 100, 64, &ALL), 4, liar).is_err());
     }
@@ -250,7 +250,7 @@ mod tests {
         let mut script = script(1, 100, 64, &ALL);
         let (_, request) = script.next(Time::ZERO, 0);
         let (pending, _) = Header::read(&request).unwrap();
-        let other = Header { number: 1, ..pending }.with(&[]);
+        let other = Header { number: 1, ..pending }.followed_by(&[]);
         assert_eq!(script.reply(Time::ZERO, &other), Err("the peer replied to another request"));
         assert_eq!(script.reply(Time::ZERO, &request), Err("the peer sent a reply without a request"));
     }

@@ -78,7 +78,7 @@ impl ReplySource for FileServer {
             Command::Remove => self.remove(file)?,
         }
         let (digest, block) = replied;
-        Ok(Some(Header { digest, ..header }.with(block)))
+        Ok(Some(Header { digest, ..header }.followed_by(block)))
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
         block: &[u8],
     ) -> Result<(), &'static str> {
         let header = Header { command, number: 0, file, offset, octets, digest: Digest(0) };
-        store.answer(Time::ZERO, ConnectionId(0), header.with(block)).map(drop)
+        store.answer(Time::ZERO, ConnectionId(0), header.followed_by(block)).map(drop)
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Frames {
     }
 
     /// Adds a packet of frame `number`; returns the frames that can now be played, in order.
-    pub(super) fn take(
+    pub(super) fn add_packet(
         &mut self,
         number: u32,
         header: Header,
@@ -164,7 +164,7 @@ mod tests {
         let take = |at: &usize| {
             let (number, payload) = &packets[*at];
             taken
-                .take(*number, Header { sequence: *at as u16, ..HEADER }, payload)
+                .add_packet(*number, Header { sequence: *at as u16, ..HEADER }, payload)
                 .expect("the packet is valid")
         };
         order.iter().filter(|at| **at < packets.len()).map(take).collect()
@@ -202,10 +202,10 @@ mod tests {
     fn timestamp_too_far_ahead_is_refused() {
         let mut frames = Frames::new(Packing::Mpa);
         let payload = mpa::payloads(&Stream::new(192).unwrap().next().unwrap(), 1400).next().unwrap();
-        assert!(frames.take(MAX_AGE, HEADER, &payload).is_err());
-        assert_eq!(frames.take(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
-        assert!(frames.take(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
-        assert_eq!(frames.take(3, HEADER, &payload), Ok(vec![]), "this frame is too old");
+        assert!(frames.add_packet(MAX_AGE, HEADER, &payload).is_err());
+        assert_eq!(frames.add_packet(MAX_AGE - 1, HEADER, &payload), Ok(vec![MAX_AGE - 1]));
+        assert!(frames.add_packet(2 * MAX_AGE - 1, HEADER, &payload).is_ok());
+        assert_eq!(frames.add_packet(3, HEADER, &payload), Ok(vec![]), "this frame is too old");
     }
 
     proptest! {

@@ -45,7 +45,7 @@ impl Player {
         }
     }
 
-    fn take(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
+    fn handle_message(&mut self, now: Time, delivery: Delivery) -> Result<(), Malformed> {
         let Delivery { mut payload, delivery_times, .. } = delivery;
         let packet = payload.split_off(if self.is_stream { LENGTH_PREFIX.min(payload.len()) } else { 0 });
         let (header, payload) = Header::read(&packet)?;
@@ -71,7 +71,7 @@ impl Player {
         let number = self.timestamp.update(header.timestamp).map(clock::frame);
         let number = number.and_then(|number| u32::try_from(number).ok()).ok_or(EARLY_TIMESTAMP)?;
         self.playout.note_arrival(now, number);
-        for frame in self.frames.take(number, header, payload)? {
+        for frame in self.frames.add_packet(number, header, payload)? {
             let entry = self.ledger.note_request(frame, MessageArrival { delivery_times, delivered: now });
             if self.playout.is_late(now, frame) {
                 self.ledger.note_late(entry);
@@ -88,7 +88,8 @@ impl Application for Player {
         match input {
             Input::Message(delivery) => {
                 let invalid = |Malformed(why)| AbortReason::InvalidData(why);
-                self.abort_reason = self.take(now, delivery).err().map(invalid).or(self.abort_reason);
+                self.abort_reason =
+                    self.handle_message(now, delivery).err().map(invalid).or(self.abort_reason);
             }
             Input::PeerClosed(connection) => self.to_close.push_back(connection),
             Input::Failed(_, reason) => self.abort_reason = Some(AbortReason::Connection(reason)),
